@@ -1,0 +1,93 @@
+import * as z from 'zod'
+import { id, timestamp } from './common.ts'
+import { endpoint } from './endpoint.ts'
+import { permissions } from './permission.ts'
+
+/** Section 2: the answer of setup completion, both login endpoints and refresh. */
+export const TokenSet = z
+  .object({
+    accessToken: z.string().max(4000),
+    refreshToken: z.string().max(200),
+    expiresIn: z.int32().min(1).max(900).meta({ description: 'Seconds', example: 900 }),
+    tokenType: z.literal('Bearer'),
+  })
+  .meta({ id: 'TokenSet' })
+
+export const Credentials = z
+  .object({
+    username: z.string().min(1).max(254),
+    password: z.string().min(1).max(1024).meta({ format: 'password' }),
+  })
+  .meta({ id: 'Credentials' })
+
+export const RefreshRequest = z.object({ refreshToken: z.string().min(1).max(500) }).meta({ id: 'RefreshRequest' })
+
+/** User profile of section 2; `permissions` is an addition (D14). */
+export const UserProfile = z
+  .object({
+    id: id('user'),
+    username: z.string().max(64),
+    email: z.string().max(254),
+    roles: z.array(z.string().max(50)).max(20),
+    organisationId: id('org'),
+    authProvider: z.string().max(50).meta({ example: 'local' }),
+    createdAt: timestamp,
+    permissions: z.array(z.enum(permissions)).max(permissions.length),
+  })
+  .meta({ id: 'UserProfile' })
+
+export type TokenSet = z.infer<typeof TokenSet>
+export type Credentials = z.infer<typeof Credentials>
+export type UserProfile = z.infer<typeof UserProfile>
+
+const signIn = {
+  method: 'POST',
+  access: 'public',
+  tag: 'Authentication',
+  request: { body: Credentials },
+  responses: { 200: { description: 'Signed in', schema: TokenSet } },
+  fails: ['invalid_credentials'],
+  uses: ['table:read', 'table:write', 'secret:signing-keys'],
+} as const
+
+export const login = endpoint({ ...signIn, path: '/api/v1/auth/login', summary: 'Sign in' })
+
+export const localLogin = endpoint({
+  ...signIn,
+  path: '/api/v1/auth/local-login',
+  summary: 'Sign in with a local account',
+})
+
+export const refresh = endpoint({
+  method: 'POST',
+  path: '/api/v1/auth/refresh',
+  access: 'public',
+  tag: 'Authentication',
+  summary: 'Trade a refresh token for a new token set',
+  description: 'A refresh token works once. Using it twice ends the session (D4).',
+  request: { body: RefreshRequest },
+  responses: { 200: { description: 'A new token set', schema: TokenSet } },
+  fails: ['invalid_refresh_token'],
+  uses: ['table:read', 'table:write', 'secret:signing-keys'],
+})
+
+export const logout = endpoint({
+  method: 'POST',
+  path: '/api/v1/auth/logout',
+  access: 'user',
+  tag: 'Authentication',
+  summary: 'End the session',
+  description: 'Revokes every refresh token of this sign-in; the access token stays valid until it expires.',
+  responses: { 204: { description: 'The session has ended' } },
+  uses: ['table:write'],
+})
+
+export const me = endpoint({
+  method: 'GET',
+  path: '/api/v1/auth/me',
+  access: 'user',
+  tag: 'Authentication',
+  summary: 'The signed-in user',
+  responses: { 200: { description: 'The profile', schema: UserProfile } },
+  uses: ['table:read'],
+})

@@ -1,0 +1,165 @@
+import * as z from 'zod'
+import { id, line, pageOf, paging, pathId, timestamp } from './common.ts'
+import { endpoint } from './endpoint.ts'
+
+export const clusterTypes = ['Hypervisor', 'CloudLocal'] as const
+export const clusterStatuses = ['Healthy', 'Degraded', 'Pending', 'Offline'] as const
+export const nodeStatuses = ['Online', 'Offline', 'Unknown'] as const
+export const relayStatuses = ['Connected', 'Stale', 'Disconnected', 'Revoked'] as const
+
+/** Where a cluster stands; the rule is D20. */
+export type ClusterStatus = (typeof clusterStatuses)[number]
+export type ClusterType = (typeof clusterTypes)[number]
+export type NodeStatus = (typeof nodeStatuses)[number]
+export type RelayStatus = (typeof relayStatuses)[number]
+
+const ClusterName = line(3, 64).meta({ description: 'Unique within the organisation', example: 'berlin-1' })
+
+/** A cluster as lists show it (section 2). `lastSeenAt` is null until a relay has called. */
+export const ClusterSummary = z
+  .object({
+    id: id('clus'),
+    name: z.string().max(64),
+    type: z.enum(clusterTypes),
+    status: z.enum(clusterStatuses),
+    nodeCount: z.int32().min(0),
+    siteId: id('site').optional(),
+    registeredAt: timestamp,
+    lastSeenAt: timestamp.nullable(),
+  })
+  .meta({ id: 'ClusterSummary' })
+
+export const Node = z
+  .object({ id: id('node'), name: z.string().max(64), status: z.enum(nodeStatuses) })
+  .meta({ id: 'Node' })
+
+export const Relay = z
+  .object({
+    id: id('relay'),
+    displayName: z.string().max(64),
+    status: z.enum(relayStatuses),
+    lastHeartbeatAt: timestamp,
+  })
+  .meta({ id: 'Relay' })
+
+/** A cluster in detail; `relay` is null until one has enrolled. */
+export const ClusterDetail = ClusterSummary.extend({
+  nodes: z.array(Node).max(2000),
+  relay: Relay.nullable(),
+}).meta({ id: 'ClusterDetail' })
+
+export const ClusterRegistration = z
+  .object({ name: ClusterName, type: z.enum(clusterTypes), siteId: z.string().max(200).optional() })
+  .meta({ id: 'ClusterRegistration' })
+
+/** What a relay needs to enroll; shown once. */
+export const Enrollment = z
+  .object({
+    enrollmentToken: z.string().max(200).meta({ description: 'Works once, for 24 hours' }),
+    relayCommand: z.string().max(1000).meta({ description: 'Run it on the machine that shall run scripts' }),
+  })
+  .meta({ id: 'Enrollment' })
+
+export const RegisteredCluster = Enrollment.extend({
+  id: id('clus'),
+  name: z.string().max(64),
+  type: z.enum(clusterTypes),
+  status: z.literal('Pending'),
+  registeredAt: timestamp,
+}).meta({ id: 'RegisteredCluster' })
+
+export const ClusterUpdate = z
+  .object({
+    name: ClusterName.optional(),
+    siteId: z.string().max(200).nullable().optional().meta({ description: 'null takes the cluster out of its site' }),
+  })
+  .meta({ id: 'ClusterUpdate' })
+
+export type ClusterSummary = z.infer<typeof ClusterSummary>
+export type ClusterDetail = z.infer<typeof ClusterDetail>
+export type ClusterRegistration = z.infer<typeof ClusterRegistration>
+export type ClusterUpdate = z.infer<typeof ClusterUpdate>
+export type RegisteredCluster = z.infer<typeof RegisteredCluster>
+export type Enrollment = z.infer<typeof Enrollment>
+export type Node = z.infer<typeof Node>
+
+const params = z.object({ id: pathId('clus') })
+
+export const listClusters = endpoint({
+  method: 'GET',
+  path: '/api/v1/clusters',
+  access: 'clusters:read',
+  tag: 'Clusters',
+  summary: 'The clusters of the organisation, newest first',
+  request: {
+    query: z.object({
+      status: z.enum(clusterStatuses).optional(),
+      type: z.enum(clusterTypes).optional(),
+      ...paging,
+    }),
+  },
+  responses: { 200: { description: 'A page of clusters', schema: pageOf(ClusterSummary) } },
+  uses: ['table:read'],
+})
+
+export const registerCluster = endpoint({
+  method: 'POST',
+  path: '/api/v1/clusters',
+  access: 'clusters:write',
+  tag: 'Clusters',
+  summary: 'Register a cluster',
+  request: { body: ClusterRegistration },
+  responses: { 201: { description: 'Registered; run relayCommand next', schema: RegisteredCluster } },
+  fails: ['cluster_name_taken', 'unknown_site'],
+  uses: ['table:read', 'table:write'],
+})
+
+export const getCluster = endpoint({
+  method: 'GET',
+  path: '/api/v1/clusters/{id}',
+  access: 'clusters:read',
+  tag: 'Clusters',
+  summary: 'One cluster with its nodes and relay',
+  request: { params },
+  responses: { 200: { description: 'The cluster', schema: ClusterDetail } },
+  fails: ['cluster_not_found'],
+  uses: ['table:read'],
+})
+
+export const updateCluster = endpoint({
+  method: 'PATCH',
+  path: '/api/v1/clusters/{id}',
+  access: 'clusters:write',
+  tag: 'Clusters',
+  summary: 'Rename a cluster or move it to a site',
+  request: { params, body: ClusterUpdate },
+  responses: { 200: { description: 'The updated cluster', schema: ClusterDetail } },
+  fails: ['cluster_not_found', 'cluster_name_taken', 'unknown_site', 'conflict'],
+  uses: ['table:read', 'table:write'],
+})
+
+export const deleteCluster = endpoint({
+  method: 'DELETE',
+  path: '/api/v1/clusters/{id}',
+  access: 'clusters:admin',
+  tag: 'Clusters',
+  summary: 'Remove a cluster and all its data from the platform',
+  description: 'Does not touch the nodes.',
+  request: { params },
+  responses: { 204: { description: 'Removed' } },
+  fails: ['cluster_not_found', 'cluster_has_active_jobs', 'conflict'],
+  uses: ['table:read', 'table:write'],
+})
+
+export const issueEnrollmentToken = endpoint({
+  method: 'POST',
+  path: '/api/v1/clusters/{id}/enrollment-token',
+  access: 'clusters:write',
+  tag: 'Clusters',
+  summary: 'Issue a new enrollment token',
+  description: 'Revokes unused tokens. Enrolling with the new one replaces the relay and revokes its key (D21).',
+  request: { params },
+  responses: { 201: { description: 'The new token', schema: Enrollment } },
+  fails: ['cluster_not_found', 'conflict'],
+  uses: ['table:read', 'table:write'],
+})

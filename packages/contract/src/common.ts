@@ -1,0 +1,90 @@
+import * as z from 'zod'
+
+/** The prefixes of identifiers (section 2, D11). */
+export type IdPrefix = 'user' | 'org' | 'clus' | 'node' | 'relay' | 'site' | 'job' | 'sess' | 'enroll' | 'lease'
+
+/** An identifier: `<prefix>_<26 characters of lower-case Crockford base32>` (D11). */
+export const id = (prefix: IdPrefix) =>
+  z
+    .string()
+    .max(40)
+    .regex(new RegExp(`^${prefix}_[0-9a-hjkmnp-tv-z]{26}$`))
+    .meta({ description: `Identifier with the prefix ${prefix}_`, example: `${prefix}_01jd8w5k3zr9x2m4c7t6v0b1qa` })
+
+/** A path parameter that names a resource. Any text is let through: what does not exist answers 404, not 400. */
+export const pathId = (noun: string) =>
+  z
+    .string()
+    .min(1)
+    .max(200)
+    .meta({ description: `Identifier of the ${noun}`, example: `${noun}_01jd8w5k3zr9x2m4c7t6v0b1qa` })
+
+/** An ISO 8601 timestamp in UTC. */
+export const timestamp = z
+  .string()
+  .max(30)
+  .meta({ format: 'date-time', description: 'ISO 8601, UTC', example: '2026-11-21T09:30:00.000Z' })
+
+/** One line of text that people read: no control characters, no lone surrogates, trimmed. */
+export const line = (min: number, max: number) =>
+  z
+    .string()
+    .trim()
+    .min(min)
+    .max(max)
+    // Control and line-separator characters would let a name forge log lines or terminal output.
+    .regex(/^[^\p{Cc}\p{Zl}\p{Zp}]*$/u, 'must not hold control characters')
+
+const digits = (max: number, fallback: number, description: string) =>
+  z
+    .string()
+    .regex(/^[1-9][0-9]{0,8}$/, `must be a whole number from 1 to ${max}`)
+    .transform(Number)
+    .refine((value) => value <= max, `must be at most ${max}`)
+    .optional()
+    .transform((value) => value ?? fallback)
+    .meta({ description, override: { type: 'integer', minimum: 1, maximum: max, default: fallback, format: 'int32' } })
+
+/** Query parameters of a paged list (section 4, D12). */
+export const paging = {
+  page: digits(100_000_000, 1, 'Page number, from 1'),
+  pageSize: digits(100, 20, 'Rows on a page'),
+}
+
+/** A page of rows: `totalCount` counts the same filtered set that `items` shows (D12). */
+export const pageOf = <Item extends z.ZodType>(item: Item) =>
+  z.object({
+    items: z.array(item).max(100),
+    totalCount: z.int32().min(0),
+    page: z.int32().min(1),
+    pageSize: z.int32().min(1).max(100),
+  })
+
+/** A list that is not paged: every list answers `{items: […]}` (D56). */
+export const listOf = <Item extends z.ZodType>(item: Item, max: number) => z.object({ items: z.array(item).max(max) })
+
+/** One field that was refused (D32). `path` is a JSON Pointer into the named part of the request. */
+export const ErrorDetail = z
+  .object({
+    in: z.enum(['body', 'query', 'path', 'header']),
+    path: z.string().max(500),
+    code: z.string().max(50),
+    message: z.string().max(500),
+  })
+  .meta({ id: 'ErrorDetail' })
+
+/** The body of every error (section 7). */
+export const ErrorBody = z
+  .object({
+    error: z.string().max(60).meta({ description: 'Machine-readable code', example: 'validation_failed' }),
+    message: z.string().max(1000).meta({ description: 'What happened and what to do next' }),
+    traceId: z.string().max(32).meta({ description: 'Correlates the request to server traces' }),
+    details: z.array(ErrorDetail).max(50).optional(),
+    requiredPermission: z.string().max(30).optional(),
+    howToRetrieve: z.string().max(500).optional(),
+    setupComplete: z.boolean().optional(),
+  })
+  .meta({ id: 'Error' })
+
+export type ErrorDetail = z.infer<typeof ErrorDetail>
+export type ErrorBody = z.infer<typeof ErrorBody>

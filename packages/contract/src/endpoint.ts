@@ -1,0 +1,50 @@
+import type * as z from 'zod'
+import type { ErrorCode } from './errors.ts'
+import type { Permission } from './permission.ts'
+
+/**
+ * Who may call: anybody (`public`), any signed-in user (`user`), a user holding a permission, or an enrolled relay
+ * with its signed token (D21).
+ */
+export type Access = 'public' | 'user' | 'relay' | Permission
+
+/** What an endpoint needs of the platform: the source of least-privilege grants in `infra/`. */
+export type Capability =
+  | 'table:read'
+  | 'table:write'
+  | 'queue:jobs'
+  | 'secret:signing-keys'
+  | 'secret:initial-admin-token'
+  | 'asset:relay'
+
+/** One successful answer. Without `schema` it has no body; `contentType` marks a body that is not JSON. */
+export interface ResponseDefinition {
+  description: string
+  schema?: z.ZodType
+  contentType?: string
+}
+
+/** All that the platform promises about one operation, as a plain value that everything else reads. */
+export interface EndpointDefinition {
+  method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+  /** Path with `{name}` parameters, `/api/v1` included. */
+  path: string
+  access: Access
+  tag: string
+  summary: string
+  description?: string
+  request?: {
+    params?: z.ZodObject
+    query?: z.ZodObject
+    body?: z.ZodObject
+    /** The verb validates the body itself, because the order of its checks is part of the contract (D2). */
+    bodyCheckedByVerb?: true
+  }
+  responses: Record<number, ResponseDefinition>
+  /** Codes beyond those that every endpoint of its access may answer. */
+  fails?: readonly ErrorCode[]
+  uses?: readonly Capability[]
+}
+
+/** Declares an endpoint; the literal types are kept, so that a wrong body or status does not compile. */
+export const endpoint = <const Definition extends EndpointDefinition>(definition: Definition): Definition => definition

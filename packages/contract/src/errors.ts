@@ -1,0 +1,71 @@
+/**
+ * The closed list of error codes (D31): code → HTTP status, default message, and the code on the wire where it differs.
+ * The domain names only codes; statuses live here and nowhere else.
+ */
+export const errors = {
+  invalid_json: [400, 'The request body is not a JSON object. Send valid JSON with Content-Type: application/json.'],
+  validation_failed: [400, 'The request is not valid. See details for each field that must change.'],
+  unsupported_media_type: [400, 'Send the request body with Content-Type: application/json.'],
+  invalid_path: [400, 'The request path holds characters that no route uses. Send plain path segments.'],
+  batch_limit_exceeded: [400, 'A batch holds at most 500 jobs. Split it and send the parts one after another.'],
+
+  unauthenticated: [401, 'A valid bearer token is required. Sign in at POST /api/v1/auth/login.'],
+  token_expired: [401, 'The access token has expired. Renew it at POST /api/v1/auth/refresh.'],
+  invalid_credentials: [401, 'The username or the password is wrong.'],
+  invalid_refresh_token: [401, 'The refresh token is expired, revoked or was used before. Sign in again.'],
+  enrollment_token_invalid: [401, 'The enrollment token is not valid. Issue a new one for the cluster.'],
+  enrollment_token_expired: [401, 'The enrollment token has expired. Issue a new one for the cluster.'],
+
+  forbidden: [403, 'The caller lacks the permission for this operation.'],
+  setup_already_complete: [403, 'Setup is complete. Sign in at POST /api/v1/auth/login.'],
+  cluster_forbidden: [403, 'At least one job names a cluster outside the organisation. Nothing was created.'],
+
+  route_not_found: [404, 'There is no such path or method. See GET /api/v1/openapi.json.'],
+  cluster_not_found: [404, 'The cluster does not exist or is not accessible.'],
+  site_not_found: [404, 'The site does not exist or is not accessible.'],
+  job_not_found: [404, 'The job does not exist or is not accessible.'],
+
+  cluster_name_taken: [409, 'Another cluster of the organisation has this name. Choose another one.'],
+  cluster_has_active_jobs: [409, 'The cluster has queued or running jobs. Cancel them or wait until they end.'],
+  site_name_taken: [409, 'Another site of the organisation has this name. Choose another one.'],
+  site_in_use: [409, 'Clusters belong to this site. Move them to another site first.'],
+  enrollment_token_used: [409, 'The enrollment token was used before. Issue a new one for the cluster.'],
+  job_not_claimable: [409, 'The job is not waiting to be claimed by this relay.'],
+  job_already_finished: [409, 'The job has ended; its status does not change any more.'],
+  lease_not_held: [409, 'The lease does not belong to this job. Claim the job first.'],
+  output_out_of_order: [409, 'The output sequence number is ahead of the next expected one.'],
+  conflict: [409, 'Another request changed the same thing at the same time. Try again.'],
+
+  payload_too_large: [413, 'The request is larger than the limit. Send less at once.'],
+
+  initial_admin_token_invalid: [422, 'The initial admin token is missing or wrong.'],
+  initial_admin_token_expired: [
+    422,
+    'The initial admin token has expired. Restart the platform twice to mint another.',
+  ],
+  // The same word on the wire as the 404 of a path: a body that names a missing site is semantically wrong (D18).
+  unknown_site: [422, 'The site does not exist in the organisation.', 'site_not_found'],
+  unknown_job_type: [422, 'This job type does not exist. Clients submit InvokeScript.'],
+  job_type_not_submittable: [422, 'Jobs of this type are created by their own endpoints.'],
+  node_not_in_cluster: [422, 'A target node does not belong to the cluster.'],
+
+  rate_limited: [429, 'Too many requests. Wait for the time in Retry-After and try again.'],
+  internal_error: [500, 'The server failed unexpectedly. Report the traceId.'],
+  starting: [503, 'The platform is starting. Try again shortly.'],
+  database_unavailable: [503, 'The store is not reachable. Try again shortly.'],
+} as const satisfies Record<string, readonly [status: number, message: string, wireCode?: string]>
+
+/** A machine-readable error code of section 7 of the specification. */
+export type ErrorCode = keyof typeof errors
+
+/** The HTTP status that answers a code. */
+export const statusOf = (code: ErrorCode): number => errors[code][0]
+
+/** The default human-readable message of a code. */
+export const messageOf = (code: ErrorCode): string => errors[code][1]
+
+/** The code as callers see it. */
+export const wireCodeOf = (code: ErrorCode): string => {
+  const row: readonly [number, string, string?] = errors[code]
+  return row[2] ?? code
+}

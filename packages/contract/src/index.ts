@@ -1,0 +1,39 @@
+import * as auth from './auth.ts'
+import * as cluster from './cluster.ts'
+import type { EndpointDefinition } from './endpoint.ts'
+import * as health from './health.ts'
+import * as job from './job.ts'
+import * as meta from './meta.ts'
+import * as relay from './relay.ts'
+import * as setup from './setup.ts'
+import * as site from './site.ts'
+
+/**
+ * THE route table: function name → its endpoints. One function is one Lambda and one file `functions/<name>.ts`.
+ * The gateways, the grants, the OpenAPI document, `serve()` and the table-driven tests all read this.
+ */
+export const functions = {
+  health: [health.live, health.ready, health.startup],
+  setup: [setup.getSetupStatus, setup.completeSetup],
+  auth: [auth.login, auth.localLogin, auth.refresh, auth.logout, auth.me],
+  clusters: [
+    cluster.listClusters,
+    cluster.registerCluster,
+    cluster.getCluster,
+    cluster.updateCluster,
+    cluster.deleteCluster,
+    cluster.issueEnrollmentToken,
+  ],
+  sites: [site.listSites, site.createSite, site.deleteSite],
+  jobs: [job.submitJob, job.getJob, job.cancelJob, job.getJobOutput],
+  relay: [relay.enroll, relay.heartbeat, relay.claimJob, relay.reportOutput, relay.completeJob, relay.goodbye],
+  meta: [meta.getOpenApi, meta.getDocs, meta.getKeys, meta.getRelayProgram],
+} as const satisfies Record<string, readonly EndpointDefinition[]>
+
+/** The name of a function that serves part of the API. */
+export type FunctionName = keyof typeof functions
+
+/** Every endpoint with the function that serves it. */
+export const routes: readonly { function: FunctionName; endpoint: EndpointDefinition }[] = Object.entries(
+  functions,
+).flatMap(([name, endpoints]) => endpoints.map((endpoint) => ({ function: name as FunctionName, endpoint })))

@@ -1,0 +1,207 @@
+import * as z from 'zod'
+import { id, pathId, timestamp } from './common.ts'
+import { endpoint } from './endpoint.ts'
+
+export const jobStatuses = ['Queued', 'Running', 'Completed', 'Failed', 'Cancelled'] as const
+export const jobTypes = [
+  'InvokeScript',
+  'ModuleInstall',
+  'ModuleUninstall',
+  'PlatformUpdate',
+  'PlatformRollback',
+] as const
+export const statusReasons = [
+  'cancelled_by_user',
+  'delivery_timeout',
+  'exit_nonzero',
+  'execution_timeout',
+  'relay_rejected',
+  'interrupted',
+  'lease_lost',
+  'dead_lettered',
+] as const
+
+export type JobStatus = (typeof jobStatuses)[number]
+/** Why a job ended as it did (D25). */
+export type StatusReason = (typeof statusReasons)[number]
+
+/** Seconds a job may run when its payload does not say (D25). */
+export const defaultTimeoutSeconds = 3600
+/** Seconds a job may wait for its relay when the submission does not say (D25). */
+export const defaultDeliverWithinSeconds = 3600
+
+/** Payload of `InvokeScript`: a shebang line chooses the interpreter, `sh` runs the rest (D23). */
+export const InvokeScriptPayload = z
+  .object({
+    script: z
+      .string()
+      .min(1)
+      .max(262_144)
+      .refine((text) => !text.includes('\0'), 'must not hold NUL characters')
+      .meta({ example: 'uname -a' }),
+    targetNodeIds: z
+      .array(z.string().max(200))
+      .min(1)
+      .max(5000)
+      .optional()
+      .meta({ description: 'Nodes to run on; absent means every node of the cluster' }),
+    timeoutSeconds: z.int32().min(1).max(172_800).optional().meta({ description: 'Default 3600' }),
+  })
+  .meta({ id: 'InvokeScriptPayload' })
+
+/** The payload is validated by its type, after the type itself: an unknown type answers 422 whatever its payload. */
+export const JobSubmission = z
+  .object({
+    clusterId: z.string().min(1).max(200).meta({ example: 'clus_01jd8w5k3zr9x2m4c7t6v0b1qa' }),
+    type: z.string().min(1).max(50).meta({ example: 'InvokeScript' }),
+    payload: z
+      .record(z.string(), z.unknown())
+      .meta({ description: 'For InvokeScript: see InvokeScriptPayload', example: { script: 'uname -a' } }),
+    deliverWithinSeconds: z
+      .int32()
+      .min(1)
+      .max(2_592_000)
+      .optional()
+      .meta({ description: 'How long the job may wait for its relay; default 3600' }),
+  })
+  .meta({ id: 'JobSubmission' })
+
+export const NodeResult = z
+  .object({
+    nodeId: z.string().max(40),
+    exitCode: z.int32().nullable().meta({ description: 'null when the script never ended by itself' }),
+    output: z.string().max(1_048_576),
+  })
+  .meta({ id: 'NodeResult' })
+
+/** Result of an ended job (D27): the first 256 KiB and the last 768 KiB of the output. */
+export const JobResult = z
+  .object({
+    output: z.string().max(1_048_576),
+    exitCode: z.int32().nullable(),
+    nodes: z.array(NodeResult).max(2000),
+    truncated: z.boolean(),
+    totalBytes: z.int().min(0),
+  })
+  .meta({ id: 'JobResult' })
+
+/** What a relay reported after the job had ended another way (D25). */
+export const LateResult = z
+  .object({ outcome: z.string().max(20), exitCode: z.int32().nullable(), reportedAt: timestamp })
+  .meta({ id: 'LateResult' })
+
+const acceptedFields = {
+  id: id('job'),
+  clusterId: id('clus').optional(),
+  type: z.enum(jobTypes),
+  createdAt: timestamp,
+}
+
+export const AcceptedJob = z.object({ ...acceptedFields, status: z.literal('Queued') }).meta({ id: 'AcceptedJob' })
+
+export const Job = z
+  .object({
+    ...acceptedFields,
+    payload: z.record(z.string(), z.unknown()),
+    status: z.enum(jobStatuses),
+    statusReason: z.enum(statusReasons).optional(),
+    startedAt: timestamp.optional(),
+    completedAt: timestamp.optional(),
+    cancelRequestedAt: timestamp.optional(),
+    expiresAt: timestamp.meta({ description: 'When a job that no relay has claimed fails' }),
+    result: JobResult.optional(),
+    lateResult: LateResult.optional(),
+  })
+  .meta({ id: 'Job' })
+
+export const outputStreams = ['stdout', 'stderr'] as const
+
+/** A stretch of live output; `offset` counts bytes of UTF-8 from the start of the job. */
+export const OutputChunk = z
+  .object({
+    offset: z.int().min(0),
+    nodeId: z.string().max(40),
+    stream: z.enum(outputStreams),
+    data: z.string().max(131_072),
+  })
+  .meta({ id: 'OutputChunk' })
+
+export const JobOutput = z
+  .object({
+    items: z.array(OutputChunk).max(1000),
+    nextOffset: z.int().min(0).meta({ description: 'Pass it as offset to read on' }),
+    status: z.enum(jobStatuses),
+    finished: z.boolean().meta({ description: 'The job has ended and nothing follows nextOffset' }),
+  })
+  .meta({ id: 'JobOutput' })
+
+export type JobSubmission = z.infer<typeof JobSubmission>
+export type InvokeScriptPayload = z.infer<typeof InvokeScriptPayload>
+export type AcceptedJob = z.infer<typeof AcceptedJob>
+export type Job = z.infer<typeof Job>
+export type JobResult = z.infer<typeof JobResult>
+export type JobOutput = z.infer<typeof JobOutput>
+export type OutputChunk = z.infer<typeof OutputChunk>
+
+const params = z.object({ id: pathId('job') })
+
+export const submitJob = endpoint({
+  method: 'POST',
+  path: '/api/v1/jobs',
+  access: 'jobs:write',
+  tag: 'Jobs',
+  summary: 'Submit a job to a cluster',
+  request: { body: JobSubmission },
+  responses: { 202: { description: 'Accepted; poll GET /jobs/{id}', schema: AcceptedJob } },
+  fails: ['cluster_not_found', 'unknown_job_type', 'job_type_not_submittable', 'node_not_in_cluster'],
+  uses: ['table:read', 'table:write', 'queue:jobs'],
+})
+
+export const getJob = endpoint({
+  method: 'GET',
+  path: '/api/v1/jobs/{id}',
+  access: 'jobs:read',
+  tag: 'Jobs',
+  summary: 'One job with its status and result',
+  request: { params },
+  responses: { 200: { description: 'The job', schema: Job } },
+  fails: ['job_not_found'],
+  uses: ['table:read'],
+})
+
+export const cancelJob = endpoint({
+  method: 'POST',
+  path: '/api/v1/jobs/{id}/cancel',
+  access: 'jobs:write',
+  tag: 'Jobs',
+  summary: 'Cancel a job',
+  description:
+    'A queued job is cancelled at once. A running one is when its relay confirms, or after 60 seconds (D25).',
+  request: { params },
+  responses: { 202: { description: 'The job as it stands now', schema: Job } },
+  fails: ['job_not_found', 'job_already_finished', 'conflict'],
+  uses: ['table:read', 'table:write'],
+})
+
+export const getJobOutput = endpoint({
+  method: 'GET',
+  path: '/api/v1/jobs/{id}/output',
+  access: 'jobs:read',
+  tag: 'Jobs',
+  summary: 'Live output from an offset on',
+  request: {
+    params,
+    query: z.object({
+      offset: z
+        .string()
+        .regex(/^[0-9]{1,15}$/, 'must be a whole number from 0')
+        .transform(Number)
+        .optional()
+        .transform((value) => value ?? 0)
+        .meta({ description: 'Bytes to skip', override: { type: 'integer', format: 'int64', minimum: 0, default: 0 } }),
+    }),
+  },
+  responses: { 200: { description: 'Output from the offset on', schema: JobOutput } },
+  fails: ['job_not_found'],
+  uses: ['table:read'],
+})

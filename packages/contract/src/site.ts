@@ -1,0 +1,43 @@
+import * as z from 'zod'
+import { id, line, listOf, pathId, timestamp } from './common.ts'
+import { endpoint } from './endpoint.ts'
+
+/** A place that clusters stand in (D18). */
+export const Site = z.object({ id: id('site'), name: z.string().max(64), createdAt: timestamp }).meta({ id: 'Site' })
+export const SiteCreation = z.object({ name: line(1, 64) }).meta({ id: 'SiteCreation' })
+
+export type Site = z.infer<typeof Site>
+
+export const listSites = endpoint({
+  method: 'GET',
+  path: '/api/v1/sites',
+  access: 'clusters:read',
+  tag: 'Sites',
+  summary: 'The sites of the organisation, newest first',
+  responses: { 200: { description: 'Sites', schema: listOf(Site, 1000) } },
+  uses: ['table:read'],
+})
+
+export const createSite = endpoint({
+  method: 'POST',
+  path: '/api/v1/sites',
+  access: 'clusters:write',
+  tag: 'Sites',
+  summary: 'Create a site',
+  request: { body: SiteCreation },
+  responses: { 201: { description: 'The site', schema: Site } },
+  fails: ['site_name_taken'],
+  uses: ['table:write'],
+})
+
+export const deleteSite = endpoint({
+  method: 'DELETE',
+  path: '/api/v1/sites/{id}',
+  access: 'clusters:write',
+  tag: 'Sites',
+  summary: 'Remove a site that no cluster belongs to',
+  request: { params: z.object({ id: pathId('site') }) },
+  responses: { 204: { description: 'Removed' } },
+  fails: ['site_not_found', 'site_in_use'],
+  uses: ['table:read', 'table:write'],
+})

@@ -1,0 +1,79 @@
+import { actionOf, MAX_ITEM_BYTES } from './dynalite.ts'
+import type { Data, Done, PageReader } from './dynalite.ts'
+import type { Input, Item, TableDescription } from './types.ts'
+
+export type ItemAction = 'putItem' | 'updateItem' | 'deleteItem' | 'getItem'
+
+export interface ItemOutcome {
+  output: Input
+  after: Item | undefined
+}
+
+const options = { maxItemSize: MAX_ITEM_BYTES, createTableMs: 0 }
+const notFound = { name: 'NotFoundError' }
+
+/** Nothing here waits, so an action that locks has the item to itself. */
+function lock(_key: string, run: (release: <T>(done: T) => T) => void): void {
+  run((done) => done)
+}
+
+/** Runs an action on the one item it concerns, at once; throws the refusal. */
+export function runItemAction(
+  action: ItemAction,
+  data: Data,
+  table: TableDescription,
+  item: Item | undefined,
+): ItemOutcome {
+  const outcome: { error?: unknown; output?: Input; after: Item | undefined } = { after: item }
+  const itemDb = {
+    lock,
+    get: (_key: string, done: Done<Item>) => (item ? done(null, item) : done(notFound)),
+    put: (_key: string, value: Item, done: Done<void>) => {
+      outcome.after = value
+      done(null)
+    },
+    del: (_key: string, done: Done<void>) => {
+      outcome.after = undefined
+      done(null)
+    },
+  }
+  const store = { options, getTable: tableGetter(table), getItemDb: () => itemDb }
+  actionOf(action)(store, data, (error, output) => Object.assign(outcome, { error, output }))
+  if (outcome.error) throw outcome.error
+  if (!outcome.output) throw new Error(`${action} did not answer at once`)
+  return { output: outcome.output, after: outcome.after }
+}
+
+/** Runs Query or Scan; `readPage` reads the rows. */
+export function runPageAction(
+  action: 'query' | 'scan',
+  data: Data,
+  table: TableDescription,
+  readPage: PageReader,
+): Promise<Input> {
+  const store = { getTable: tableGetter(table), getItemDb: () => undefined, readPage }
+  return answerOf(action, store, data)
+}
+
+/** The description of a new table, its status still CREATING. */
+export async function describeNewTable(data: Data): Promise<TableDescription> {
+  const tableDb = {
+    awsRegion: 'local',
+    awsAccountId: '000000000000',
+    lock,
+    get: (_key: string, done: Done<void>) => done(notFound),
+    put: (_key: string, _table: object, done: Done<void>) => done(null),
+  }
+  const output = await answerOf('createTable', { options, tableDb }, data)
+  return structuredClone(output['TableDescription']) as TableDescription
+}
+
+function answerOf(action: 'query' | 'scan' | 'createTable', store: object, data: Data): Promise<Input> {
+  return new Promise((resolve, reject) => {
+    actionOf(action)(store, data, (error, output) => (error ? reject(error as Error) : resolve(output ?? {})))
+  })
+}
+
+function tableGetter(table: TableDescription) {
+  return (_name: string, done: Done<TableDescription>) => done(null, table)
+}

@@ -1,0 +1,80 @@
+import type { Input, Item } from './types.ts'
+import { itemSize } from './item-size.ts'
+
+const WRITE_UNIT_BYTES = 1024
+const READ_UNIT_BYTES = 4096
+const TRANSACTION_FACTOR = 2
+
+/** Capacity units of a call on one table, by where they were used. */
+export interface Cost {
+  table: number
+  global: Record<string, number>
+  local: Record<string, number>
+}
+
+export const tableCost = (units: number): Cost => ({ table: units, global: {}, local: {} })
+
+export function writeUnitsOf(bytes: number): number {
+  return Math.max(1, Math.ceil(bytes / WRITE_UNIT_BYTES))
+}
+
+export function readUnitsOf(bytes: number, isConsistent: boolean): number {
+  const units = Math.max(1, Math.ceil(bytes / READ_UNIT_BYTES))
+  return isConsistent ? units : units / 2
+}
+
+export function itemReadUnits(item: Item | undefined, isConsistent: boolean): number {
+  return readUnitsOf(item ? itemSize(item) : 0, isConsistent)
+}
+
+export function totalOf(cost: Cost): number {
+  return [cost.global, cost.local].flatMap(Object.values<number>).reduce((sum, units) => sum + units, cost.table)
+}
+
+/** A transaction pays twice: once to prepare, once to commit. */
+export function transactional(cost: Cost): Cost {
+  const twice = (units: Record<string, number>) =>
+    Object.fromEntries(Object.entries(units).map(([index, used]) => [index, used * TRANSACTION_FACTOR]))
+  return { table: cost.table * TRANSACTION_FACTOR, global: twice(cost.global), local: twice(cost.local) }
+}
+
+/** The costs of several writes or reads, summed by table. */
+export class Bill {
+  readonly #costs = new Map<string, Cost>()
+
+  add(tableName: string, cost: Cost): void {
+    const sum = this.#costs.get(tableName) ?? tableCost(0)
+    sum.table += cost.table
+    for (const [index, units] of Object.entries(cost.global)) sum.global[index] = (sum.global[index] ?? 0) + units
+    for (const [index, units] of Object.entries(cost.local)) sum.local[index] = (sum.local[index] ?? 0) + units
+    this.#costs.set(tableName, sum)
+  }
+
+  total(): number {
+    return [...this.#costs.values()].reduce((sum, cost) => sum + totalOf(cost), 0)
+  }
+
+  /** The ConsumedCapacity list of an answer; undefined when the client did not ask for one. */
+  describe(mode: unknown, kind?: CapacityKind): Input[] | undefined {
+    if (mode !== 'TOTAL' && mode !== 'INDEXES') return undefined
+    return Array.from(this.#costs, ([tableName, cost]) => describeCost(mode, tableName, cost, kind)!)
+  }
+}
+
+type CapacityKind = 'ReadCapacityUnits' | 'WriteCapacityUnits'
+
+/** The ConsumedCapacity of an answer; `kind` repeats the units under that name, as transactions do. */
+export function describeCost(mode: unknown, tableName: string, cost: Cost, kind?: CapacityKind): Input | undefined {
+  if (mode !== 'TOTAL' && mode !== 'INDEXES') return undefined
+  const units = (used: number) => ({ CapacityUnits: used, ...(kind && { [kind]: used }) })
+  const total = { TableName: tableName, ...units(totalOf(cost)) }
+  if (mode === 'TOTAL') return total
+  const each = (costs: Record<string, number>) =>
+    Object.fromEntries(Object.entries(costs).map(([index, used]) => [index, units(used)]))
+  return {
+    ...total,
+    Table: units(cost.table),
+    ...(Object.keys(cost.global).length > 0 && { GlobalSecondaryIndexes: each(cost.global) }),
+    ...(Object.keys(cost.local).length > 0 && { LocalSecondaryIndexes: each(cost.local) }),
+  }
+}

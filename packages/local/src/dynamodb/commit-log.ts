@@ -1,0 +1,90 @@
+import type { Database } from './database.ts'
+
+/** Records to write as one: a value to put, or null to delete. */
+export type Changes = Map<string, unknown>
+
+class Group {
+  readonly changes: Changes = new Map()
+  readonly durable = Promise.withResolvers<void>()
+
+  constructor() {
+    this.durable.promise.catch(() => {})
+  }
+}
+
+/**
+ * Group commit. Whatever arrives while one synced batch is being written forms the next, so concurrent requests
+ * share the cost of the disk. Batches go out one after the other: a later one never survives without the earlier.
+ */
+export class CommitLog {
+  readonly #database: Database
+  #open: Group | undefined
+  #inFlight: Group | undefined
+  /** Synced batches written so far. */
+  batches = 0
+
+  constructor(database: Database) {
+    this.#database = database
+  }
+
+  /** The newest value of a record, on the disk or on its way; undefined when there is none. */
+  latest(key: string): unknown {
+    for (const group of [this.#open, this.#inFlight]) {
+      const value = group?.changes.get(key)
+      if (value !== undefined) return value ?? undefined
+    }
+    return this.#database.getSync(key)
+  }
+
+  /** Adds the changes, all or none, and resolves when they are on the disk. */
+  commit(changes: Changes): Promise<void> {
+    const group = this.#openGroup()
+    for (const [key, value] of changes) group.changes.set(key, value)
+    return group.durable.promise
+  }
+
+  /** Resolves when everything `latest` can have shown is on the disk. */
+  settled(): Promise<void> {
+    return (this.#open ?? this.#inFlight)?.durable.promise ?? Promise.resolve()
+  }
+
+  /** The first change of a group waits for the rest of its event-loop turn, for company. */
+  #openGroup(): Group {
+    if (!this.#open) {
+      this.#open = new Group()
+      if (!this.#inFlight) setImmediate(() => void this.#writeGroups())
+    }
+    return this.#open
+  }
+
+  async #writeGroups(): Promise<void> {
+    while (this.#open && !this.#inFlight) {
+      const group = this.#open
+      this.#inFlight = group
+      this.#open = undefined
+      try {
+        await this.#database.batch(batchOf(group.changes), { sync: true })
+        this.batches += 1
+        this.#inFlight = undefined
+        group.durable.resolve()
+      } catch (error) {
+        this.#fail(group, error)
+      }
+    }
+  }
+
+  /** The open group was computed from values that did not reach the disk: it fails with them. */
+  #fail(group: Group, error: unknown): void {
+    const follower: Group | undefined = this.#open
+    this.#open = undefined
+    this.#inFlight = undefined
+    group.durable.reject(error)
+    follower?.durable.reject(error)
+  }
+}
+
+function batchOf(changes: Changes) {
+  return Array.from(changes, ([key, value]) =>
+    value === null ? { type: 'del' as const, key } : { type: 'put' as const, key, value },
+  )
+}

@@ -1,0 +1,109 @@
+import { createRequire } from 'node:module'
+import { itemSize } from './item-size.ts'
+import type { AwsError } from './errors.ts'
+import type { Input, Item, KeySchemaElement, TableDescription } from './types.ts'
+
+/*
+ * The parts of dynalite used here: validation, expressions, and what an action does to one item. Its storage, locks,
+ * streams and server are not used. These are internals, so the version is checked; four functions are replaced.
+ */
+const require = createRequire(import.meta.url)
+const SUPPORTED_VERSION = '4.0.0'
+const { version } = require('dynalite/package.json') as { version: string }
+if (version !== SUPPORTED_VERSION) throw new Error(`dynalite ${SUPPORTED_VERSION} is required, found ${version}`)
+
+export const MAX_ITEM_BYTES = 400 * 1024
+
+export type Done<T> = (error: unknown, value?: T) => void
+export type Action = (store: object, data: object, done: Done<Input>) => void
+export type ActionName = 'putItem' | 'updateItem' | 'deleteItem' | 'getItem' | 'query' | 'scan' | 'createTable'
+export type ValidatedName = ActionName | 'batchGetItem' | 'batchWriteItem' | 'deleteTable' | 'describeTable' | 'listTables'
+
+/** A validated request: its known fields, and the parsed expressions under names with an underscore. */
+export interface Data extends Input {
+  TableName: string
+  Key?: Item
+  Item?: Item
+  AttributesToGet?: string[]
+  _projection?: { paths: unknown[] }
+  _filter?: { expression: unknown }
+}
+
+/** What Query and Scan ask of the reader of a page: a range of keys, and what to make of the rows in it. */
+export interface PageRequest {
+  table: TableDescription
+  data: Data
+  range: { gt?: string; gte?: string; lt?: string; lte?: string; reverse?: boolean }
+  isLocalIndex: boolean
+  fetchesItems: boolean
+  startKeyNames: string[]
+}
+
+export type PageReader = (request: PageRequest) => Promise<Input>
+
+interface DynaliteDb {
+  createKey(item: Item, table: TableDescription, schema?: KeySchemaElement[]): string
+  createIndexKey(item: Item, table: TableDescription, schema: KeySchemaElement[]): string
+  validateItem(item: Item, table: TableDescription): AwsError | undefined
+  validateKey(key: Item, table: TableDescription): AwsError | undefined
+  matchesExprFilter(item: Item, expression: unknown): boolean
+  matchesFilter(item: Item, filter: unknown, operator: unknown): boolean
+  mapPaths(paths: unknown[], item: Item): Item
+  itemSize(item: Item): number
+  updateIndexes(store: object, table: object, before: object, after: object, done: Done<void>): void
+  queryTable(
+    store: { readPage: PageReader },
+    table: TableDescription,
+    data: Data,
+    range: PageRequest['range'],
+    isLocalIndex: boolean | undefined,
+    fetchesItems: boolean,
+    startKeyNames: string[],
+    done: Done<Input>,
+  ): void
+}
+
+interface Rules {
+  types: object
+  custom?: unknown
+}
+
+const db = require('dynalite/db') as DynaliteDb
+const validations = require('dynalite/validations') as {
+  checkTypes(data: Input, types: object): Data
+  checkValidations(data: Data, types: object, custom: unknown, store: object): void
+}
+const rulesByName = new Map<ValidatedName, Rules>()
+const actionsByName = new Map<ActionName, Action>()
+
+// dynalite ends an index key in 24 bits of a digest, so items with equal index keys can overwrite each other.
+db.createIndexKey = (item, table, schema) => db.createKey(item, table, schema) + db.createKey(item, table)
+// dynalite counts UTF-16 units where the service counts bytes.
+db.itemSize = itemSize
+// Index rows go into the batch of their item, and pages come out without a stream per row: both are done here.
+db.updateIndexes = (_store, _table, _before, _after, done) => done(null)
+db.queryTable = (store, table, data, range, isLocalIndex, fetchesItems, startKeyNames, done) => {
+  const page = store.readPage({ table, data, range, isLocalIndex: isLocalIndex === true, fetchesItems, startKeyNames })
+  page.then((result) => done(null, result), done)
+}
+
+export const { createKey, createIndexKey, validateItem, validateKey } = db
+export const { matchesExprFilter, matchesFilter, mapPaths } = db
+
+/** Checks a request as the service does and parses its expressions; throws the refusal. */
+export function validate(name: ValidatedName, input: Input): Data {
+  const rules = loaded(rulesByName, name, () => require(`dynalite/validations/${name}`) as Rules)
+  const data = validations.checkTypes({ ...input }, rules.types)
+  validations.checkValidations(data, rules.types, rules.custom, { options: { maxItemSize: MAX_ITEM_BYTES } })
+  return data
+}
+
+export function actionOf(name: ActionName): Action {
+  return loaded(actionsByName, name, () => require(`dynalite/actions/${name}`) as Action)
+}
+
+function loaded<K, V>(cache: Map<K, V>, name: K, load: () => V): V {
+  const value = cache.get(name) ?? load()
+  cache.set(name, value)
+  return value
+}

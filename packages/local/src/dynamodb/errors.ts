@@ -1,0 +1,53 @@
+/** A refusal in the shape AWS sends: `__type` names it, `message` explains it. */
+export class AwsError extends Error {
+  readonly statusCode: number
+  readonly body: Record<string, unknown>
+
+  constructor(type: string, message: string, extra: Record<string, unknown> = {}, statusCode = 400) {
+    super(message)
+    this.statusCode = statusCode
+    this.body = { __type: type, message, ...extra }
+  }
+}
+
+/** True for our refusals and for those of dynalite, which have the same two fields. */
+export function isAwsError(error: unknown): error is AwsError {
+  return error instanceof Error && 'statusCode' in error && 'body' in error
+}
+
+/** The name without its namespace, as the SDK shows it in `error.name`. */
+export function errorName(error: AwsError): string {
+  return String(error.body['__type']).split('#').at(-1) ?? ''
+}
+
+export function validationError(message: string): AwsError {
+  return new AwsError('com.amazon.coral.validate#ValidationException', message)
+}
+
+/** `value` broke the rule `constraint` at the member `path`, in the wording of the service. */
+export function constraintError(value: string, path: string, constraint: string): AwsError {
+  return validationError(
+    `1 validation error detected: Value ${value} at '${path}' failed to satisfy constraint: ${constraint}`,
+  )
+}
+
+export function dynamoError(name: string, message: string, extra: Record<string, unknown> = {}): AwsError {
+  return new AwsError(`com.amazonaws.dynamodb.v20120810#${name}`, message, extra)
+}
+
+export function serviceError(name: string, message?: string): AwsError {
+  return new AwsError(`com.amazon.coral.service#${name}`, message ?? name)
+}
+
+export interface CancellationReason {
+  Code: string
+  Message?: string
+  Item?: unknown
+}
+
+/** One reason for each member of the transaction, in the order of the request. */
+export function transactionCanceled(reasons: CancellationReason[]): AwsError {
+  const codes = reasons.map((reason) => reason.Code).join(', ')
+  const message = `Transaction cancelled, please refer cancellation reasons for specific reasons [${codes}]`
+  return dynamoError('TransactionCanceledException', message, { Message: message, CancellationReasons: reasons })
+}

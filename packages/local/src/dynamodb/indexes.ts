@@ -1,0 +1,79 @@
+import { writeUnitsOf } from './capacity.ts'
+import type { Cost } from './capacity.ts'
+import { createIndexKey } from './dynalite.ts'
+import { itemSize } from './item-size.ts'
+import { indexPrefix } from './keys.ts'
+import type { Item, SecondaryIndex, TableDescription } from './types.ts'
+
+interface IndexRow {
+  key: string
+  row: Item
+  bytes: number
+}
+
+/** What one write does to one index: a row to delete, a row to put, and the capacity that takes. */
+export interface IndexChange {
+  indexName: string
+  isLocal: boolean
+  deletedKey?: string
+  written?: { key: string; row: Item }
+  units: number
+}
+
+/** What a write that turns `before` into `after` does to the indexes; untouched ones are left out. */
+export function indexChanges(
+  table: TableDescription,
+  before: Item | undefined,
+  after: Item | undefined,
+): IndexChange[] {
+  const changes: IndexChange[] = []
+  for (const { index, isLocal } of maintainedIndexes(table)) {
+    const change = changeOf(rowOf(table, index, before), rowOf(table, index, after))
+    if (change) changes.push({ indexName: index.IndexName, isLocal, ...change })
+  }
+  return changes
+}
+
+/** Every index that follows its table, local ones first. */
+export function maintainedIndexes(table: TableDescription): { index: SecondaryIndex; isLocal: boolean }[] {
+  const local = (table.LocalSecondaryIndexes ?? []).map((index) => ({ index, isLocal: true }))
+  const global = (table.GlobalSecondaryIndexes ?? []).filter((index) => index.IndexStatus !== 'DELETING')
+  return [...local, ...global.map((index) => ({ index, isLocal: false }))]
+}
+
+export function writeCost(before: Item | undefined, after: Item | undefined, changes: IndexChange[]): Cost {
+  const bytes = Math.max(before ? itemSize(before) : 0, after ? itemSize(after) : 0)
+  const cost: Cost = { table: writeUnitsOf(bytes), global: {}, local: {} }
+  for (const { indexName, isLocal, units } of changes) (isLocal ? cost.local : cost.global)[indexName] = units
+  return cost
+}
+
+/** The row of an item in an index; undefined when the item lacks one of the index's keys. */
+function rowOf(table: TableDescription, index: SecondaryIndex, item: Item | undefined): IndexRow | undefined {
+  if (!item || index.KeySchema.some((key) => item[key.AttributeName] === undefined)) return undefined
+  const row = project(table, index, item)
+  const key = indexPrefix(table.TableId, index.IndexName) + createIndexKey(item, table, index.KeySchema)
+  return { key, row, bytes: itemSize(row) }
+}
+
+function project(table: TableDescription, index: SecondaryIndex, item: Item): Item {
+  if (index.Projection.ProjectionType === 'ALL') return item
+  const keys = [...table.KeySchema, ...index.KeySchema].map((key) => key.AttributeName)
+  const row: Item = {}
+  for (const name of [...keys, ...(index.Projection.NonKeyAttributes ?? [])]) {
+    if (item[name] !== undefined) row[name] = item[name]
+  }
+  return row
+}
+
+/** A row that moves is deleted and written, and pays for both; one that stays as it was costs nothing. */
+function changeOf(before: IndexRow | undefined, after: IndexRow | undefined) {
+  if (before && after && before.key === after.key) {
+    const isSame = before.bytes === after.bytes && JSON.stringify(before.row) === JSON.stringify(after.row)
+    return isSame ? undefined : { written: after, units: writeUnitsOf(Math.max(before.bytes, after.bytes)) }
+  }
+  if (!before && !after) return undefined
+  const deletion = before && { deletedKey: before.key, units: writeUnitsOf(before.bytes) }
+  const writing = after && { written: after, units: writeUnitsOf(after.bytes) }
+  return { ...deletion, ...writing, units: (deletion?.units ?? 0) + (writing?.units ?? 0) }
+}

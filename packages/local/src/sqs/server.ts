@@ -1,0 +1,64 @@
+import { AwsFault, ConnectionDropped } from '../aws-fault.ts'
+import { type AwsCall, type AwsServer, serveAws } from '../aws-server.ts'
+import { openEngine } from './engine.ts'
+import { createFaults, type Faults, type FaultSwitches, parseFaults } from './faults.ts'
+import { createReceiver, giveBack } from './receive.ts'
+import { performChecked } from './refusals.ts'
+
+/** Settings of the SQS stand-in. */
+export interface SqsOptions {
+  /** Folder of the queues; without it they live in memory. */
+  dataDir?: string
+  /** 0, the default, takes a free port. */
+  port?: number
+  faults?: Partial<Faults>
+  /** When given, only requests signed with this access key are answered. */
+  accessKeyId?: string
+}
+
+/** A running SQS stand-in. */
+export interface Sqs extends AwsServer {
+  /** Also over HTTP: `GET /_faults`, `POST /_faults`. */
+  faults: FaultSwitches
+}
+
+/** Serves SQS on a loopback port: standard queues, with faults on demand and `GET /_metrics` counting calls by action. */
+export async function startSqs(options: SqsOptions = {}): Promise<Sqs> {
+  const engine = await openEngine(options.dataDir)
+  const faults = createFaults(options.faults)
+  const receive = createReceiver(engine, faults)
+  const callsByAction = new Map<string, number>()
+
+  const answer = async (call: AwsCall) => {
+    callsByAction.set(call.action, (callsByAction.get(call.action) ?? 0) + 1)
+    if (faults.strikes('throttleRate')) throw new AwsFault('RequestThrottled', 'Slow down.', 403)
+    const output = await performChecked(call, call.action === 'ReceiveMessage' ? receive : engine.perform)
+    if (call.action.startsWith('SendMessage') && faults.strikes('lostAcknowledgementRate'))
+      throw new ConnectionDropped()
+    return output
+  }
+  const server = await serveAws(
+    {
+      target: 'AmazonSQS',
+      contentType: 'application/x-amz-json-1.0',
+      errorNamespace: 'com.amazonaws.sqs#',
+      accessKeyId: options.accessKeyId,
+      answer,
+      undelivered: (call, output) => call.action === 'ReceiveMessage' && giveBack(engine, call, output),
+      control: {
+        'GET /_metrics': () => Object.fromEntries(callsByAction),
+        'POST /_metrics/reset': () => {
+          callsByAction.clear()
+          return {}
+        },
+        'GET /_faults': () => ({ ...faults.current() }),
+        'POST /_faults': (input) => {
+          faults.set(parseFaults(input))
+          return { ...faults.current() }
+        },
+      },
+    },
+    options.port,
+  )
+  return { url: server.url, faults, close: () => server.close().then(() => engine.close()) }
+}
