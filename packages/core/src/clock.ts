@@ -1,0 +1,17 @@
+/** The one place where time comes in, so that tests set it. */
+
+let offsetMs = 0
+
+/** Milliseconds since the epoch. */
+export const now = (): number => Date.now() + offsetMs
+
+/** Whole seconds since the epoch. */
+export const nowSeconds = (): number => Math.floor(now() / 1000)
+
+/** ISO 8601 UTC of a point in time. Only the edges speak ISO strings. */
+export const iso = (ms: number): string => new Date(ms).toISOString()
+
+/** Moves this process's clock; for tests. */
+export const shiftClock = (ms: number): void => {
+  offsetMs += ms
+}

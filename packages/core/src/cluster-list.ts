@@ -1,0 +1,140 @@
+import {
+  type ClusterStatus,
+  clusterStatuses,
+  type ClusterSummary,
+  type ClusterType,
+  clusterTypes,
+} from '@platform/contract/cluster'
+import * as z from 'zod'
+import { type Caller } from './caller.ts'
+import { type ClusterRow, parseRow, statusNow, summary, tallyName } from './cluster-row.ts'
+import * as keys from './db/keys.ts'
+import { getAll, type Item, query } from './db/table.ts'
+import { idsBefore } from './id.ts'
+import { locate, noRanks, type Ranks } from './ranks.ts'
+
+/** Pages of clusters, newest first (D12). Lists may lag behind writes by the store's replication, below a second. */
+
+/** A list's head: how many clusters there are, and where each bucket of them begins. */
+export const ClusterHead = z.object({
+  total: z.number().default(0),
+  ranks: z.custom<Ranks>((value) => value instanceof Uint8Array).default(noRanks),
+  lastTimeMs: z.number().default(0),
+  version: z.number().default(0),
+})
+
+export interface ClusterQuery {
+  status?: ClusterStatus | undefined
+  type?: ClusterType | undefined
+  page: number
+  pageSize: number
+}
+
+export interface ClusterPage {
+  items: ClusterSummary[]
+  totalCount: number
+  page: number
+  pageSize: number
+}
+
+/** Up to this many clusters a filter looks at every row, and is exact at the moment of the call. One query reads them. */
+const exactFilterLimit = 1000
+
+/**
+ * One page. Two calls; a filtered page of a large organisation three, more only far from both ends. There the filter
+ * goes by the status that the last beat or sweep persisted.
+ */
+export async function list(caller: Caller, { status, type, page, pageSize }: ClusterQuery): Promise<ClusterPage> {
+  const { organisationId } = caller
+  const isFiltered = status !== undefined || type !== undefined
+  const wanted = [keys.clusterRanks(organisationId), ...(isFiltered ? [keys.clusterTally(organisationId)] : [])]
+  const [headItem, tally] = await getAll(wanted, { stale: true })
+  const { total, ranks } = ClusterHead.parse(headItem ?? {})
+  const offset = (page - 1) * pageSize
+  const answer = (rows: ClusterRow[], totalCount: number) => ({ items: rows.map(summary), totalCount, page, pageSize })
+
+  if (!isFiltered) return answer(await pageByRank(organisationId, ranks, offset, pageSize), total)
+  if (total <= exactFilterLimit) {
+    const all = await newestRows(organisationId, undefined, exactFilterLimit)
+    const matching = all.filter(
+      (row) => (type ?? row.type) === row.type && (status ?? statusNow(row)) === statusNow(row),
+    )
+    return answer(matching.slice(offset, offset + pageSize), matching.length)
+  }
+  const count = tallied(tally, status, type)
+  return answer(await pageByIndex(organisationId, { status, type }, count, offset, pageSize), count)
+}
+
+async function pageByRank(organisationId: string, ranks: Ranks, offset: number, size: number): Promise<ClusterRow[]> {
+  const place = locate(ranks, offset)
+  if (place === undefined) return []
+  const rows = await newestRows(organisationId, place.beforeMs, place.skip + size)
+  return rows.slice(place.skip)
+}
+
+async function newestRows(organisationId: string, beforeMs: number | undefined, limit: number): Promise<ClusterRow[]> {
+  const { pk } = keys.cluster(organisationId, '')
+  const before = beforeMs === undefined ? {} : { to: idsBefore('clus', beforeMs) }
+  const rows: Item[] = []
+  let after: Item | undefined
+  do {
+    const part = await query({
+      pk,
+      ...before,
+      limit: limit - rows.length,
+      newestFirst: true,
+      stale: true,
+      ...(after && { after }),
+    })
+    rows.push(...part.items)
+    after = part.next
+  } while (after !== undefined && rows.length < limit)
+  return rows.map(parseRow)
+}
+
+const tallied = (tally: Item | undefined, status: ClusterStatus | undefined, type: ClusterType | undefined): number =>
+  clusterTypes
+    .filter((each) => (type ?? each) === each)
+    .flatMap((each) => clusterStatuses.filter((one) => (status ?? one) === one).map((one) => tallyName(each, one)))
+    .reduce((sum, name) => sum + Number(tally?.[name] ?? 0), 0)
+
+type Filter = Pick<ClusterQuery, 'status' | 'type'>
+
+/** Walks keys only, from the nearer end, then reads the rows of the page. */
+async function pageByIndex(
+  organisationId: string,
+  filter: Filter,
+  count: number,
+  offset: number,
+  size: number,
+): Promise<ClusterRow[]> {
+  if (offset >= count) return []
+  const end = Math.min(offset + size, count)
+  const newestFirst = offset <= count - end
+  const reach = newestFirst ? end : count - offset
+  const ids = (await indexedKeys(organisationId, filter, newestFirst, reach)).slice(reach - (end - offset))
+  const ordered = newestFirst ? ids : ids.toReversed()
+  const items = await getAll(
+    ordered.map((id) => keys.cluster(organisationId, id)),
+    { stale: true },
+  )
+  return items.filter((item) => item !== undefined).map(parseRow)
+}
+
+async function indexedKeys(
+  organisationId: string,
+  { status, type }: Filter,
+  newestFirst: boolean,
+  limit: number,
+): Promise<string[]> {
+  const index = status === undefined ? 'gsi2' : type === undefined ? 'gsi1' : 'gsi3'
+  const pk = keys.clusterPartition(organisationId, { ...(status && { status }), ...(type && { type }) })
+  const ids: string[] = []
+  let after: Item | undefined
+  do {
+    const part = await query({ index, pk, newestFirst, limit: limit - ids.length, ...(after && { after }) })
+    ids.push(...part.items.map((item) => String(item['sk'])))
+    after = part.next
+  } while (after !== undefined && ids.length < limit)
+  return ids
+}

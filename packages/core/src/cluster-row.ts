@@ -1,0 +1,76 @@
+import { type ClusterStatus, type ClusterSummary, clusterStatuses, clusterTypes } from '@platform/contract/cluster'
+import * as z from 'zod'
+import { iso, now } from './clock.ts'
+import { config } from './config.ts'
+import * as keys from './db/keys.ts'
+import { type Item, upsert } from './db/table.ts'
+import { clusterStatus } from './status.ts'
+
+/** How a cluster is stored. The row holds its relay's presence, so that a beat is one write and a page one query. */
+export const ClusterRow = z.object({
+  id: z.string(),
+  organisationId: z.string(),
+  name: z.string(),
+  type: z.enum(clusterTypes),
+  siteId: z.string().optional(),
+  registeredAtMs: z.number(),
+  /** The status that indexes and tallies know: the last one that a beat or the sweep has persisted. */
+  status: z.enum(clusterStatuses),
+  /** The unused enrollment token, if there is one. */
+  enrollmentId: z.string().optional(),
+  relayId: z.string().optional(),
+  relayName: z.string().default(''),
+  lastSeenAtMs: z.number().default(0),
+  isSteady: z.boolean().default(true),
+  saidGoodbye: z.boolean().default(false),
+  nodeCount: z.number().default(0),
+  nodesOnline: z.number().default(0),
+  /** Tells whether a beat reports anything new about nodes. */
+  nodesHash: z.string().default(''),
+  /** Counts beats: two beats at once cannot both be written. */
+  beat: z.number().default(0),
+  /** Request tokens of recent beats, so that none works twice. */
+  recentTokens: z.string().default('[]'),
+  dueAtMs: z.number().default(0),
+  /** Jobs that are Queued or Running (D30). */
+  activeJobs: z.number().default(0),
+  /** Jobs in the inbox. */
+  waitingJobs: z.number().default(0),
+})
+export type ClusterRow = z.infer<typeof ClusterRow>
+
+export const parseRow = (item: Item): ClusterRow => ClusterRow.parse(item)
+
+/** A cluster's status now. */
+export const statusNow = (row: ClusterRow): ClusterStatus =>
+  clusterStatus(row, now(), config.PLAT_HEARTBEAT_INTERVAL_SECONDS)
+
+/** The wire form of a row. */
+export const summary = (row: ClusterRow): ClusterSummary => ({
+  id: row.id,
+  name: row.name,
+  type: row.type,
+  status: statusNow(row),
+  nodeCount: row.nodeCount,
+  ...(row.siteId === undefined ? {} : { siteId: row.siteId }),
+  registeredAt: iso(row.registeredAtMs),
+  lastSeenAt: row.lastSeenAtMs === 0 ? null : iso(row.lastSeenAtMs),
+})
+
+/** The name of a tally of clusters. */
+export const tallyName = (type: string, status: string): string => `${type}#${status}`
+
+/** The step that moves a cluster between tallies, in the transaction that changes its status. */
+export const tallyStep = (row: ClusterRow, from: ClusterStatus | undefined, to: ClusterStatus | undefined) =>
+  upsert(keys.clusterTally(row.organisationId), {
+    add: {
+      ...(from === undefined ? {} : { [tallyName(row.type, from)]: -1 }),
+      ...(to === undefined ? {} : { [tallyName(row.type, to)]: 1 }),
+    },
+  })
+
+/** Attributes that file a row under a status. */
+export const filedUnder = (row: Pick<ClusterRow, 'organisationId' | 'id' | 'type'>, status: ClusterStatus) => ({
+  status,
+  ...keys.clusterFiling(row.organisationId, row.id, row.type, status),
+})

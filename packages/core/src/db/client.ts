@@ -1,0 +1,36 @@
+import { DynamoDBClient } from '@aws-sdk/client-dynamodb'
+import { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb'
+import { fault } from '../fault.ts'
+
+/** One connection per process. Timeouts are short: a caller waits at most a few seconds for a store that is away. */
+export const client: DynamoDBDocumentClient = DynamoDBDocumentClient.from(
+  new DynamoDBClient({ maxAttempts: 4, requestHandler: { connectionTimeout: 1000, requestTimeout: 2000 } }),
+  { marshallOptions: { removeUndefinedValues: true } },
+)
+
+const transient = new Set([
+  'ProvisionedThroughputExceededException',
+  'ThrottlingException',
+  'RequestLimitExceeded',
+  'InternalServerError',
+  'ServiceUnavailable',
+  'TimeoutError',
+  'ResourceNotFoundException',
+  'TransactionInProgressException',
+])
+
+const isTransient = (error: unknown): boolean =>
+  error instanceof Error &&
+  (transient.has(error.name) ||
+    'code' in error ||
+    ('$metadata' in error && (error.$metadata as { httpStatusCode?: number }).httpStatusCode === undefined))
+
+/** Says "the store is not reachable" for what may pass by itself; anything else stays the defect that it is. */
+export async function reach<Answer>(call: Promise<Answer>): Promise<Answer> {
+  try {
+    return await call
+  } catch (error) {
+    if (!isTransient(error)) throw error
+    throw fault('database_unavailable', { retryAfterSeconds: 2 }, { cause: error })
+  }
+}

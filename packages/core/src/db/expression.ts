@@ -1,0 +1,94 @@
+/** Conditions and changes as plain values, turned into DynamoDB expressions here and nowhere else. */
+
+/** What one attribute must satisfy for a write to happen. */
+export type Test =
+  | { is: unknown }
+  | { isNot: unknown }
+  | { absent: true }
+  | { present: true }
+  | { atMost: number }
+  | { atLeast: number }
+
+/** All tests must hold. An empty condition always does. */
+export type Condition = Record<string, Test>
+
+/** A change of single attributes. `add` starts from zero. */
+export interface Change {
+  set?: Record<string, unknown>
+  add?: Record<string, number>
+  remove?: readonly string[]
+}
+
+class Builder {
+  readonly names: Record<string, string> = {}
+  readonly values: Record<string, unknown> = {}
+  private readonly aliases = new Map<string, string>()
+
+  name(attribute: string): string {
+    let alias = this.aliases.get(attribute)
+    if (alias === undefined) {
+      alias = `#n${this.aliases.size}`
+      this.aliases.set(attribute, alias)
+      this.names[alias] = attribute
+    }
+    return alias
+  }
+
+  value(value: unknown): string {
+    const alias = `:v${Object.keys(this.values).length}`
+    this.values[alias] = value
+    return alias
+  }
+
+  test(attribute: string, test: Test): string {
+    const name = this.name(attribute)
+    if ('absent' in test) return `attribute_not_exists(${name})`
+    if ('present' in test) return `attribute_exists(${name})`
+    if ('is' in test) return `${name} = ${this.value(test.is)}`
+    if ('isNot' in test) return `${name} <> ${this.value(test.isNot)}`
+    if ('atMost' in test) return `${name} <= ${this.value(test.atMost)}`
+    return `${name} >= ${this.value(test.atLeast)}`
+  }
+
+  condition(condition: Condition): string {
+    return Object.entries(condition)
+      .map(([attribute, test]) => this.test(attribute, test))
+      .join(' AND ')
+  }
+
+  change({ set = {}, add = {}, remove = [] }: Change): string {
+    const assignments = Object.entries(set)
+      .filter(([, value]) => value !== undefined)
+      .map(([attribute, value]) => `${this.name(attribute)} = ${this.value(value)}`)
+    const additions = Object.entries(add).map(([attribute, by]) => `${this.name(attribute)} ${this.value(by)}`)
+    const removals = remove.map((attribute) => this.name(attribute))
+    const clause = (word: string, parts: string[]) => (parts.length > 0 ? [`${word} ${parts.join(', ')}`] : [])
+    return [...clause('SET', assignments), ...clause('ADD', additions), ...clause('REMOVE', removals)].join(' ')
+  }
+}
+
+const names = (builder: Builder) =>
+  Object.keys(builder.names).length > 0 ? { ExpressionAttributeNames: builder.names } : {}
+
+const values = (builder: Builder) =>
+  Object.keys(builder.values).length > 0 ? { ExpressionAttributeValues: builder.values } : {}
+
+/** Request parts of a write that happens only if the condition holds. */
+export function conditional(condition: Condition) {
+  const builder = new Builder()
+  const text = builder.condition(condition)
+  return { ...(text === '' ? {} : { ConditionExpression: text }), ...names(builder), ...values(builder) }
+}
+
+/** Request parts of an update. */
+export function updating(change: Change, condition: Condition) {
+  const builder = new Builder()
+  const update = builder.change(change)
+  const text = builder.condition(condition)
+  return {
+    UpdateExpression: update,
+    ...(text === '' ? {} : { ConditionExpression: text }),
+    ...names(builder),
+    ...values(builder),
+  }
+}

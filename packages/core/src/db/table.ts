@@ -1,0 +1,172 @@
+import { ConditionalCheckFailedException, TransactionCanceledException } from '@aws-sdk/client-dynamodb'
+import {
+  BatchGetCommand,
+  GetCommand,
+  QueryCommand,
+  TransactWriteCommand,
+  type TransactWriteCommandInput,
+  UpdateCommand,
+} from '@aws-sdk/lib-dynamodb'
+import { unmarshall } from '@aws-sdk/util-dynamodb'
+import { config } from '../config.ts'
+import { fault } from '../fault.ts'
+import { jitter } from '../id.ts'
+import { client, reach } from './client.ts'
+import { type Change, type Condition, conditional, updating } from './expression.ts'
+import { type IndexName, type Key } from './keys.ts'
+
+/** With `client.ts` and `expression.ts` the only code that speaks DynamoDB. */
+
+export type Item = Record<string, unknown>
+type Step = NonNullable<TransactWriteCommandInput['TransactItems']>[number]
+
+const TableName = config.PLAT_TABLE
+const returnOld = { ReturnValuesOnConditionCheckFailure: 'ALL_OLD' } as const
+
+/** One item by its key, as it stands now. One call. */
+export async function get(key: Key, options: { stale?: boolean } = {}): Promise<Item | undefined> {
+  const ConsistentRead = options.stale !== true
+  const answer = await reach(client.send(new GetCommand({ TableName, Key: { ...key }, ConsistentRead })))
+  return answer.Item
+}
+
+/** Up to 100 items in the order of their keys, as they stand now. One call, unless the store leaves some out. */
+export async function getAll(keys: readonly Key[], options: { stale?: boolean } = {}): Promise<(Item | undefined)[]> {
+  const name = ({ pk, sk }: Key) => JSON.stringify([pk, sk])
+  const found = new Map<string, Item>()
+  let pending: Item[] = keys.map((key) => ({ ...key }))
+  for (let attempt = 0; pending.length > 0; attempt++) {
+    if (attempt > 4) throw fault('database_unavailable', { retryAfterSeconds: 2 })
+    if (attempt > 0) await pause(attempt)
+    const request = { RequestItems: { [TableName]: { Keys: pending, ConsistentRead: options.stale !== true } } }
+    const answer = await reach(client.send(new BatchGetCommand(request)))
+    for (const item of answer.Responses?.[TableName] ?? []) found.set(name(item as unknown as Key), item)
+    pending = answer.UnprocessedKeys?.[TableName]?.Keys ?? []
+  }
+  return keys.map((key) => found.get(name(key)))
+}
+
+/** A range of one partition. `from` and `to` are inclusive; `after` continues behind a key that a query returned. */
+export interface Range {
+  index?: IndexName
+  pk: string
+  from?: string
+  to?: string
+  limit?: number
+  newestFirst?: boolean
+  stale?: boolean
+  after?: Item
+}
+
+/** One page of a range: at most 1 MB. `next` continues it. */
+export async function query(range: Range): Promise<{ items: Item[]; next: Item | undefined }> {
+  const [pk, sk] = range.index === undefined ? ['pk', 'sk'] : [`${range.index}pk`, `${range.index}sk`]
+  const bounds = {
+    ...(range.from === undefined ? {} : { ':from': range.from }),
+    ...(range.to === undefined ? {} : { ':to': range.to }),
+  }
+  const answer = await reach(
+    client.send(
+      new QueryCommand({
+        TableName,
+        IndexName: range.index,
+        KeyConditionExpression: `${pk} = :pk${boundsOf(sk, range)}`,
+        ExpressionAttributeValues: { ':pk': range.pk, ...bounds },
+        Limit: range.limit,
+        ScanIndexForward: range.newestFirst !== true,
+        ConsistentRead: range.index === undefined && range.stale !== true,
+        ExclusiveStartKey: range.after,
+      }),
+    ),
+  )
+  return { items: answer.Items ?? [], next: answer.LastEvaluatedKey }
+}
+
+function boundsOf(sk: string, { from, to }: Range): string {
+  if (from !== undefined && to !== undefined) return ` AND ${sk} BETWEEN :from AND :to`
+  if (from !== undefined) return ` AND ${sk} >= :from`
+  return to === undefined ? '' : ` AND ${sk} <= :to`
+}
+
+/** Changes one item without asking whether it happened before: only for changes that may happen twice. */
+export async function update(key: Key, change: Change, condition: Condition = {}): Promise<void> {
+  await reach(client.send(new UpdateCommand({ TableName, Key: { ...key }, ...updating(change, condition) })))
+}
+
+/**
+ * Changes one item if a condition holds; answers whether. One call. The SDK repeats a lost answer, and then the
+ * condition can fail because of the first try: the caller must be able to tell its own write.
+ */
+export async function tryUpdate(key: Key, change: Change, condition: Condition): Promise<boolean> {
+  try {
+    await update(key, change, condition)
+    return true
+  } catch (error) {
+    if (error instanceof ConditionalCheckFailedException) return false
+    throw error
+  }
+}
+
+/** Steps of a transaction. Each says under which condition it may happen. */
+export const create = (key: Key, item: Item): Step => ({
+  Put: { TableName, Item: { ...key, ...item }, ...conditional({ pk: { absent: true } }), ...returnOld },
+})
+export const replace = (key: Key, item: Item, condition: Condition = {}): Step => ({
+  Put: { TableName, Item: { ...key, ...item }, ...conditional(condition), ...returnOld },
+})
+/** Changes an item that exists. */
+export const patch = (key: Key, change: Change, condition: Condition = {}): Step => ({
+  Update: { TableName, Key: { ...key }, ...updating(change, { pk: { present: true }, ...condition }), ...returnOld },
+})
+/** Changes an item or makes it. */
+export const upsert = (key: Key, change: Change, condition: Condition = {}): Step => ({
+  Update: { TableName, Key: { ...key }, ...updating(change, condition), ...returnOld },
+})
+export const remove = (key: Key, condition: Condition = {}): Step => ({
+  Delete: { TableName, Key: { ...key }, ...conditional(condition), ...returnOld },
+})
+export const check = (key: Key, condition: Condition): Step => ({
+  ConditionCheck: { TableName, Key: { ...key }, ...conditional(condition), ...returnOld } as Step['ConditionCheck'],
+})
+
+/** Which step of a transaction was refused, and the item that refused it (undefined: there was none). */
+export interface Refusal {
+  step: number
+  item: Item | undefined
+}
+
+/**
+ * All steps or none, once: the SDK repeats a lost answer with the same token. Answers the first step whose condition
+ * failed, or undefined when all happened. Collisions with other writers are retried. One call without collisions.
+ */
+export async function transact(steps: readonly Step[]): Promise<Refusal | undefined> {
+  for (let attempt = 1; ; attempt++) {
+    const outcome = await reach(send(steps))
+    if (outcome !== 'collided') return outcome
+    if (attempt === 6) throw fault('conflict')
+    await pause(attempt)
+  }
+}
+
+async function send(steps: readonly Step[]): Promise<Refusal | undefined | 'collided'> {
+  try {
+    await client.send(new TransactWriteCommand({ TransactItems: [...steps] }))
+    return undefined
+  } catch (error) {
+    if (!(error instanceof TransactionCanceledException)) throw error
+    const reasons = error.CancellationReasons ?? []
+    const step = reasons.findIndex((reason) => reason.Code === 'ConditionalCheckFailed')
+    const item = reasons[step]?.Item
+    if (step >= 0) return { step, item: item && unmarshall(item) }
+    if (reasons.some((reason) => collisions.has(reason.Code ?? ''))) return 'collided'
+    throw error
+  }
+}
+
+const collisions = new Set(['TransactionConflict', 'ThrottlingError', 'ProvisionedThroughputExceeded'])
+
+/** Full jitter: 20 ms, 40 ms, 80 ms … at most. */
+const pause = (attempt: number): Promise<void> =>
+  new Promise((resolve) => {
+    setTimeout(resolve, jitter() * 10 * 2 ** attempt)
+  })

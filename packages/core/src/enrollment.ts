@@ -1,0 +1,130 @@
+import { timingSafeEqual } from 'node:crypto'
+import { type Enrollment } from '@platform/contract/cluster'
+import { type EnrollAnswer, type EnrollRequest } from '@platform/contract/relay'
+import { type Caller } from './caller.ts'
+import { iso, now } from './clock.ts'
+import * as Cluster from './cluster.ts'
+import { type ClusterRow, filedUnder, tallyStep } from './cluster-row.ts'
+import { config } from './config.ts'
+import * as keys from './db/keys.ts'
+import { create, get, patch, remove, replace, transact } from './db/table.ts'
+import { type EnrollmentRow, EnrollmentRow as Row, mintEnrollment } from './enrollment-token.ts'
+import { fault, invalid } from './fault.ts'
+import { derivedId, isId, sha256 } from './id.ts'
+import { nodesHash, nodesItem, type StoredNode } from './node.ts'
+import { clusterStatus, dueAfterBeat } from './status.ts'
+import { statementKeys } from './signing-keys.ts'
+
+/** Enrollment (D21): a token buys a relay's key its identity, once. */
+
+/** For this long the same token with the same key answers the same again: the first answer may have been lost. */
+const repeatMs = 600_000
+
+/** Issues a new token for a cluster and revokes the unused one. Two calls. */
+export async function issue({ organisationId }: Caller, clusterId: string): Promise<Enrollment> {
+  const row = await Cluster.find(organisationId, clusterId)
+  if (row === undefined) throw fault('cluster_not_found')
+  const enrollment = mintEnrollment(organisationId, clusterId)
+  const isUnchanged = row.enrollmentId === undefined ? { absent: true as const } : { is: row.enrollmentId }
+  const refusal = await transact([
+    patch(
+      keys.cluster(organisationId, clusterId),
+      { set: { enrollmentId: enrollment.id } },
+      { enrollmentId: isUnchanged },
+    ),
+    enrollment.step,
+    ...(row.enrollmentId === undefined ? [] : [remove(keys.enrollment(row.enrollmentId))]),
+  ])
+  if (refusal) throw fault('conflict')
+  return enrollment.shown
+}
+
+/** Enrolls a relay: binds its key to the cluster, replaces the relay before it. Four calls. */
+export async function enroll(request: EnrollRequest): Promise<EnrollAnswer> {
+  if (new Set(request.nodes.map(({ name }) => name)).size < request.nodes.length) {
+    throw invalid([{ in: 'body', path: '/nodes', code: 'not_unique', message: 'node names must be unique' }])
+  }
+  const token = await genuineToken(request.enrollmentToken)
+  const thumbprint = sha256(request.publicKey.x)
+  if (token.usedAtMs !== undefined) return repeated(token, thumbprint, request)
+  if (token.expiresAtMs <= now()) throw fault('enrollment_token_expired')
+
+  const cluster = await Cluster.find(token.organisationId, token.clusterId)
+  if (cluster?.enrollmentId !== token.id) throw fault('enrollment_token_invalid')
+  const relayId = relayIdOf(token, thumbprint)
+  if (await transact(steps(token, cluster, relayId, thumbprint, request))) {
+    // Somebody was faster, or the cluster changed: what the token says now decides.
+    const latest = await genuineToken(request.enrollmentToken)
+    if (latest.usedAtMs === undefined) throw fault('conflict')
+    return repeated(latest, thumbprint, request)
+  }
+  return answer(token, relayId, request)
+}
+
+async function genuineToken(text: string): Promise<EnrollmentRow> {
+  const [id = '', secret = ''] = text.split('.')
+  const item = isId('enroll', id) ? await get(keys.enrollment(id)) : undefined
+  const row = item && Row.parse(item)
+  if (!row || !timingSafeEqual(Buffer.from(row.hash), Buffer.from(sha256(secret))))
+    throw fault('enrollment_token_invalid')
+  return row
+}
+
+function repeated(token: EnrollmentRow, thumbprint: string, request: EnrollRequest): Promise<EnrollAnswer> {
+  const isRepeat = token.keyThumbprint === thumbprint && now() < (token.usedAtMs ?? 0) + repeatMs
+  if (!isRepeat || token.relayId === undefined) throw fault('enrollment_token_used')
+  return answer(token, token.relayId, request)
+}
+
+// Derived, so that a repeated enrollment names the same relay and the same nodes.
+const relayIdOf = (token: EnrollmentRow, thumbprint: string): string =>
+  derivedId('relay', token.expiresAtMs, token.id, thumbprint)
+const nodesOf = (token: EnrollmentRow, { nodes }: EnrollRequest): StoredNode[] =>
+  nodes.map(({ name }) => ({ id: derivedId('node', token.expiresAtMs, token.clusterId, name), name, status: 'Online' }))
+
+function steps(token: EnrollmentRow, cluster: ClusterRow, relayId: string, thumbprint: string, request: EnrollRequest) {
+  const { organisationId, clusterId } = token
+  const nodes = nodesOf(token, request)
+  const presence = {
+    relayId,
+    relayName: request.displayName,
+    lastSeenAtMs: now(),
+    isSteady: true,
+    saidGoodbye: false,
+    nodeCount: nodes.length,
+    nodesOnline: nodes.length,
+    nodesHash: nodesHash(nodes),
+    recentTokens: '[]',
+  }
+  const interval = config.PLAT_HEARTBEAT_INTERVAL_SECONDS
+  const status = clusterStatus(presence, now(), interval)
+  const dueAtMs = dueAfterBeat(now(), 0, interval) ?? now()
+  const set = { ...presence, dueAtMs, ...filedUnder(cluster, status), ...keys.due(clusterId, dueAtMs) }
+  const relay = { relayId, organisationId, clusterId, publicKey: request.publicKey.x, enrolledAtMs: now() }
+  const facts = { hostname: request.hostname, platform: request.platform, relayVersion: request.relayVersion }
+  return [
+    patch(
+      keys.enrollment(token.id),
+      { set: { usedAtMs: now(), keyThumbprint: thumbprint, relayId } },
+      { usedAtMs: { absent: true } },
+    ),
+    patch(
+      keys.cluster(organisationId, clusterId),
+      { set, remove: ['enrollmentId'] },
+      { enrollmentId: { is: token.id }, status: { is: cluster.status } },
+    ),
+    create(keys.relay(relayId), { ...relay, ...facts }),
+    replace(keys.nodes(organisationId, clusterId), nodesItem(nodes)),
+    ...(cluster.relayId === undefined ? [] : [remove(keys.relay(cluster.relayId))]),
+    ...(cluster.status === status ? [] : [tallyStep(cluster, cluster.status, status)]),
+  ]
+}
+
+const answer = async (token: EnrollmentRow, relayId: string, request: EnrollRequest): Promise<EnrollAnswer> => ({
+  relayId,
+  clusterId: token.clusterId,
+  heartbeatIntervalSeconds: config.PLAT_HEARTBEAT_INTERVAL_SECONDS,
+  serverTime: iso(now()),
+  keys: await statementKeys(),
+  nodes: nodesOf(token, request).map(({ id, name }) => ({ id, name })),
+})

@@ -1,0 +1,30 @@
+import { type ErrorBody, type ErrorDetail } from '@platform/contract/common'
+import { type ErrorCode, messageOf } from '@platform/contract/errors'
+
+/** What an error body may carry beyond code, message and trace id. */
+export type FaultExtra = Partial<
+  Pick<ErrorBody, 'details' | 'requiredPermission' | 'howToRetrieve' | 'setupComplete'>
+> & {
+  /** Becomes the `Retry-After` header. */
+  retryAfterSeconds?: number
+}
+
+/** A refusal that a caller gets to see. `message` is public; `cause` is for the log. */
+export class Fault extends Error {
+  readonly code: ErrorCode
+  readonly extra: FaultExtra
+
+  constructor(code: ErrorCode, message: string = messageOf(code), extra: FaultExtra = {}, options?: ErrorOptions) {
+    super(message, options)
+    this.name = 'Fault'
+    this.code = code
+    this.extra = extra
+  }
+}
+
+/** A refusal with the code's default message. */
+export const fault = (code: ErrorCode, extra: FaultExtra = {}, options?: ErrorOptions): Fault =>
+  new Fault(code, messageOf(code), extra, options)
+
+/** A refusal of single fields (D32). */
+export const invalid = (details: ErrorDetail[]): Fault => fault('validation_failed', { details: details.slice(0, 50) })

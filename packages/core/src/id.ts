@@ -1,0 +1,45 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { type IdPrefix } from '@platform/contract/common'
+import { now } from './clock.ts'
+
+const alphabet = '0123456789abcdefghjkmnpqrstvwxyz'
+
+/** Encodes the low `length × 5` bits of a number in Crockford base32, most significant first. */
+function base32(value: bigint, length: number): string {
+  let text = ''
+  for (let rest = value; text.length < length; rest >>= 5n) text = alphabet[Number(rest & 31n)] + text
+  return text
+}
+
+const ulid = (timeMs: number, entropy: Uint8Array): string =>
+  base32(BigInt(timeMs), 10) + base32(BigInt(`0x${Buffer.from(entropy).toString('hex')}`), 16)
+
+/** A fresh identifier (D11): 48 bits of time, 80 random bits. `timeMs` lets a caller keep ids in order. */
+export const newId = <Prefix extends IdPrefix>(prefix: Prefix, timeMs: number = now()): string =>
+  `${prefix}_${ulid(timeMs, randomBytes(10))}`
+
+/** An identifier that is the same for the same parts: a retried write finds what its first try made. */
+export const derivedId = (prefix: IdPrefix, timeMs: number, ...parts: string[]): string =>
+  `${prefix}_${ulid(timeMs, createHash('sha256').update(JSON.stringify(parts)).digest().subarray(0, 10))}`
+
+/** The creation time that an identifier carries, in milliseconds. */
+export function timeOf(id: string): number {
+  let time = 0
+  for (const letter of id.slice(-26, -16)) time = time * 32 + alphabet.indexOf(letter)
+  return time
+}
+
+/** Whether a text has the form of an identifier; anything else cannot name a stored thing. */
+export const isId = (prefix: IdPrefix, text: string): boolean => new RegExp(`^${prefix}_[${alphabet}]{26}$`).test(text)
+
+/** A secret of 256 random bits, safe in URLs and shells. */
+export const newSecret = (): string => randomBytes(32).toString('base64url')
+
+/** SHA-256 as hex: how secrets with 256 bits of entropy are stored. */
+export const sha256 = (text: string | Uint8Array): string => createHash('sha256').update(text).digest('hex')
+
+/** A random number in [0, 1), for jitter only. */
+export const jitter = (): number => Math.random()
+
+/** The text that every id of a kind created before `timeMs` sorts below, and every later one above. */
+export const idsBefore = (prefix: IdPrefix, timeMs: number): string => `${prefix}_${base32(BigInt(timeMs), 10)}`

@@ -1,0 +1,39 @@
+/** Which part of a job's output is kept (D27): the first 256 KiB and the last 768 KiB, cut between characters. */
+
+export const headBytes = 262_144
+export const tailBytes = 786_432
+
+/** A stretch of output at its place in the whole. */
+export interface Stretch {
+  offset: number
+  data: string
+}
+
+const isContinuation = (byte: number | undefined): boolean => byte !== undefined && (byte & 0b1100_0000) === 0b1000_0000
+
+function cutEnd(bytes: Buffer, end: number): Buffer {
+  let cut = Math.max(0, Math.min(end, bytes.length))
+  while (cut > 0 && cut < bytes.length && isContinuation(bytes[cut])) cut--
+  return bytes.subarray(0, cut)
+}
+
+function cutStart(bytes: Buffer, start: number): Buffer {
+  let cut = Math.max(0, Math.min(start, bytes.length))
+  while (cut > 0 && isContinuation(bytes[cut])) cut++
+  return bytes.subarray(cut)
+}
+
+/** The kept text of stretches in order, out of `totalBytes` that there were. */
+export function keptText(stretches: readonly Stretch[], totalBytes: number): string {
+  if (totalBytes <= headBytes + tailBytes) return stretches.map(({ data }) => data).join('')
+  const tailFrom = totalBytes - tailBytes
+  const parts = stretches.map(({ offset, data }) => {
+    const bytes = Buffer.from(data)
+    const end = offset + bytes.length
+    if (end <= headBytes || offset >= tailFrom) return bytes
+    const head = offset < headBytes ? cutEnd(bytes, headBytes - offset) : Buffer.alloc(0)
+    const tail = end > tailFrom ? cutStart(bytes, tailFrom - offset) : Buffer.alloc(0)
+    return Buffer.concat([head, tail])
+  })
+  return Buffer.concat(parts).toString()
+}

@@ -1,0 +1,77 @@
+import { type JobOutput } from '@platform/contract/job'
+import { type OutputAnswer, type OutputReport } from '@platform/contract/relay'
+import { type Caller, type RelayCaller } from './caller.ts'
+import { now } from './clock.ts'
+import * as keys from './db/keys.ts'
+import { create, get, patch, query, remove, transact } from './db/table.ts'
+import { fault } from './fault.ts'
+import { isId } from './id.ts'
+import { isOver, type JobRow, parseJob } from './job-row.ts'
+import { checkLease, jobOf } from './lease.ts'
+import { headBytes, tailBytes } from './output-window.ts'
+import { spendToken } from './replay.ts'
+import { readChunks } from './result.ts'
+
+/** Live output: relays append, callers read from an offset on. */
+
+const attempts = 4
+/** Output that has left the kept window is cleared away at every multiple of this. */
+const clearEveryBytes = 131_072
+/** Largest answer to a reader: well below what a function may answer. */
+const readChunkLimit = 50
+
+/** Appends output. Two calls. The same seq twice changes nothing. */
+export async function append(caller: RelayCaller, jobId: string, report: OutputReport): Promise<OutputAnswer> {
+  for (let attempt = 0; attempt < attempts; attempt++) {
+    const job = await jobOf(caller, jobId)
+    checkLease(job, caller, report.leaseId)
+    if (isOver(job)) throw fault('job_already_finished')
+    const cancel = job.cancelRequestedAtMs !== undefined
+    if (report.seq < job.nextSeq) return { nextSeq: job.nextSeq, cancel }
+    if (report.seq > job.nextSeq) throw fault('output_out_of_order')
+    const refusal = await transact(appendSteps(caller, job, report))
+    if (refusal?.step === 2) throw fault('unauthenticated')
+    if (refusal !== undefined) continue
+    await clearMiddle(job, Buffer.byteLength(report.data))
+    return { nextSeq: report.seq + 1, cancel }
+  }
+  throw fault('conflict')
+}
+
+function appendSteps(caller: RelayCaller, job: JobRow, { seq, nodeId, stream, data, leaseId }: OutputReport) {
+  const { organisationId, id, outputBytes } = job
+  const isNext = seq === 0 ? ({ absent: true } as const) : { is: seq }
+  return [
+    patch(
+      keys.job(organisationId, id),
+      { set: { nextSeq: seq + 1, leaseRenewedAtMs: now() }, add: { outputBytes: Buffer.byteLength(data) } },
+      { status: { is: 'Running' }, leaseId: { is: leaseId }, nextSeq: isNext },
+    ),
+    create(keys.output(organisationId, id, outputBytes), { offset: outputBytes, nodeId, stream, data }),
+    spendToken(caller),
+  ]
+}
+
+/** Removes what lies between the first 256 KiB and the last 768 KiB. What a kill leaves behind, the next time takes. */
+async function clearMiddle({ organisationId, id, outputBytes }: JobRow, addedBytes: number): Promise<void> {
+  const total = outputBytes + addedBytes
+  const isDue = Math.floor(total / clearEveryBytes) > Math.floor(outputBytes / clearEveryBytes)
+  // One chunk of 64 KiB may reach into the window from before it: it stays.
+  const clearTo = total - tailBytes - 65_536
+  if (!isDue || clearTo <= headBytes) return
+  const { pk, sk: from } = keys.output(organisationId, id, headBytes)
+  const { sk: to } = keys.output(organisationId, id, clearTo)
+  const { items } = await query({ pk, from, to, limit: 100 })
+  if (items.length > 0) await transact(items.map((item) => remove({ pk, sk: String(item['sk']) })))
+}
+
+/** Output from a byte offset on. Two calls. */
+export async function readOutput({ organisationId }: Caller, jobId: string, offset: number): Promise<JobOutput> {
+  const item = isId('job', jobId) ? await get(keys.job(organisationId, jobId)) : undefined
+  if (item === undefined) throw fault('job_not_found')
+  const job = parseJob(item)
+  const items = offset >= job.outputBytes ? [] : await readChunks(job, offset, readChunkLimit)
+  const last = items.at(-1)
+  const nextOffset = last === undefined ? Math.max(offset, job.outputBytes) : last.offset + Buffer.byteLength(last.data)
+  return { items, nextOffset, status: job.status, finished: isOver(job) && nextOffset >= job.outputBytes }
+}

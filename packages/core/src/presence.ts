@@ -1,0 +1,128 @@
+import { type Heartbeat, type HeartbeatAnswer } from '@platform/contract/relay'
+import { type RelayCaller } from './caller.ts'
+import { type ClusterRow, filedUnder, statusNow, tallyStep } from './cluster-row.ts'
+import { iso, now } from './clock.ts'
+import * as Cluster from './cluster.ts'
+import { config } from './config.ts'
+import * as keys from './db/keys.ts'
+import { get, getAll, type Item, patch, query, replace, transact, tryUpdate } from './db/table.ts'
+import { fault } from './fault.ts'
+import { type JobRow, parseJob } from './job-row.ts'
+import { renewLease } from './lease.ts'
+import { countOnline, nodesHash, nodesItem, parseNodes } from './node.ts'
+import { hasBeaten, spendBeat } from './replay.ts'
+import { clusterStatus, dueAfterBeat } from './status.ts'
+
+/** Beats and goodbyes of relays (D20, D21). */
+
+/** Beats of one relay come one after another; a second at the same moment looks again. */
+const attempts = 4
+/** A cluster that comes back needs two beats; the second is asked for at once. */
+const secondBeatSeconds = 1
+
+/**
+ * One beat: presence, node statuses, leases of running jobs; answers work. One read and one write when there is nothing
+ * to do. `idle` says that the answer may be held back until there is.
+ */
+export async function heartbeat(
+  caller: RelayCaller,
+  beat: Heartbeat,
+): Promise<{ answer: HeartbeatAnswer; idle: boolean }> {
+  const row = await recordBeat(caller, beat)
+  const [jobs, cancel] = await Promise.all([waitingJobs(row, beat.freeSlots), tendRunning(caller, beat.running)])
+  const interval = config.PLAT_HEARTBEAT_INTERVAL_SECONDS
+  return {
+    idle: jobs.length === 0 && cancel.length === 0 && row.isSteady,
+    answer: {
+      heartbeatIntervalSeconds: row.isSteady ? interval : Math.min(interval, secondBeatSeconds),
+      jobs,
+      cancel,
+      serverTime: iso(now()),
+    },
+  }
+}
+
+async function currentCluster({ organisationId, clusterId, relayId }: RelayCaller): Promise<ClusterRow> {
+  const row = await Cluster.find(organisationId, clusterId)
+  if (row?.relayId !== relayId) throw fault('unauthenticated')
+  return row
+}
+
+async function recordBeat(caller: RelayCaller, beat: Heartbeat): Promise<ClusterRow> {
+  for (let attempt = 0; attempt < attempts; attempt++) {
+    const row = await currentCluster(caller)
+    // Our own write, whose acknowledgement was lost, is a success; any other use of the token is a replay.
+    if (attempt > 0 && hasBeaten(row.recentTokens, caller.tokenId)) return row
+    const recentTokens = spendBeat(row.recentTokens, caller, now())
+    if (recentTokens === undefined) throw fault('unauthenticated')
+    const heard = { ...(await heardFrom(row, beat)), recentTokens, beat: row.beat + 1 }
+    if (await writeBeat(row, heard)) return { ...row, ...heard.presence, ...heard }
+  }
+  throw fault('conflict')
+}
+
+/** What a beat tells about a cluster. Node names are read only when a status differs from the last report. */
+async function heardFrom(row: ClusterRow, beat: Heartbeat) {
+  const hash = nodesHash(beat.nodes)
+  const isBack = statusNow(row) === 'Offline' && row.nodesOnline > 0
+  const presence = { lastSeenAtMs: now(), saidGoodbye: false, isSteady: !isBack || !row.isSteady }
+  if (hash === row.nodesHash) return { presence, nodes: undefined }
+  const known = parseNodes(await get(keys.nodes(row.organisationId, row.id)))
+  const online = new Set(beat.nodes.filter(({ status }) => status === 'Online').map(({ id }) => id))
+  const nodes = known.map((node) => ({
+    ...node,
+    status: online.has(node.id) ? ('Online' as const) : ('Offline' as const),
+  }))
+  return { presence: { ...presence, nodesHash: hash, nodesOnline: countOnline(nodes) }, nodes }
+}
+
+type Heard = Awaited<ReturnType<typeof heardFrom>> & { recentTokens: string; beat: number }
+
+async function writeBeat(row: ClusterRow, { presence, nodes, recentTokens, beat }: Heard): Promise<boolean> {
+  const interval = config.PLAT_HEARTBEAT_INTERVAL_SECONDS
+  const status = clusterStatus({ ...row, ...presence }, now(), interval)
+  const dueAtMs = dueAfterBeat(now(), row.dueAtMs, interval)
+  const due = dueAtMs === undefined ? {} : { dueAtMs, ...keys.due(row.id, dueAtMs) }
+  const key = keys.cluster(row.organisationId, row.id)
+  const change = { set: { ...presence, recentTokens, beat, ...due } }
+  const asRead = { beat: row.beat === 0 ? ({ isNot: beat } as const) : { is: row.beat }, relayId: { is: row.relayId } }
+  if (status === row.status && nodes === undefined) return tryUpdate(key, change, asRead)
+  const filed = { set: { ...change.set, ...filedUnder(row, status) } }
+  const refusal = await transact([
+    patch(key, filed, { ...asRead, status: { is: row.status } }),
+    ...(nodes === undefined ? [] : [replace(keys.nodes(row.organisationId, row.id), nodesItem(nodes))]),
+    ...(status === row.status ? [] : [tallyStep(row, row.status, status)]),
+  ])
+  return refusal === undefined
+}
+
+/** The oldest jobs of the inbox, as many as the relay has room for. No call where the row says that it is empty. */
+async function waitingJobs(row: ClusterRow, freeSlots: number): Promise<string[]> {
+  if (row.waitingJobs <= 0 || freeSlots === 0) return []
+  const { items } = await query({ pk: keys.inbox(row.id, '').pk, limit: freeSlots })
+  return items.map((item) => String(item['sk']))
+}
+
+/** Renews the leases of the jobs that a relay says it runs; answers those that it shall stop. */
+async function tendRunning(caller: RelayCaller, jobIds: readonly string[]): Promise<string[]> {
+  if (jobIds.length === 0) return []
+  const unique = [...new Set(jobIds)].slice(0, 100)
+  const items = await getAll(unique.map((id) => keys.job(caller.organisationId, id)))
+  const jobs = items.map((item: Item | undefined) => item && parseJob(item))
+  const isOurs = (job: JobRow | undefined) => job?.status === 'Running' && job.relayId === caller.relayId
+  await Promise.all(jobs.map((job) => (job && isOurs(job) ? renewLease(job) : undefined)))
+  return unique.filter((_, index) => !isOurs(jobs[index]) || jobs[index]?.cancelRequestedAtMs !== undefined)
+}
+
+/** The relay stops: its cluster is Offline at once. Two calls. */
+export async function goodbye(caller: RelayCaller, _: { reason: string }): Promise<void> {
+  for (let attempt = 0; attempt < attempts; attempt++) {
+    const row = await currentCluster(caller)
+    if (attempt > 0 && hasBeaten(row.recentTokens, caller.tokenId)) return
+    const recentTokens = spendBeat(row.recentTokens, caller, now())
+    if (recentTokens === undefined) throw fault('unauthenticated')
+    const presence = { saidGoodbye: true, lastSeenAtMs: now(), isSteady: true }
+    if (await writeBeat(row, { presence, nodes: undefined, recentTokens, beat: row.beat + 1 })) return
+  }
+  throw fault('conflict')
+}

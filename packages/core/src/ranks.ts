@@ -1,0 +1,78 @@
+/**
+ * Where to find the n-th newest of many rows without walking the ones before it (D12). Rows stand in buckets of up to 50
+ * in the order of their creation time; an entry of seven bytes tells where a bucket begins and how many rows it holds.
+ * 100,000 rows take 14 KB. Creation times within one list are distinct.
+ */
+
+const entryBytes = 7
+const bucketRows = 50
+
+export type Ranks = Uint8Array<ArrayBuffer>
+
+const view = (ranks: Ranks): DataView => new DataView(ranks.buffer, ranks.byteOffset, ranks.byteLength)
+const startMs = (ranks: Ranks, entry: number): number =>
+  view(ranks).getUint16(entry * entryBytes) * 2 ** 32 + view(ranks).getUint32(entry * entryBytes + 2)
+const rowsIn = (ranks: Ranks, entry: number): number => ranks[entry * entryBytes + 6] ?? 0
+const entries = (ranks: Ranks): number => ranks.length / entryBytes
+
+/** An empty list. */
+export const noRanks = (): Ranks => new Uint8Array()
+
+/** The list with one more row, created at `timeMs`, which is later than every row before it. */
+export function withRow(ranks: Ranks, timeMs: number): Ranks {
+  const last = entries(ranks) - 1
+  if (last >= 0 && rowsIn(ranks, last) < bucketRows) return counted(ranks, last, 1)
+  const longer = new Uint8Array(ranks.length + entryBytes)
+  longer.set(ranks)
+  const bytes = view(longer)
+  bytes.setUint16(ranks.length, Math.floor(timeMs / 2 ** 32))
+  bytes.setUint32(ranks.length + 2, timeMs % 2 ** 32)
+  longer[ranks.length + 6] = 1
+  return longer
+}
+
+/** The list without the row created at `timeMs`. */
+export function withoutRow(ranks: Ranks, timeMs: number): Ranks {
+  const entry = entryOf(ranks, timeMs)
+  if (entry < 0) return ranks
+  if (rowsIn(ranks, entry) > 1) return counted(ranks, entry, -1)
+  const shorter = new Uint8Array(ranks.length - entryBytes)
+  shorter.set(ranks.subarray(0, entry * entryBytes))
+  shorter.set(ranks.subarray((entry + 1) * entryBytes), entry * entryBytes)
+  return shorter
+}
+
+function counted(ranks: Ranks, entry: number, by: number): Ranks {
+  const copy = ranks.slice()
+  copy[entry * entryBytes + 6] = rowsIn(ranks, entry) + by
+  return copy
+}
+
+/** The last bucket that begins at or before a time; -1 if none does. */
+function entryOf(ranks: Ranks, timeMs: number): number {
+  let low = 0
+  let high = entries(ranks)
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    if (startMs(ranks, middle) <= timeMs) low = middle + 1
+    else high = middle
+  }
+  return low - 1
+}
+
+/**
+ * Where the row stands that has `offset` newer ones: read rows older than `beforeMs` (undefined: all) newest first and
+ * skip `skip` of them. `skip` is below 50. Undefined if the list is shorter.
+ */
+export function locate(ranks: Ranks, offset: number): { beforeMs: number | undefined; skip: number } | undefined {
+  let skip = offset
+  for (let entry = entries(ranks) - 1; entry >= 0; entry--) {
+    const rows = rowsIn(ranks, entry)
+    if (skip < rows) {
+      const isNewest = entry === entries(ranks) - 1
+      return { beforeMs: isNewest ? undefined : startMs(ranks, entry + 1), skip }
+    }
+    skip -= rows
+  }
+  return undefined
+}

@@ -1,0 +1,41 @@
+import {
+  CreateSecretCommand,
+  GetSecretValueCommand,
+  PutSecretValueCommand,
+  ResourceExistsException,
+  ResourceNotFoundException,
+  SecretsManagerClient,
+} from '@aws-sdk/client-secrets-manager'
+import { fault } from './fault.ts'
+
+/** The only code that speaks Secrets Manager. */
+
+const client = new SecretsManagerClient({ requestHandler: { connectionTimeout: 1000, requestTimeout: 2000 } })
+
+/** The current value of a secret, or undefined where there is none yet. */
+export async function readSecret(name: string): Promise<string | undefined> {
+  try {
+    return (await client.send(new GetSecretValueCommand({ SecretId: name }))).SecretString
+  } catch (error) {
+    if (error instanceof ResourceNotFoundException) return undefined
+    throw fault('database_unavailable', { retryAfterSeconds: 2 }, { cause: error })
+  }
+}
+
+/** Makes a value the current one; the secret is created where it is missing. */
+export async function writeSecret(name: string, value: string): Promise<void> {
+  const put = () => client.send(new PutSecretValueCommand({ SecretId: name, SecretString: value }))
+  try {
+    await put()
+  } catch (error) {
+    if (!(error instanceof ResourceNotFoundException)) throw error
+    await createSecret(name, value).catch(async (failure: unknown) => {
+      if (!(failure instanceof ResourceExistsException)) throw failure
+      await put()
+    })
+  }
+}
+
+const createSecret = async (Name: string, SecretString: string): Promise<void> => {
+  await client.send(new CreateSecretCommand({ Name, SecretString }))
+}

@@ -1,0 +1,81 @@
+import { type TokenSet } from '@platform/contract/auth'
+import { SetupCompletion } from '@platform/contract/setup'
+import type * as z from 'zod'
+import { type PlatformState, readState } from './bootstrap.ts'
+import { now } from './clock.ts'
+import { config } from './config.ts'
+import * as keys from './db/keys.ts'
+import { create, patch, transact } from './db/table.ts'
+import { fault } from './fault.ts'
+import { newId, sha256 } from './id.ts'
+import { hashPassword } from './password.ts'
+import { open } from './session.ts'
+import { createSteps } from './user.ts'
+import { parseBody } from './valid.ts'
+
+/** First-run setup (section 4, D1, D2). */
+
+const tokenLifeMs = 24 * 3_600_000
+
+const alreadyComplete = () => fault('setup_already_complete', { setupComplete: true })
+
+/** Where setup stands; refused with `setup_already_complete` once it is done. One call. */
+export async function status(): Promise<{ setupComplete: boolean; wizardStep: string }> {
+  if ((await readState()).setupComplete) throw alreadyComplete()
+  return { setupComplete: false, wizardStep: 'welcome' }
+}
+
+/**
+ * Creates the platform organisation and its administrator, and signs the administrator in. The initial admin token is
+ * consumed by the transaction that creates them: a refused request never burns it, and of many callers one wins.
+ */
+export async function complete(body: unknown): Promise<TokenSet> {
+  const state = await readState()
+  if (state.setupComplete) throw alreadyComplete()
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) throw fault('invalid_json')
+  checkToken(state, (body as { initialAdminToken?: unknown }).initialAdminToken)
+  const request = parseBody(SetupCompletion, body)
+
+  const administrator = newAdministrator(request)
+  const session = open(administrator)
+  const refusal = await transact([
+    patch(
+      keys.platform(),
+      {
+        set: { setupComplete: true, publicUrl: request.publicUrl, platformName: request.platformName },
+        remove: ['tokenHash'],
+      },
+      { setupComplete: { isNot: true }, tokenHash: { is: state.tokenHash } },
+    ),
+    create(keys.organisation(administrator.organisationId), {
+      id: administrator.organisationId,
+      name: request.platformName,
+      timezone: request.timezone,
+      isPlatform: true,
+      createdAtMs: administrator.createdAtMs,
+    }),
+    ...createSteps(administrator, await hashPassword(request.adminPassword)),
+    ...session.steps,
+  ])
+  if (refusal) throw alreadyComplete()
+  return session.tokens()
+}
+
+const newAdministrator = ({ adminUsername, adminEmail }: z.infer<typeof SetupCompletion>) => ({
+  id: newId('user'),
+  organisationId: newId('org'),
+  username: adminUsername,
+  email: adminEmail,
+  roles: ['PlatformAdmin'],
+  authProvider: 'local',
+  createdAtMs: now(),
+})
+
+/** Hashes are compared, so that time tells nothing about the token. */
+function checkToken(state: PlatformState, token: unknown): void {
+  const howToRetrieve = config.PLAT_HOW_TO_RETRIEVE
+  if (typeof token !== 'string' || state.tokenHash === undefined || sha256(token) !== state.tokenHash) {
+    throw fault('initial_admin_token_invalid', { howToRetrieve })
+  }
+  if (now() >= state.tokenMintedAtMs + tokenLifeMs) throw fault('initial_admin_token_expired', { howToRetrieve })
+}

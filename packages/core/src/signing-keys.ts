@@ -1,0 +1,131 @@
+import { generateKeyPairSync } from 'node:crypto'
+import { type KeySet } from '@platform/contract/relay'
+import { type CryptoKey, importJWK, type JWK } from 'jose'
+import * as z from 'zod'
+import { now } from './clock.ts'
+import { config } from './config.ts'
+import * as keys from './db/keys.ts'
+import { get, type Item, transact, upsert } from './db/table.ts'
+import { fault } from './fault.ts'
+import { newSecret } from './id.ts'
+import { readSecret, writeSecret } from './secret.ts'
+
+/**
+ * Keys that the platform signs with: one for access tokens, one for job statements. The private halves live in Secrets
+ * Manager; the public halves of access keys stand in the table, so that whoever only verifies needs no secret.
+ */
+
+const PrivateKey = z.object({
+  kid: z.string(),
+  createdAtMs: z.number(),
+  jwk: z.object({ kty: z.literal('OKP'), crv: z.literal('Ed25519'), x: z.string(), d: z.string() }),
+})
+const Keys = z.object({ access: z.array(PrivateKey).min(1), statement: z.array(PrivateKey).min(1) })
+type PrivateKey = z.infer<typeof PrivateKey>
+type Keys = z.infer<typeof Keys>
+
+/** What a key is for. A token of one purpose never passes for another. */
+export type Purpose = keyof Keys
+
+const rotateAfterMs = 30 * 24 * 3_600_000
+/** A replaced access key verifies until the last token that it signed has expired, with a margin. */
+const keepReplacedMs = 3_600_000
+
+const mint = (): PrivateKey => ({
+  kid: newSecret().slice(0, 16),
+  createdAtMs: now(),
+  jwk: generateKeyPairSync('ed25519').privateKey.export({ format: 'jwk' }) as PrivateKey['jwk'],
+})
+
+const publicHalf = ({ kid, jwk }: PrivateKey): KeySet['keys'][number] => ({
+  kty: jwk.kty,
+  crv: jwk.crv,
+  x: jwk.x,
+  kid,
+  alg: 'EdDSA',
+  use: 'sig',
+})
+
+async function stored(): Promise<Keys | undefined> {
+  const text = await readSecret(config.PLAT_SECRET_SIGNING_KEYS)
+  return text === undefined ? undefined : Keys.parse(JSON.parse(text))
+}
+
+/** Makes sure that keys exist, are published, and that the access key is not older than thirty days. */
+export async function prepareKeys(options: { rotate?: boolean } = {}): Promise<void> {
+  const old = await stored()
+  const current = old?.access[0]
+  const isFresh = current !== undefined && now() - current.createdAtMs < rotateAfterMs && options.rotate !== true
+  const access = isFresh ? (old?.access ?? []) : [mint(), ...(current === undefined ? [] : [current])]
+  // Published before the first token is signed with it: a verifier never meets a key that it cannot find.
+  await publish(access)
+  if (!isFresh) {
+    await writeSecret(
+      config.PLAT_SECRET_SIGNING_KEYS,
+      JSON.stringify({ access, statement: old?.statement ?? [mint()] }),
+    )
+    // Two starts at once: the secret that was written last is the truth, and what it holds must be published.
+    await publish((await stored())?.access ?? [])
+  }
+  signers.clear()
+}
+
+async function publish(access: readonly PrivateKey[]): Promise<void> {
+  const published = publishedKeys(await get(keys.accessKeys()))
+  const kept = new Set(access.map((key) => key.kid))
+  const dead = published.filter(
+    (key) => !kept.has(key.kid) && now() - key.publishedAtMs > rotateAfterMs + keepReplacedMs,
+  )
+  await transact([
+    upsert(keys.accessKeys(), {
+      set: Object.fromEntries(
+        access.map((key) => [attribute(key.kid), { ...publicHalf(key), publishedAtMs: key.createdAtMs }]),
+      ),
+      remove: dead.map((key) => attribute(key.kid)),
+    }),
+  ])
+}
+
+const attribute = (kid: string): string => `key:${kid}`
+
+const PublishedKey = z.object({ kid: z.string(), x: z.string(), publishedAtMs: z.number() })
+
+const publishedKeys = (item: Item | undefined) =>
+  Object.entries(item ?? {})
+    .filter(([name]) => name.startsWith('key:'))
+    .map(([, value]) => PublishedKey.parse(value))
+
+/** Public keys that verify access tokens, as the table holds them. One call. */
+export async function readAccessKeys(): Promise<KeySet> {
+  const published = publishedKeys(await get(keys.accessKeys()))
+  return {
+    keys: published.map(({ kid, x }) => ({ kty: 'OKP', crv: 'Ed25519', x, kid, alg: 'EdDSA', use: 'sig' })),
+  }
+}
+
+/** A key ready to sign with. */
+export interface Signer {
+  kid: string
+  key: CryptoKey
+}
+
+const signers = new Map<Purpose, { signer: Signer; readAtMs: number }>()
+const rereadAfterMs = 300_000
+
+/** The current signing key of a purpose. One Secrets Manager call per process and five minutes. */
+export async function signer(purpose: Purpose): Promise<Signer> {
+  const known = signers.get(purpose)
+  if (known !== undefined && now() - known.readAtMs < rereadAfterMs) return known.signer
+  const key = (await stored())?.[purpose][0]
+  if (key === undefined) throw fault('starting', { retryAfterSeconds: 2 })
+  const fresh = { kid: key.kid, key: (await importJWK(key.jwk as JWK, 'EdDSA')) as CryptoKey }
+  signers.set(purpose, { signer: fresh, readAtMs: now() })
+  return fresh
+}
+
+/** Public keys that verify job statements: a relay pins them when it enrolls (D24). */
+export async function statementKeys(): Promise<KeySet> {
+  const held = await stored()
+  if (held === undefined) throw fault('starting', { retryAfterSeconds: 2 })
+  return { keys: held.statement.map(publicHalf) }
+}

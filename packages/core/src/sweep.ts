@@ -1,0 +1,136 @@
+import * as z from 'zod'
+import { type ClusterRow, filedUnder, parseRow, statusNow, tallyStep } from './cluster-row.ts'
+import { now } from './clock.ts'
+import { config } from './config.ts'
+import * as keys from './db/keys.ts'
+import { getAll, type Item, patch, query, remove, transact } from './db/table.ts'
+import { cancelConfirmMs, endQueued } from './job.ts'
+import { type JobRow, parseJob } from './job-row.ts'
+import { dueWhileRunning, endSteps } from './lease.ts'
+import { log } from './log.ts'
+import { announceJob } from './queue.ts'
+import { resultStep } from './result.ts'
+import { dueAfterSweep } from './status.ts'
+
+/**
+ * The minutely sweep looks at what is due and at nothing else: its cost grows with what is overdue, not with the fleet.
+ * Each look is a conditional write, so that sweeps may overlap, repeat or stop halfway.
+ */
+
+const atOnce = 50
+const announceAgainMs = 30_000
+
+/** Looks at everything that is due. One call per index partition when nothing is. */
+export async function sweep(): Promise<void> {
+  const shards = Array.from({ length: keys.dueShards }, (_, shard) => sweepShard(keys.duePartition(shard)))
+  const counts = await Promise.all(shards)
+  const looked = counts.reduce((sum, count) => sum + count, 0)
+  if (looked > 0) log('info', 'Sweep', { looked })
+}
+
+async function sweepShard(pk: string): Promise<number> {
+  const to = `${keys.dueSort(now())}~`
+  let looked = 0
+  let after: Item | undefined
+  do {
+    const part = await query({ index: 'due', pk, to, limit: atOnce, ...(after && { after }) })
+    const due = part.items.map((item) => ({ pk: String(item['pk']), sk: String(item['sk']) }))
+    const items = due.length === 0 ? [] : await getAll(due)
+    await Promise.all(items.map((item) => item && lookSafely(item)))
+    looked += due.length
+    after = part.next
+  } while (after !== undefined)
+  return looked
+}
+
+/** One thing that cannot be judged must not keep the others from it. */
+async function lookSafely(item: Item): Promise<void> {
+  try {
+    await look(item)
+  } catch (error) {
+    log('error', 'The sweep failed at an item', { pk: item['pk'], sk: item['sk'], error: String(error) })
+  }
+}
+
+async function look(item: Item): Promise<void> {
+  if (item['sk'] === 'JOB') return lookAtJob(parseJob(item))
+  if (String(item['pk']).startsWith('REMOVED#')) return clearJobs(Removed.parse(item))
+  return lookAtCluster(parseRow(item))
+}
+
+/** Persists what silence has made of a cluster's status, and files it where the next look is due. */
+async function lookAtCluster(row: ClusterRow): Promise<void> {
+  const status = statusNow(row)
+  const dueAtMs = dueAfterSweep(row, now(), config.PLAT_HEARTBEAT_INTERVAL_SECONDS)
+  const due = dueAtMs === undefined ? { dueAtMs: 0 } : { dueAtMs, ...keys.due(row.id, dueAtMs) }
+  const change = {
+    set: { ...due, ...(status === row.status ? {} : filedUnder(row, status)) },
+    remove: dueAtMs === undefined ? ['duepk', 'duesk'] : [],
+  }
+  // A beat that came meanwhile makes the condition fail, and is right.
+  await transact([
+    patch(keys.cluster(row.organisationId, row.id), change, {
+      lastSeenAtMs: { is: row.lastSeenAtMs },
+      status: { is: row.status },
+    }),
+    ...(status === row.status ? [] : [tallyStep(row, row.status, status)]),
+  ])
+}
+
+async function lookAtJob(job: JobRow): Promise<void> {
+  if (job.status === 'Queued') return lookAtQueued(job)
+  if (job.status === 'Running') return lookAtRunning(job)
+  await refile(job, undefined)
+}
+
+async function lookAtQueued(job: JobRow): Promise<void> {
+  if (job.expiresAtMs <= now()) {
+    await endQueued(job, 'Failed', 'delivery_timeout')
+    return
+  }
+  if (job.dispatchedAtMs !== undefined) return refile(job, job.expiresAtMs)
+  await announceJob({ organisationId: job.organisationId, jobId: job.id })
+  await refile(job, Math.min(now() + announceAgainMs, job.expiresAtMs))
+}
+
+async function lookAtRunning(job: JobRow): Promise<void> {
+  const dueAtMs = dueWhileRunning(job, cancelConfirmMs)
+  if (dueAtMs > now()) return refile(job, dueAtMs)
+  const isCancelled = job.cancelRequestedAtMs !== undefined && job.cancelRequestedAtMs + cancelConfirmMs <= now()
+  const isOutOfTime = (job.startedAtMs ?? 0) + job.timeoutSeconds * 1000 <= now()
+  const ended = isCancelled
+    ? ({ status: 'Cancelled', statusReason: 'cancelled_by_user' } as const)
+    : ({ status: 'Failed', statusReason: isOutOfTime ? 'execution_timeout' : 'lease_lost' } as const)
+  await transact([...endSteps(job, ended), await resultStep(job, { exitCode: null, nodes: [] })])
+}
+
+async function refile(job: JobRow, dueAtMs: number | undefined): Promise<void> {
+  const change = dueAtMs === undefined ? { remove: ['duepk', 'duesk'] } : { set: keys.due(job.id, dueAtMs) }
+  const asRead = { status: { is: job.status }, leaseRenewedAtMs: unchanged(job.leaseRenewedAtMs) }
+  await transact([patch(keys.job(job.organisationId, job.id), change, asRead)])
+}
+
+const unchanged = (value: number) => (value === 0 ? ({ absent: true } as const) : { is: value })
+
+const Removed = z.object({ organisationId: z.string(), clusterId: z.string(), removedAtMs: z.number() })
+
+/** An index may show a job late: a removed cluster is looked at until it has shown none for this long. */
+const clearForMs = 60_000
+
+/** Clears the ended jobs of a removed cluster, a few at each sweep. */
+async function clearJobs({ organisationId, clusterId, removedAtMs }: z.infer<typeof Removed>): Promise<void> {
+  const { items } = await query({ index: 'gsi1', pk: keys.clusterJobs(clusterId), limit: atOnce })
+  await Promise.all(items.map((item) => clearJob(String(item['pk']))))
+  const isDone = items.length === 0 && removedAtMs + clearForMs <= now()
+  const marker = keys.removedCluster(clusterId)
+  if (isDone) await transact([remove(marker)])
+  else await transact([patch(marker, { set: { organisationId, ...keys.due(clusterId, now() + 1000) } })])
+}
+
+async function clearJob(pk: string): Promise<void> {
+  let found: Item[]
+  do {
+    found = (await query({ pk, limit: 100 })).items
+    if (found.length > 0) await transact(found.map((item) => remove({ pk, sk: String(item['sk']) })))
+  } while (found.length === 100)
+}
