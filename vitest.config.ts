@@ -1,10 +1,24 @@
 import { defineConfig } from 'vitest/config'
 
+/** Suites that call the platform's own code need the stand-ins and a table of their own; the others need neither. */
+const withStore = ['test/core/**/*.test.ts', 'test/functions/**/*.test.ts']
+
 export default defineConfig({
   test: {
-    include: ['test/**/*.test.ts'],
     testTimeout: 60_000,
     hookTimeout: 60_000,
     maxWorkers: 2,
+    projects: [
+      { extends: true, test: { name: 'plain', include: ['test/**/*.test.ts'], exclude: withStore } },
+      {
+        extends: true,
+        test: {
+          name: 'store',
+          include: withStore,
+          globalSetup: ['test/support/stand-ins.ts'],
+          setupFiles: ['test/support/own-table.ts'],
+        },
+      },
+    ],
   },
 })

@@ -21,6 +21,10 @@ const Config = z.object({
   PLAT_WAKE_URL: z.string().default(''),
   PLAT_HEARTBEAT_INTERVAL_SECONDS: whole(30, 1, 3600),
   PLAT_VERSION: z.string().default('0.1.0'),
+  /** The least important lines that are logged. */
+  PLAT_LOG_LEVEL: z.enum(['debug', 'info', 'warn', 'error']).default('info'),
+  /** 1: an answer unlike the contract becomes a 500. For tests; production does not pay for it. */
+  PLAT_CHECK_RESPONSES: z.enum(['0', '1']).default('0'),
   PLAT_LIMIT_SIGN_IN_USER_PER_MINUTE: whole(5, 1, 1_000_000),
   PLAT_LIMIT_SIGN_IN_ADDRESS_PER_MINUTE: whole(20, 1, 1_000_000),
   PLAT_LIMIT_SETUP_PER_MINUTE: whole(10, 1, 1_000_000),

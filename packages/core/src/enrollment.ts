@@ -50,13 +50,13 @@ export async function enroll(request: EnrollRequest): Promise<EnrollAnswer> {
   if (token.expiresAtMs <= now()) throw fault('enrollment_token_expired')
 
   const cluster = await Cluster.find(token.organisationId, token.clusterId)
-  if (cluster?.enrollmentId !== token.id) throw fault('enrollment_token_invalid')
   const relayId = relayIdOf(token, thumbprint)
-  if (await transact(steps(token, cluster, relayId, thumbprint, request))) {
-    // Somebody was faster, or the cluster changed: what the token says now decides.
+  const isCurrent = cluster?.enrollmentId === token.id
+  if (!isCurrent || (await transact(steps(token, cluster, relayId, thumbprint, request)))) {
+    // Somebody was faster, or the token was replaced: what it says now decides.
     const latest = await genuineToken(request.enrollmentToken)
-    if (latest.usedAtMs === undefined) throw fault('conflict')
-    return repeated(latest, thumbprint, request)
+    if (latest.usedAtMs !== undefined) return repeated(latest, thumbprint, request)
+    throw fault(isCurrent ? 'conflict' : 'enrollment_token_invalid')
   }
   return answer(token, relayId, request)
 }

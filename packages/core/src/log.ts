@@ -1,0 +1,47 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { iso, now } from './clock.ts'
+import { config } from './config.ts'
+
+/** What a line tells beside its message. Never a secret, never a body. */
+export type LogFields = Record<string, unknown>
+
+const levels = ['debug', 'info', 'warn', 'error'] as const
+export type LogLevel = (typeof levels)[number]
+
+interface Trace extends LogFields {
+  traceId: string
+}
+
+const traces = new AsyncLocalStorage<Trace>()
+
+/** Runs one piece of work under a trace: every line that it logs carries the trace's fields (D33). */
+export const traced = <Result>(trace: Trace, work: () => Result): Result => traces.run({ ...trace }, work)
+
+/** Adds to the fields of the running trace, such as who is calling. */
+export const annotate = (fields: LogFields): void => {
+  Object.assign(traces.getStore() ?? {}, fields)
+}
+
+/** The id of the running trace; empty outside of one. */
+export const currentTraceId = (): string => traces.getStore()?.traceId ?? ''
+
+/** Writes one line of JSON, unless its level is below `PLAT_LOG_LEVEL`. */
+export function log(level: LogLevel, message: string, fields: LogFields = {}): void {
+  if (levels.indexOf(level) < levels.indexOf(config.PLAT_LOG_LEVEL)) return
+  const line = JSON.stringify({ time: iso(now()), level, message, ...traces.getStore(), ...fields }, spellErrors)
+  process.stdout.write(`${escapeTerminal(line)}\n`)
+}
+
+/** Errors have no enumerable members: JSON would show them as `{}`. */
+function spellErrors(_key: string, value: unknown): unknown {
+  if (!(value instanceof Error)) return value
+  const { stack, cause } = value
+  return { stack, cause: cause instanceof Error ? cause : undefined }
+}
+
+/** JSON escapes C0 controls only; these too would act on a terminal or break a line. */
+const escapeTerminal = (line: string): string =>
+  line.replace(
+    /[\u007f-\u009f\u2028\u2029]/g,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  )

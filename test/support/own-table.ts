@@ -1,0 +1,18 @@
+import { randomUUID } from 'node:crypto'
+import { CreateTableCommand, DynamoDBClient } from '@aws-sdk/client-dynamodb'
+import { CreateQueueCommand, SQSClient } from '@aws-sdk/client-sqs'
+import { createTableInput } from '@platform/core/db/schema'
+
+// Every test file has a table, a queue and secrets of its own. Settings are read when core is first imported: later.
+const own = randomUUID()
+const queue = await new SQSClient().send(new CreateQueueCommand({ QueueName: `jobs-${own}` }))
+
+Object.assign(process.env, {
+  PLAT_TABLE: `platform-${own}`,
+  PLAT_QUEUE_JOBS: queue.QueueUrl,
+  PLAT_SECRET_SIGNING_KEYS: `signing-keys-${own}`,
+  PLAT_SECRET_ADMIN_TOKEN: `admin-token-${own}`,
+  PLAT_LOG_LEVEL: 'error',
+})
+
+await new DynamoDBClient().send(new CreateTableCommand(createTableInput(`platform-${own}`)))

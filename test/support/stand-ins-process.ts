@@ -1,0 +1,13 @@
+import { startDynamoDb } from '../../packages/local/src/dynamodb/server.ts'
+import { startSecretsManager } from '../../packages/local/src/secrets/server.ts'
+import { startSqs } from '../../packages/local/src/sqs/server.ts'
+
+/** The stand-ins in a process of their own, as natively as the platform runs them. Ends with its parent. */
+const [dynamoDb, sqs, secrets] = await Promise.all([startDynamoDb(), startSqs(), startSecretsManager()])
+
+process.on('disconnect', () => process.exit())
+process.send?.({
+  AWS_ENDPOINT_URL_DYNAMODB: dynamoDb.url,
+  AWS_ENDPOINT_URL_SQS: sqs.url,
+  AWS_ENDPOINT_URL_SECRETS_MANAGER: secrets.url,
+})

@@ -1,0 +1,78 @@
+import { generateKeyPairSync, type JsonWebKey, randomUUID } from 'node:crypto'
+import { permissionsOf } from '@platform/contract/permission'
+import { bootstrap } from '@platform/core/bootstrap'
+import { type Caller, type RelayCaller } from '@platform/core/caller'
+import { nowSeconds } from '@platform/core/clock'
+import * as Cluster from '@platform/core/cluster'
+import { config } from '@platform/core/config'
+import { enroll } from '@platform/core/enrollment'
+import { newId } from '@platform/core/id'
+import { readSecret } from '@platform/core/secret'
+
+/** People, relays and clusters for tests: each test makes an organisation of its own. */
+
+export const administrator = {
+  platformName: 'Test Platform',
+  publicUrl: 'https://platform.example.com',
+  timezone: 'Europe/Berlin',
+  adminUsername: 'admin',
+  adminEmail: 'admin@example.com',
+  adminPassword: 'correct horse battery',
+}
+
+/** A caller of a fresh organisation, or of a given one. */
+export const callerOf = (organisationId = newId('org'), role = 'OrgAdmin'): Caller => ({
+  kind: 'user',
+  userId: newId('user'),
+  organisationId,
+  sessionId: newId('sess'),
+  permissions: new Set(permissionsOf([role])),
+})
+
+export const adminToken = async (): Promise<string> => (await readSecret(config.PLAT_SECRET_ADMIN_TOKEN)) ?? ''
+
+/** Signing keys exist after one API start. */
+export const started = (): Promise<void> => bootstrap()
+
+/** A relay's key as it appears on the wire. */
+export function relayKey() {
+  const { publicKey, privateKey } = generateKeyPairSync('ed25519')
+  const { x = '' } = publicKey.export({ format: 'jwk' }) as JsonWebKey
+  return { privateKey, wire: { kty: 'OKP', crv: 'Ed25519', x } as const }
+}
+
+export const enrollRequest = (enrollmentToken: string, nodes = ['node-1']) => ({
+  enrollmentToken,
+  publicKey: relayKey().wire,
+  displayName: 'relay',
+  hostname: 'host',
+  platform: 'linux',
+  relayVersion: '0.1.0',
+  nodes: nodes.map((name) => ({ name })),
+})
+
+/** A cluster with an enrolled relay; `beat()` is a fresh signed request of it. */
+export async function enrolledCluster(caller: Caller, nodes = ['node-1']) {
+  const cluster = await Cluster.register(caller, { name: `cluster ${randomUUID().slice(0, 8)}`, type: 'Hypervisor' })
+  const relay = await enroll(enrollRequest(cluster.enrollmentToken, nodes))
+  const request = (): RelayCaller => ({
+    kind: 'relay',
+    relayId: relay.relayId,
+    organisationId: caller.organisationId,
+    clusterId: cluster.id,
+    tokenId: randomUUID(),
+    issuedAtMs: nowSeconds() * 1000,
+  })
+  const online = relay.nodes.map(({ id }) => ({ id, status: 'Online' as const }))
+  return { cluster, relay, request, beat: { nodes: online, running: [], freeSlots: 4 } }
+}
+
+/** The code of the fault that a call is refused with. */
+export async function refusalOf(call: Promise<unknown>): Promise<string> {
+  try {
+    await call
+  } catch (error) {
+    return (error as { code?: string }).code ?? String(error)
+  }
+  return 'nothing was refused'
+}
