@@ -26,9 +26,13 @@ export { list } from './cluster-list.ts'
 const attempts = 20
 
 /** Finds a cluster of the caller's organisation. One call. */
-export async function find(organisationId: string, clusterId: string): Promise<ClusterRow | undefined> {
+export async function find(
+  organisationId: string,
+  clusterId: string,
+  options: { stale?: boolean } = {},
+): Promise<ClusterRow | undefined> {
   if (!isId('clus', clusterId)) return undefined
-  const item = await get(keys.cluster(organisationId, clusterId))
+  const item = await get(keys.cluster(organisationId, clusterId), options)
   return item && parseRow(item)
 }
 

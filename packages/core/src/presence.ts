@@ -42,15 +42,16 @@ export async function heartbeat(
   }
 }
 
-async function currentCluster({ organisationId, clusterId, relayId }: RelayCaller): Promise<ClusterRow> {
-  const row = await Cluster.find(organisationId, clusterId)
+/** The first look may lag: what it decides is written only if the row is still as it was. */
+async function currentCluster({ organisationId, clusterId, relayId }: RelayCaller, attempt: number): Promise<ClusterRow> {
+  const row = await Cluster.find(organisationId, clusterId, { stale: attempt === 0 })
   if (row?.relayId !== relayId) throw fault('unauthenticated')
   return row
 }
 
 async function recordBeat(caller: RelayCaller, beat: Heartbeat): Promise<ClusterRow> {
   for (let attempt = 0; attempt < attempts; attempt++) {
-    const row = await currentCluster(caller)
+    const row = await currentCluster(caller, attempt)
     // Our own write, whose acknowledgement was lost, is a success; any other use of the token is a replay.
     if (attempt > 0 && hasBeaten(row.recentTokens, caller.tokenId)) return row
     const recentTokens = spendBeat(row.recentTokens, caller, now())
@@ -117,7 +118,7 @@ async function tendRunning(caller: RelayCaller, jobIds: readonly string[]): Prom
 /** The relay stops: its cluster is Offline at once. Two calls. */
 export async function goodbye(caller: RelayCaller, _: { reason: string }): Promise<void> {
   for (let attempt = 0; attempt < attempts; attempt++) {
-    const row = await currentCluster(caller)
+    const row = await currentCluster(caller, attempt)
     if (attempt > 0 && hasBeaten(row.recentTokens, caller.tokenId)) return
     const recentTokens = spendBeat(row.recentTokens, caller, now())
     if (recentTokens === undefined) throw fault('unauthenticated')
