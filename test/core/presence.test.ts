@@ -71,7 +71,7 @@ test('a beat works once, even when it comes twice at the same moment', async () 
   const { request, beat } = await enrolledCluster(callerOf())
   const same = request()
   const codes = await Promise.all(Array.from({ length: 4 }, () => refusalOf(heartbeat(same, beat))))
-  expect(codes.filter((code) => code === 'nothing was refused').length).toBeGreaterThanOrEqual(1)
+  expect(codes.filter((code) => code === 'nothing was refused')).toHaveLength(1)
   expect(await refusalOf(heartbeat(same, beat))).toBe('unauthenticated')
 })
 

@@ -27,8 +27,8 @@ export const ClusterRow = z.object({
   nodesOnline: z.number().default(0),
   /** Tells whether a beat reports anything new about nodes. */
   nodesHash: z.string().default(''),
-  /** Counts beats: two beats at once cannot both be written. */
-  beat: z.number().default(0),
+  /** Set afresh by every beat: two at once cannot both be written, and each can tell its own write. */
+  beatNonce: z.string().default(''),
   /** Request tokens of recent beats, so that none works twice. */
   recentTokens: z.string().default('[]'),
   dueAtMs: z.number().default(0),

@@ -95,6 +95,7 @@ function steps(token: EnrollmentRow, cluster: ClusterRow, relayId: string, thumb
     nodesOnline: nodes.length,
     nodesHash: nodesHash(nodes),
     recentTokens: '[]',
+    beatNonce: '',
   }
   const interval = config.PLAT_HEARTBEAT_INTERVAL_SECONDS
   const status = clusterStatus(presence, now(), interval)

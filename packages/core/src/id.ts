@@ -35,6 +35,9 @@ export const isId = (prefix: IdPrefix, text: string): boolean => new RegExp(`^${
 /** A secret of 256 random bits, safe in URLs and shells. */
 export const newSecret = (): string => randomBytes(32).toString('base64url')
 
+/** A short random text that tells one write from another. */
+export const newNonce = (): string => randomBytes(6).toString('base64url')
+
 /** SHA-256 as hex: how secrets with 256 bits of entropy are stored. */
 export const sha256 = (text: string | Uint8Array): string => createHash('sha256').update(text).digest('hex')
 

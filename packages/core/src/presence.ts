@@ -10,7 +10,8 @@ import { fault } from './fault.ts'
 import { type JobRow, parseJob } from './job-row.ts'
 import { renewLease } from './lease.ts'
 import { countOnline, nodesHash, nodesItem, parseNodes } from './node.ts'
-import { hasBeaten, spendBeat } from './replay.ts'
+import { newNonce } from './id.ts'
+import { spendBeat } from './replay.ts'
 import { clusterStatus, dueAfterBeat } from './status.ts'
 
 /** Beats and goodbyes of relays (D20, D21). */
@@ -42,22 +43,30 @@ export async function heartbeat(
   }
 }
 
-/** The first look may lag: what it decides is written only if the row is still as it was. */
-async function currentCluster({ organisationId, clusterId, relayId }: RelayCaller, attempt: number): Promise<ClusterRow> {
-  const row = await Cluster.find(organisationId, clusterId, { stale: attempt === 0 })
+/** The first look may lag: what it decides is written only if the row is still as it was, and it refuses nobody. */
+async function currentCluster(
+  { organisationId, clusterId, relayId }: RelayCaller,
+  attempt: number,
+): Promise<ClusterRow> {
+  if (attempt === 0) {
+    const lagging = await Cluster.find(organisationId, clusterId, { stale: true })
+    if (lagging?.relayId === relayId) return lagging
+  }
+  const row = await Cluster.find(organisationId, clusterId)
   if (row?.relayId !== relayId) throw fault('unauthenticated')
   return row
 }
 
 async function recordBeat(caller: RelayCaller, beat: Heartbeat): Promise<ClusterRow> {
+  const nonce = newNonce()
   for (let attempt = 0; attempt < attempts; attempt++) {
     const row = await currentCluster(caller, attempt)
     // Our own write, whose acknowledgement was lost, is a success; any other use of the token is a replay.
-    if (attempt > 0 && hasBeaten(row.recentTokens, caller.tokenId)) return row
+    if (row.beatNonce === nonce) return row
     const recentTokens = spendBeat(row.recentTokens, caller, now())
     if (recentTokens === undefined) throw fault('unauthenticated')
-    const heard = { ...(await heardFrom(row, beat)), recentTokens, beat: row.beat + 1 }
-    if (await writeBeat(row, heard)) return { ...row, ...heard.presence, ...heard }
+    const heard = { ...(await heardFrom(row, beat)), recentTokens, nonce }
+    if (await writeBeat(row, heard)) return { ...row, ...heard.presence }
   }
   throw fault('conflict')
 }
@@ -77,16 +86,16 @@ async function heardFrom(row: ClusterRow, beat: Heartbeat) {
   return { presence: { ...presence, nodesHash: hash, nodesOnline: countOnline(nodes) }, nodes }
 }
 
-type Heard = Awaited<ReturnType<typeof heardFrom>> & { recentTokens: string; beat: number }
+type Heard = Awaited<ReturnType<typeof heardFrom>> & { recentTokens: string; nonce: string }
 
-async function writeBeat(row: ClusterRow, { presence, nodes, recentTokens, beat }: Heard): Promise<boolean> {
+async function writeBeat(row: ClusterRow, { presence, nodes, recentTokens, nonce }: Heard): Promise<boolean> {
   const interval = config.PLAT_HEARTBEAT_INTERVAL_SECONDS
   const status = clusterStatus({ ...row, ...presence }, now(), interval)
   const dueAtMs = dueAfterBeat(now(), row.dueAtMs, interval)
   const due = dueAtMs === undefined ? {} : { dueAtMs, ...keys.due(row.id, dueAtMs) }
   const key = keys.cluster(row.organisationId, row.id)
-  const change = { set: { ...presence, recentTokens, beat, ...due } }
-  const asRead = { beat: row.beat === 0 ? ({ isNot: beat } as const) : { is: row.beat }, relayId: { is: row.relayId } }
+  const change = { set: { ...presence, recentTokens, beatNonce: nonce, ...due } }
+  const asRead = { beatNonce: { is: row.beatNonce }, relayId: { is: row.relayId } }
   if (status === row.status && nodes === undefined) return tryUpdate(key, change, asRead)
   const filed = { set: { ...change.set, ...filedUnder(row, status) } }
   const refusal = await transact([
@@ -117,13 +126,14 @@ async function tendRunning(caller: RelayCaller, jobIds: readonly string[]): Prom
 
 /** The relay stops: its cluster is Offline at once. Two calls. */
 export async function goodbye(caller: RelayCaller, _: { reason: string }): Promise<void> {
+  const nonce = newNonce()
   for (let attempt = 0; attempt < attempts; attempt++) {
     const row = await currentCluster(caller, attempt)
-    if (attempt > 0 && hasBeaten(row.recentTokens, caller.tokenId)) return
+    if (row.beatNonce === nonce) return
     const recentTokens = spendBeat(row.recentTokens, caller, now())
     if (recentTokens === undefined) throw fault('unauthenticated')
     const presence = { saidGoodbye: true, lastSeenAtMs: now(), isSteady: true }
-    if (await writeBeat(row, { presence, nodes: undefined, recentTokens, beat: row.beat + 1 })) return
+    if (await writeBeat(row, { presence, nodes: undefined, recentTokens, nonce })) return
   }
   throw fault('conflict')
 }

@@ -30,6 +30,3 @@ export function spendBeat(remembered: string, { tokenId, issuedAtMs }: RelayCall
   const dropped = tokens.slice(0, Math.max(0, tokens.length - keep)).at(-1)
   return JSON.stringify({ floorMs: dropped?.[1] ?? recent.floorMs, tokens: tokens.slice(-keep) })
 }
-
-/** Whether a beat with this token has been written. */
-export const hasBeaten = (remembered: string, tokenId: string): boolean => remembered.includes(JSON.stringify(tokenId))
