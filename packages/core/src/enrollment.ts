@@ -10,7 +10,7 @@ import * as keys from './db/keys.ts'
 import { create, get, patch, remove, replace, transact } from './db/table.ts'
 import { type EnrollmentRow, EnrollmentRow as Row, mintEnrollment } from './enrollment-token.ts'
 import { fault, invalid } from './fault.ts'
-import { derivedId, isId, sha256 } from './id.ts'
+import { derivedId, isId, sha256, timeOf } from './id.ts'
 import { nodesHash, nodesItem, type StoredNode } from './node.ts'
 import { clusterStatus, dueAfterBeat } from './status.ts'
 import { statementKeys } from './signing-keys.ts'
@@ -78,9 +78,9 @@ function repeated(token: EnrollmentRow, thumbprint: string, request: EnrollReque
 
 // Derived, so that a repeated enrollment names the same relay and the same nodes.
 const relayIdOf = (token: EnrollmentRow, thumbprint: string): string =>
-  derivedId('relay', token.expiresAtMs, token.id, thumbprint)
+  derivedId('relay', timeOf(token.id), token.id, thumbprint)
 const nodesOf = (token: EnrollmentRow, { nodes }: EnrollRequest): StoredNode[] =>
-  nodes.map(({ name }) => ({ id: derivedId('node', token.expiresAtMs, token.clusterId, name), name, status: 'Online' }))
+  nodes.map(({ name }) => ({ id: derivedId('node', timeOf(token.clusterId), token.clusterId, name), name, status: 'Online' }))
 
 function steps(token: EnrollmentRow, cluster: ClusterRow, relayId: string, thumbprint: string, request: EnrollRequest) {
   const { organisationId, clusterId } = token
