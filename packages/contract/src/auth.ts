@@ -15,8 +15,8 @@ export const TokenSet = z
 
 export const Credentials = z
   .object({
-    username: z.string().min(1).max(254),
-    password: z.string().min(1).max(1024).meta({ format: 'password' }),
+    username: z.string().min(1).max(254).meta({ example: 'ada' }),
+    password: z.string().min(1).max(1024).meta({ format: 'password', example: 'correct horse battery' }),
   })
   .meta({ id: 'Credentials' })
 
@@ -26,13 +26,19 @@ export const RefreshRequest = z.object({ refreshToken: z.string().min(1).max(500
 export const UserProfile = z
   .object({
     id: id('user'),
-    username: z.string().max(64),
-    email: z.string().max(254),
-    roles: z.array(z.string().max(50)).max(20),
+    username: z.string().max(64).meta({ example: 'ada' }),
+    email: z.string().max(254).meta({ example: 'ada@example.com' }),
+    roles: z
+      .array(z.string().max(50))
+      .max(20)
+      .meta({ example: ['Operator'] }),
     organisationId: id('org'),
     authProvider: z.string().max(50).meta({ example: 'local' }),
     createdAt: timestamp,
-    permissions: z.array(z.enum(permissions)).max(permissions.length),
+    permissions: z
+      .array(z.enum(permissions))
+      .max(permissions.length)
+      .meta({ example: ['clusters:read', 'jobs:read', 'jobs:write', 'modules:read'] }),
   })
   .meta({ id: 'UserProfile' })
 

@@ -19,10 +19,10 @@ const ClusterName = line(3, 64).meta({ description: 'Unique within the organisat
 export const ClusterSummary = z
   .object({
     id: id('clus'),
-    name: z.string().max(64),
+    name: z.string().max(64).meta({ example: 'berlin-1' }),
     type: z.enum(clusterTypes),
     status: z.enum(clusterStatuses),
-    nodeCount: z.int32().min(0),
+    nodeCount: z.int32().min(0).meta({ example: 1 }),
     siteId: id('site').optional(),
     registeredAt: timestamp,
     lastSeenAt: timestamp.nullable(),
@@ -30,13 +30,13 @@ export const ClusterSummary = z
   .meta({ id: 'ClusterSummary' })
 
 export const Node = z
-  .object({ id: id('node'), name: z.string().max(64), status: z.enum(nodeStatuses) })
+  .object({ id: id('node'), name: z.string().max(64).meta({ example: 'node-1' }), status: z.enum(nodeStatuses) })
   .meta({ id: 'Node' })
 
 export const Relay = z
   .object({
     id: id('relay'),
-    displayName: z.string().max(64),
+    displayName: z.string().max(64).meta({ example: 'relay on node-1' }),
     status: z.enum(relayStatuses),
     lastHeartbeatAt: timestamp,
   })
@@ -56,13 +56,17 @@ export const ClusterRegistration = z
 export const Enrollment = z
   .object({
     enrollmentToken: z.string().max(200).meta({ description: 'Works once, for 24 hours' }),
-    relayCommand: z.string().max(1000).meta({ description: 'Run it on the machine that shall run scripts' }),
+    relayCommand: z.string().max(1000).meta({
+      description: 'Run it on the machine that shall run scripts',
+      example:
+        'curl -fsSL https://platform.example.com/relay/relay.mjs -o platform-relay.mjs && PLAT_ENROLLMENT_TOKEN=… node platform-relay.mjs --server https://platform.example.com',
+    }),
   })
   .meta({ id: 'Enrollment' })
 
 export const RegisteredCluster = Enrollment.extend({
   id: id('clus'),
-  name: z.string().max(64),
+  name: z.string().max(64).meta({ example: 'berlin-1' }),
   type: z.enum(clusterTypes),
   status: z.literal('Pending'),
   registeredAt: timestamp,

@@ -32,8 +32,10 @@ export const line = (min: number, max: number) =>
     .trim()
     .min(min)
     .max(max)
-    // Control and line-separator characters would let a name forge log lines or terminal output.
-    .regex(/^[^\p{Cc}\p{Zl}\p{Zp}]*$/u, 'must not hold control characters')
+    // Control and line-separator characters would let a name forge log lines or terminal output. Written as ranges,
+    // because readers of the OpenAPI document do not all know \p{Cc}.
+    // oxlint-disable-next-line no-control-regex
+    .regex(/^[^\u0000-\u001f\u007f-\u009f\u2028\u2029]*$/u, 'must not hold control characters')
 
 const digits = (max: number, fallback: number, description: string) =>
   z
@@ -43,7 +45,10 @@ const digits = (max: number, fallback: number, description: string) =>
     .refine((value) => value <= max, `must be at most ${max}`)
     .optional()
     .transform((value) => value ?? fallback)
-    .meta({ description, override: { type: 'integer', minimum: 1, maximum: max, default: fallback, format: 'int32' } })
+    .meta({
+      description,
+      override: { type: 'integer', format: 'int32', minimum: 1, maximum: max, default: fallback, pattern: undefined },
+    })
 
 /** Query parameters of a paged list (section 4, D12). */
 export const paging = {
@@ -55,9 +60,9 @@ export const paging = {
 export const pageOf = <Item extends z.ZodType>(item: Item) =>
   z.object({
     items: z.array(item).max(100),
-    totalCount: z.int32().min(0),
+    totalCount: z.int32().min(0).meta({ example: 1 }),
     page: z.int32().min(1),
-    pageSize: z.int32().min(1).max(100),
+    pageSize: z.int32().min(1).max(100).meta({ example: 20 }),
   })
 
 /** A list that is not paged: every list answers `{items: […]}` (D56). */

@@ -8,13 +8,13 @@ export const HealthStatus = z.object({ status: z.enum(['ok', 'unavailable']) }).
 /** One named check of the platform or of a module (D36). */
 export const HealthCheck = z
   .object({
-    name: z.string().max(100),
+    name: z.string().max(100).meta({ example: 'table' }),
     status: z.enum(['Healthy', 'Degraded', 'Unhealthy']),
     tags: z.array(z.enum(['informational', 'degradable', 'critical'])).max(3),
-    source: z.string().max(100).meta({ description: '`platform`, or `module:<id>`' }),
-    durationMs: z.number().min(0),
+    source: z.string().max(100).meta({ description: '`platform`, or `module:<id>`', example: 'platform' }),
+    durationMs: z.number().min(0).meta({ example: 4.2 }),
     checkedAt: timestamp,
-    description: z.string().max(500),
+    description: z.string().max(500).meta({ example: 'The store answers.' }),
   })
   .meta({ id: 'HealthCheck' })
 

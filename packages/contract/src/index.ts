@@ -33,7 +33,27 @@ export const functions = {
 /** The name of a function that serves part of the API. */
 export type FunctionName = keyof typeof functions
 
-/** Every endpoint with the function that serves it. */
-export const routes: readonly { function: FunctionName; endpoint: EndpointDefinition }[] = Object.entries(
-  functions,
-).flatMap(([name, endpoints]) => endpoints.map((endpoint) => ({ function: name as FunctionName, endpoint })))
+const nouns = [auth, cluster, health, job, meta, relay, setup, site]
+const exportNames = new Map<unknown, string>(
+  nouns.flatMap((noun) => Object.entries(noun).map(([name, value]) => [value, name] as const)),
+)
+
+/** An endpoint in its place: the function that serves it and its name, which is the name of its export. */
+export interface Route {
+  function: FunctionName
+  operationId: string
+  endpoint: EndpointDefinition
+}
+
+const isFunction = (name: string): name is FunctionName => Object.hasOwn(functions, name)
+
+/** Every endpoint of the platform. */
+export const routes: readonly Route[] = Object.keys(functions)
+  .filter(isFunction)
+  .flatMap((name) =>
+    functions[name].map((endpoint) => ({
+      function: name,
+      operationId: exportNames.get(endpoint) ?? '',
+      endpoint,
+    })),
+  )

@@ -38,7 +38,7 @@ export const InvokeScriptPayload = z
       .min(1)
       .max(262_144)
       .refine((text) => !text.includes('\0'), 'must not hold NUL characters')
-      .meta({ example: 'uname -a' }),
+      .meta({ example: 'uname' }),
     targetNodeIds: z
       .array(z.string().max(200))
       .min(1)
@@ -47,16 +47,18 @@ export const InvokeScriptPayload = z
       .meta({ description: 'Nodes to run on; absent means every node of the cluster' }),
     timeoutSeconds: z.int32().min(1).max(172_800).optional().meta({ description: 'Default 3600' }),
   })
-  .meta({ id: 'InvokeScriptPayload' })
+  .meta({ id: 'InvokeScriptPayload', unusedIO: 'input' })
 
 /** The payload is validated by its type, after the type itself: an unknown type answers 422 whatever its payload. */
 export const JobSubmission = z
   .object({
     clusterId: z.string().min(1).max(200).meta({ example: 'clus_01jd8w5k3zr9x2m4c7t6v0b1qa' }),
     type: z.string().min(1).max(50).meta({ example: 'InvokeScript' }),
-    payload: z
-      .record(z.string(), z.unknown())
-      .meta({ description: 'For InvokeScript: see InvokeScriptPayload', example: { script: 'uname -a' } }),
+    payload: z.record(z.string(), z.unknown()).meta({
+      description: 'What the type asks for; for InvokeScript an InvokeScriptPayload',
+      example: { script: 'uname' },
+      override: { $ref: '#/components/schemas/InvokeScriptPayload' },
+    }),
     deliverWithinSeconds: z
       .int32()
       .min(1)
@@ -112,7 +114,27 @@ export const Job = z
     result: JobResult.optional(),
     lateResult: LateResult.optional(),
   })
-  .meta({ id: 'Job' })
+  .meta({
+    id: 'Job',
+    example: {
+      id: 'job_01jd8w5k3zr9x2m4c7t6v0b1qa',
+      clusterId: 'clus_01jd8w5k3zr9x2m4c7t6v0b1qa',
+      type: 'InvokeScript',
+      createdAt: '2026-11-21T09:30:00.000Z',
+      payload: { script: 'uname' },
+      status: 'Completed',
+      startedAt: '2026-11-21T09:30:01.000Z',
+      completedAt: '2026-11-21T09:30:02.000Z',
+      expiresAt: '2026-11-21T10:30:00.000Z',
+      result: {
+        output: 'Linux\n',
+        exitCode: 0,
+        nodes: [{ nodeId: 'node_01jd8w5k3zr9x2m4c7t6v0b1qa', exitCode: 0, output: 'Linux\n' }],
+        truncated: false,
+        totalBytes: 6,
+      },
+    },
+  })
 
 export const outputStreams = ['stdout', 'stderr'] as const
 
@@ -120,18 +142,18 @@ export const outputStreams = ['stdout', 'stderr'] as const
 export const OutputChunk = z
   .object({
     offset: z.int().min(0),
-    nodeId: z.string().max(40),
+    nodeId: z.string().max(40).meta({ example: 'node_01jd8w5k3zr9x2m4c7t6v0b1qa' }),
     stream: z.enum(outputStreams),
-    data: z.string().max(131_072),
+    data: z.string().max(131_072).meta({ example: 'Linux\n' }),
   })
   .meta({ id: 'OutputChunk' })
 
 export const JobOutput = z
   .object({
     items: z.array(OutputChunk).max(1000),
-    nextOffset: z.int().min(0).meta({ description: 'Pass it as offset to read on' }),
-    status: z.enum(jobStatuses),
-    finished: z.boolean().meta({ description: 'The job has ended and nothing follows nextOffset' }),
+    nextOffset: z.int().min(0).meta({ description: 'Pass it as offset to read on', example: 6 }),
+    status: z.enum(jobStatuses).meta({ example: 'Running' }),
+    finished: z.boolean().meta({ description: 'The job has ended and nothing follows nextOffset', example: false }),
   })
   .meta({ id: 'JobOutput' })
 
@@ -198,7 +220,17 @@ export const getJobOutput = endpoint({
         .transform(Number)
         .optional()
         .transform((value) => value ?? 0)
-        .meta({ description: 'Bytes to skip', override: { type: 'integer', format: 'int64', minimum: 0, default: 0 } }),
+        .meta({
+          description: 'Bytes to skip',
+          override: {
+            type: 'integer',
+            format: 'int64',
+            minimum: 0,
+            maximum: 999_999_999_999_999,
+            default: 0,
+            pattern: undefined,
+          },
+        }),
     }),
   },
   responses: { 200: { description: 'Output from the offset on', schema: JobOutput } },

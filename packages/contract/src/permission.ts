@@ -15,6 +15,9 @@ export const permissions = [
 /** One permission. `admin` ⊃ `write` ⊃ `read` holds because each role lists what it includes. */
 export type Permission = (typeof permissions)[number]
 
+/** Whether a name is a permission; tells the accesses `public`, `user` and `relay` from the others. */
+export const isPermission = (name: string): name is Permission => permissions.some((permission) => permission === name)
+
 const reader = ['clusters:read', 'jobs:read', 'modules:read'] as const
 const operator = [...reader, 'jobs:write'] as const
 const clusterAdmin = [...operator, 'clusters:write', 'clusters:admin'] as const

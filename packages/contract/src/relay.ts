@@ -6,7 +6,14 @@ import { outputStreams } from './job.ts'
 /** The relay protocol of D21. Every call but enroll carries `Authorization: Relay <JWT>`. */
 
 const Ed25519PublicKey = z
-  .object({ kty: z.literal('OKP'), crv: z.literal('Ed25519'), x: z.string().regex(/^[A-Za-z0-9_-]{43}$/) })
+  .object({
+    kty: z.literal('OKP'),
+    crv: z.literal('Ed25519'),
+    x: z
+      .string()
+      .max(43)
+      .regex(/^[A-Za-z0-9_-]{43}$/),
+  })
   .meta({ id: 'Ed25519PublicKey' })
 
 /** A key set: the public keys that verify something, by `kid`. */
@@ -89,7 +96,10 @@ export const OutputReport = z
       .string()
       .min(1)
       .max(outputChunkBytes)
-      .refine((text) => new TextEncoder().encode(text).length <= outputChunkBytes, 'must be at most 65536 bytes of UTF-8'),
+      .refine(
+        (text) => new TextEncoder().encode(text).length <= outputChunkBytes,
+        'must be at most 65536 bytes of UTF-8',
+      ),
   })
   .meta({ id: 'OutputReport' })
 

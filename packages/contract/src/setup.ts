@@ -10,7 +10,8 @@ export const SetupStatus = z
 
 const isTimezone = (name: string): boolean => {
   try {
-    return new Intl.DateTimeFormat('en', { timeZone: name }) !== undefined
+    Intl.DateTimeFormat('en', { timeZone: name })
+    return true
   } catch {
     return false
   }
@@ -23,6 +24,7 @@ export const password = z.string().min(8).max(1024).meta({ format: 'password', e
 export const username = z
   .string()
   .trim()
+  .max(64)
   .regex(/^[A-Za-z0-9][A-Za-z0-9._@+-]{0,63}$/, 'must be 1 to 64 letters, digits or . _ @ + -')
   .meta({ example: 'admin' })
 

@@ -3,8 +3,10 @@ import { id, line, listOf, pathId, timestamp } from './common.ts'
 import { endpoint } from './endpoint.ts'
 
 /** A place that clusters stand in (D18). */
-export const Site = z.object({ id: id('site'), name: z.string().max(64), createdAt: timestamp }).meta({ id: 'Site' })
-export const SiteCreation = z.object({ name: line(1, 64) }).meta({ id: 'SiteCreation' })
+export const Site = z
+  .object({ id: id('site'), name: z.string().max(64).meta({ example: 'Berlin' }), createdAt: timestamp })
+  .meta({ id: 'Site' })
+export const SiteCreation = z.object({ name: line(1, 64).meta({ example: 'Berlin' }) }).meta({ id: 'SiteCreation' })
 
 export type Site = z.infer<typeof Site>
 

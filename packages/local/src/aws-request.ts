@@ -39,11 +39,20 @@ export async function readJson(request: IncomingMessage): Promise<JsonObject> {
   const text = await readText(request)
   try {
     const value: unknown = JSON.parse(text || '{}')
-    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as JsonObject
+    if (isJsonObject(value)) return value
   } catch {
-    // Answered below, like any other body that is not an object.
+    // Refused below, like any other body that is not an object.
   }
   throw new AwsFault('SerializationException', 'The body must be a JSON object.')
+}
+
+/** The objects of a list; anything else holds none. */
+export function objectsIn(value: unknown): JsonObject[] {
+  return Array.isArray(value) ? value.filter(isJsonObject) : []
+}
+
+function isJsonObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 async function readText(request: IncomingMessage): Promise<string> {

@@ -1,5 +1,5 @@
 import { actionOf, MAX_ITEM_BYTES } from './dynalite.ts'
-import type { Data, Done, PageReader } from './dynalite.ts'
+import type { ActionName, Data, Done, PageReader } from './dynalite.ts'
 import type { Input, Item, TableDescription } from './types.ts'
 
 export type ItemAction = 'putItem' | 'updateItem' | 'deleteItem' | 'getItem'
@@ -10,7 +10,7 @@ export interface ItemOutcome {
 }
 
 const options = { maxItemSize: MAX_ITEM_BYTES, createTableMs: 0 }
-const notFound = { name: 'NotFoundError' }
+const notFound = Object.assign(new Error('Not found'), { name: 'NotFoundError' })
 
 /** Nothing here waits, so an action that locks has the item to itself. */
 function lock(_key: string, run: (release: <T>(done: T) => T) => void): void {
@@ -24,7 +24,7 @@ export function runItemAction(
   table: TableDescription,
   item: Item | undefined,
 ): ItemOutcome {
-  const outcome: { error?: unknown; output?: Input; after: Item | undefined } = { after: item }
+  const outcome: { error?: Error | null; output?: Input; after: Item | undefined } = { after: item }
   const itemDb = {
     lock,
     get: (_key: string, done: Done<Item>) => (item ? done(null, item) : done(notFound)),
@@ -51,8 +51,7 @@ export function runPageAction(
   table: TableDescription,
   readPage: PageReader,
 ): Promise<Input> {
-  const store = { getTable: tableGetter(table), getItemDb: () => undefined, readPage }
-  return answerOf(action, store, data)
+  return answerOf(action, { getTable: tableGetter(table), getItemDb: () => undefined, readPage }, data)
 }
 
 /** The description of a new table, its status still CREATING. */
@@ -65,12 +64,12 @@ export async function describeNewTable(data: Data): Promise<TableDescription> {
     put: (_key: string, _table: object, done: Done<void>) => done(null),
   }
   const output = await answerOf('createTable', { options, tableDb }, data)
-  return structuredClone(output['TableDescription']) as TableDescription
+  return structuredClone(output.TableDescription)
 }
 
-function answerOf(action: 'query' | 'scan' | 'createTable', store: object, data: Data): Promise<Input> {
+function answerOf(action: ActionName, store: object, data: Data): Promise<Input> {
   return new Promise((resolve, reject) => {
-    actionOf(action)(store, data, (error, output) => (error ? reject(error as Error) : resolve(output ?? {})))
+    actionOf(action)(store, data, (error, output) => (error ? reject(error) : resolve(output ?? {})))
   })
 }
 

@@ -3,7 +3,8 @@ import { itemSize } from './item-size.ts'
 
 const WRITE_UNIT_BYTES = 1024
 const READ_UNIT_BYTES = 4096
-const TRANSACTION_FACTOR = 2
+/** A transaction pays twice: once to prepare, once to commit. */
+export const TRANSACTION_FACTOR = 2
 
 /** Capacity units of a call on one table, by where they were used. */
 export interface Cost {
@@ -16,6 +17,11 @@ export const tableCost = (units: number): Cost => ({ table: units, global: {}, l
 
 export function writeUnitsOf(bytes: number): number {
   return Math.max(1, Math.ceil(bytes / WRITE_UNIT_BYTES))
+}
+
+/** What an attempt to write costs that leaves the item as it is. */
+export function itemWriteUnits(item: Item | undefined): number {
+  return writeUnitsOf(item ? itemSize(item) : 0)
 }
 
 export function readUnitsOf(bytes: number, isConsistent: boolean): number {
@@ -31,7 +37,6 @@ export function totalOf(cost: Cost): number {
   return [cost.global, cost.local].flatMap(Object.values<number>).reduce((sum, units) => sum + units, cost.table)
 }
 
-/** A transaction pays twice: once to prepare, once to commit. */
 export function transactional(cost: Cost): Cost {
   const twice = (units: Record<string, number>) =>
     Object.fromEntries(Object.entries(units).map(([index, used]) => [index, used * TRANSACTION_FACTOR]))

@@ -2,7 +2,7 @@ import type { CommitLog } from './commit-log.ts'
 import type { Database } from './database.ts'
 import { dynamoError } from './errors.ts'
 import { recordsUnder, tableRecord, TABLES } from './keys.ts'
-import type { StoredTable } from './types.ts'
+import type { StoredTable, TableDescription } from './types.ts'
 
 /** The tables, held in memory and mirrored to the store. */
 export class Catalog {
@@ -15,18 +15,15 @@ export class Catalog {
 
   static async load(database: Database, commits: CommitLog): Promise<Catalog> {
     const catalog = new Catalog(commits)
-    for (const stored of (await database.values(recordsUnder(TABLES)).all()) as StoredTable[]) {
+    const tables: StoredTable[] = await database.values(recordsUnder(TABLES)).all()
+    for (const stored of tables) {
       catalog.#tables.set(stored.description.TableName, stored)
     }
     return catalog
   }
 
-  all(): StoredTable[] {
-    return [...this.#tables.values()]
-  }
-
   names(): string[] {
-    return [...this.#tables.keys()].sort()
+    return [...this.#tables.keys()].toSorted()
   }
 
   find(tableName: string): StoredTable | undefined {
@@ -45,6 +42,13 @@ export class Catalog {
     const stored = this.#tables.get(tableName)
     if (stored && stored.description.TableStatus !== 'DELETING') return stored
     throw dynamoError('ResourceNotFoundException', 'Requested resource not found')
+  }
+
+  /** Changes the table as it is now; the change counts from this moment on. */
+  update(tableName: string, change: (description: TableDescription) => Partial<StoredTable>): Promise<void> {
+    const stored = this.existing(tableName)
+    const description = structuredClone(stored.description)
+    return this.save({ ...stored, description, ...change(description) })
   }
 
   save(stored: StoredTable): Promise<void> {

@@ -28,7 +28,7 @@ export class CommitLog {
   }
 
   /** The newest value of a record, on the disk or on its way; undefined when there is none. */
-  latest(key: string): unknown {
+  latest(key: string): any {
     for (const group of [this.#open, this.#inFlight]) {
       const value = group?.changes.get(key)
       if (value !== undefined) return value ?? undefined

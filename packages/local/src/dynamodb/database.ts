@@ -3,8 +3,8 @@ import { MemoryLevel } from 'memory-level'
 
 const MEBIBYTE = 1024 * 1024
 
-/** The ordered store below everything: text keys, JSON values. */
-export type Database = ClassicLevel<string, unknown>
+/** The ordered store below everything: text keys, JSON values. What stands under which key is told in keys.ts. */
+export type Database = ClassicLevel<string, any>
 
 /** Opens the store under `dataDir`; without one it lives in memory and dies with the process. */
 export async function openDatabase(dataDir?: string): Promise<Database> {
@@ -23,5 +23,6 @@ function onDisk(dataDir: string): Database {
 
 /** The memory store has the same interface, and ignores the options that speak of a disk. */
 function inMemory(): Database {
-  return new MemoryLevel({ valueEncoding: 'json', storeEncoding: 'utf8' }) as unknown as Database
+  const database: any = new MemoryLevel({ valueEncoding: 'json', storeEncoding: 'utf8' })
+  return database
 }

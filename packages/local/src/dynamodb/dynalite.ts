@@ -9,22 +9,31 @@ import type { Input, Item, KeySchemaElement, TableDescription } from './types.ts
  */
 const require = createRequire(import.meta.url)
 const SUPPORTED_VERSION = '4.0.0'
-const { version } = require('dynalite/package.json') as { version: string }
+const { version }: { version: string } = require('dynalite/package.json')
 if (version !== SUPPORTED_VERSION) throw new Error(`dynalite ${SUPPORTED_VERSION} is required, found ${version}`)
 
 export const MAX_ITEM_BYTES = 400 * 1024
 
-export type Done<T> = (error: unknown, value?: T) => void
-export type Action = (store: object, data: object, done: Done<Input>) => void
+export type Done<T> = (error: Error | null, value?: T) => void
+export type Action = (store: object, data: Data, done: Done<Input>) => void
 export type ActionName = 'putItem' | 'updateItem' | 'deleteItem' | 'getItem' | 'query' | 'scan' | 'createTable'
-export type ValidatedName = ActionName | 'batchGetItem' | 'batchWriteItem' | 'deleteTable' | 'describeTable' | 'listTables'
+export type RequestName =
+  | ActionName
+  | 'batchGetItem'
+  | 'batchWriteItem'
+  | 'deleteTable'
+  | 'describeTable'
+  | 'listTables'
 
-/** A validated request: its known fields, and the parsed expressions under names with an underscore. */
+/** A validated request: its fields, and the parsed expressions under names with an underscore. */
 export interface Data extends Input {
   TableName: string
   Key?: Item
   Item?: Item
   AttributesToGet?: string[]
+  ConsistentRead?: boolean
+  IndexName?: string
+  Limit?: number
   _projection?: { paths: unknown[] }
   _filter?: { expression: unknown }
 }
@@ -42,16 +51,16 @@ export interface PageRequest {
 export type PageReader = (request: PageRequest) => Promise<Input>
 
 interface DynaliteDb {
-  createKey(item: Item, table: TableDescription, schema?: KeySchemaElement[]): string
-  createIndexKey(item: Item, table: TableDescription, schema: KeySchemaElement[]): string
-  validateItem(item: Item, table: TableDescription): AwsError | undefined
-  validateKey(key: Item, table: TableDescription): AwsError | undefined
-  matchesExprFilter(item: Item, expression: unknown): boolean
-  matchesFilter(item: Item, filter: unknown, operator: unknown): boolean
-  mapPaths(paths: unknown[], item: Item): Item
-  itemSize(item: Item): number
-  updateIndexes(store: object, table: object, before: object, after: object, done: Done<void>): void
-  queryTable(
+  createKey: (item: Item, table: TableDescription, schema?: KeySchemaElement[]) => string
+  createIndexKey: (item: Item, table: TableDescription, schema: KeySchemaElement[]) => string
+  validateItem: (item: Item, table: TableDescription) => AwsError | undefined
+  validateKey: (key: Item, table: TableDescription) => AwsError | undefined
+  matchesExprFilter: (item: Item, expression: unknown) => boolean
+  matchesFilter: (item: Item, filter: unknown, operator: unknown) => boolean
+  mapPaths: (paths: unknown[], item: Item) => Item
+  itemSize: (item: Item) => number
+  updateIndexes: (store: object, table: object, before: object, after: object, done: Done<void>) => void
+  queryTable: (
     store: { readPage: PageReader },
     table: TableDescription,
     data: Data,
@@ -60,7 +69,7 @@ interface DynaliteDb {
     fetchesItems: boolean,
     startKeyNames: string[],
     done: Done<Input>,
-  ): void
+  ) => Promise<void>
 }
 
 interface Rules {
@@ -68,13 +77,15 @@ interface Rules {
   custom?: unknown
 }
 
-const db = require('dynalite/db') as DynaliteDb
-const validations = require('dynalite/validations') as {
-  checkTypes(data: Input, types: object): Data
-  checkValidations(data: Data, types: object, custom: unknown, store: object): void
+interface Validations {
+  checkTypes: (data: Input, types: object) => Data
+  checkValidations: (data: Data, types: object, custom: unknown, store: object) => void
 }
-const rulesByName = new Map<ValidatedName, Rules>()
-const actionsByName = new Map<ActionName, Action>()
+
+const db: DynaliteDb = require('dynalite/db')
+const validations: Validations = require('dynalite/validations')
+const rules = new Map<RequestName, Rules>()
+const actions = new Map<ActionName, Action>()
 
 // dynalite ends an index key in 24 bits of a digest, so items with equal index keys can overwrite each other.
 db.createIndexKey = (item, table, schema) => db.createKey(item, table, schema) + db.createKey(item, table)
@@ -82,28 +93,33 @@ db.createIndexKey = (item, table, schema) => db.createKey(item, table, schema) +
 db.itemSize = itemSize
 // Index rows go into the batch of their item, and pages come out without a stream per row: both are done here.
 db.updateIndexes = (_store, _table, _before, _after, done) => done(null)
-db.queryTable = (store, table, data, range, isLocalIndex, fetchesItems, startKeyNames, done) => {
-  const page = store.readPage({ table, data, range, isLocalIndex: isLocalIndex === true, fetchesItems, startKeyNames })
-  page.then((result) => done(null, result), done)
+db.queryTable = async (store, table, data, range, isLocalIndex, fetchesItems, startKeyNames, done) => {
+  const request = { table, data, range, isLocalIndex: isLocalIndex === true, fetchesItems, startKeyNames }
+  const page = await store.readPage(request).catch(asError)
+  if (page instanceof Error) done(page)
+  else done(null, page)
 }
 
-export const { createKey, createIndexKey, validateItem, validateKey } = db
-export const { matchesExprFilter, matchesFilter, mapPaths } = db
+export const { createKey, createIndexKey, validateItem, validateKey, matchesExprFilter, matchesFilter, mapPaths } = db
 
 /** Checks a request as the service does and parses its expressions; throws the refusal. */
-export function validate(name: ValidatedName, input: Input): Data {
-  const rules = loaded(rulesByName, name, () => require(`dynalite/validations/${name}`) as Rules)
-  const data = validations.checkTypes({ ...input }, rules.types)
-  validations.checkValidations(data, rules.types, rules.custom, { options: { maxItemSize: MAX_ITEM_BYTES } })
+export function validate(name: RequestName, input: Input): Data {
+  const { types, custom } = loaded(rules, name, () => require(`dynalite/validations/${name}`))
+  const data = validations.checkTypes({ ...input }, types)
+  validations.checkValidations(data, types, custom, { options: { maxItemSize: MAX_ITEM_BYTES } })
   return data
 }
 
 export function actionOf(name: ActionName): Action {
-  return loaded(actionsByName, name, () => require(`dynalite/actions/${name}`) as Action)
+  return loaded(actions, name, () => require(`dynalite/actions/${name}`))
 }
 
 function loaded<K, V>(cache: Map<K, V>, name: K, load: () => V): V {
   const value = cache.get(name) ?? load()
   cache.set(name, value)
   return value
+}
+
+function asError(error: unknown): Error {
+  return error instanceof Error ? error : new Error(String(error))
 }

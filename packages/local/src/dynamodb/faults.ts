@@ -107,7 +107,7 @@ const isCount = (value: unknown) => Number.isSafeInteger(value) && Number(value)
 const isOperationList = (value: unknown) =>
   Array.isArray(value) && value.every((name) => CONCERNED.hang.includes(String(name)))
 
-const RULES: Record<keyof FaultSettings, (value: unknown) => boolean> = {
+const RULES = {
   seed: isCount,
   operations: (value) => value === null || isOperationList(value),
   remaining: (value) => value === null || isCount(value),
@@ -119,12 +119,13 @@ const RULES: Record<keyof FaultSettings, (value: unknown) => boolean> = {
   hangRate: isRate,
   indexLagMs: isCount,
   expiryPaused: (value) => typeof value === 'boolean',
-}
+} satisfies Record<keyof FaultSettings, (value: unknown) => boolean>
+
+const rules = new Map<string, (value: unknown) => boolean>(Object.entries(RULES))
 
 function checked(changes: Partial<FaultSettings>): Partial<FaultSettings> {
   for (const [name, value] of Object.entries(changes)) {
-    const rule = Object.hasOwn(RULES, name) ? RULES[name as keyof FaultSettings] : undefined
-    if (!rule?.(value)) throw validationError(`Fault setting ${name} cannot be ${JSON.stringify(value)}`)
+    if (!rules.get(name)?.(value)) throw validationError(`Fault setting ${name} cannot be ${JSON.stringify(value)}`)
   }
   return changes
 }

@@ -8,7 +8,7 @@ export type RowChanges = [key: string, row: unknown][]
 
 interface Waiting {
   record: string
-  dueAtMs: number
+  writtenAtMs: number
   rows: RowChanges
 }
 
@@ -19,16 +19,16 @@ interface Waiting {
 export class IndexLag {
   readonly #commits: CommitLog
   readonly #faults: Faults
+  readonly #report: (error: unknown) => void
   #waiting: Waiting[] = []
   #sequence = 0
   #timer: NodeJS.Timeout | undefined
 
-  constructor(commits: CommitLog, faults: Faults) {
+  constructor(commits: CommitLog, faults: Faults, report: (error: unknown) => void) {
     this.#commits = commits
     this.#faults = faults
-    faults.onChange(() => {
-      if (this.#lagMs === 0) this.#apply(this.#waiting.length)
-    })
+    this.#report = report
+    faults.onChange(() => this.#arm())
   }
 
   get #lagMs(): number {
@@ -37,57 +37,54 @@ export class IndexLag {
 
   /** Applies what an earlier process left waiting. */
   async replay(database: Database): Promise<void> {
-    const left = (await database.iterator(recordsUnder(LAGGED)).all()) as [string, RowChanges][]
-    const changes: Changes = new Map()
-    for (const [record, rows] of left) {
-      for (const [key, row] of rows) changes.set(key, row)
-      changes.set(record, null)
-    }
-    if (left.length > 0) await this.#commits.commit(changes)
+    const left: [string, RowChanges][] = await database.iterator(recordsUnder(LAGGED)).all()
+    if (left.length > 0) await this.#apply(left.map(([record, rows]) => ({ record, rows })))
   }
 
   /** Adds the rows to the changes of their item: at once, or to wait for the lag. */
   stage(changes: Changes, rows: RowChanges): void {
-    const lagMs = this.#lagMs
-    if (lagMs === 0 && this.#waiting.length === 0) {
+    if (this.#lagMs === 0 && this.#waiting.length === 0) {
       for (const [key, row] of rows) changes.set(key, row)
       return
     }
     const record = lagRecord(this.#sequence++)
     changes.set(record, rows)
-    this.#waiting.push({ record, dueAtMs: performance.now() + lagMs, rows })
-    this.#arm()
+    this.#waiting.push({ record, rows, writtenAtMs: performance.now() })
+    if (this.#waiting.length === 1) this.#arm()
   }
 
   /** Applies everything that waits, now. */
   async drain(): Promise<void> {
-    await this.#apply(this.#waiting.length)
+    await this.#apply(this.#waiting.splice(0))
   }
 
   stop(): void {
     clearTimeout(this.#timer)
   }
 
+  /** Sets the timer for the oldest row by the lag of now. */
   #arm(): void {
-    const head = this.#waiting[0]
-    if (!head || this.#timer) return
-    this.#timer = setTimeout(() => {
-      this.#timer = undefined
-      const now = performance.now()
-      const due = this.#waiting.findIndex((waiting) => waiting.dueAtMs > now)
-      this.#apply(due === -1 ? this.#waiting.length : due)
-      this.#arm()
-    }, head.dueAtMs - performance.now())
-    this.#timer.unref()
+    clearTimeout(this.#timer)
+    const oldest = this.#waiting[0]
+    if (!oldest) return
+    const delayMs = Math.max(0, Math.ceil(oldest.writtenAtMs + this.#lagMs - performance.now()))
+    this.#timer = setTimeout(() => this.#applyDue(), delayMs).unref()
   }
 
-  async #apply(count: number): Promise<void> {
-    if (count === 0) return this.#commits.settled()
+  #applyDue(): void {
+    const newestDueMs = performance.now() - this.#lagMs
+    const firstLater = this.#waiting.findIndex(({ writtenAtMs }) => writtenAtMs > newestDueMs)
+    const due = this.#waiting.splice(0, firstLater === -1 ? this.#waiting.length : firstLater)
+    this.#apply(due).catch(this.#report)
+    this.#arm()
+  }
+
+  #apply(waiting: Pick<Waiting, 'record' | 'rows'>[]): Promise<void> {
     const changes: Changes = new Map()
-    for (const { record, rows } of this.#waiting.splice(0, count)) {
+    for (const { record, rows } of waiting) {
       for (const [key, row] of rows) changes.set(key, row)
       changes.set(record, null)
     }
-    await this.#commits.commit(changes)
+    return changes.size > 0 ? this.#commits.commit(changes) : this.#commits.settled()
   }
 }

@@ -50,10 +50,16 @@ export function writeCost(before: Item | undefined, after: Item | undefined, cha
 
 /** The row of an item in an index; undefined when the item lacks one of the index's keys. */
 function rowOf(table: TableDescription, index: SecondaryIndex, item: Item | undefined): IndexRow | undefined {
-  if (!item || index.KeySchema.some((key) => item[key.AttributeName] === undefined)) return undefined
+  if (!item || !index.KeySchema.every(({ AttributeName }) => isKey(table, AttributeName, item))) return undefined
   const row = project(table, index, item)
   const key = indexPrefix(table.TableId, index.IndexName) + createIndexKey(item, table, index.KeySchema)
   return { key, row, bytes: itemSize(row) }
+}
+
+/** Items older than an index may have anything under the name of its key. */
+function isKey(table: TableDescription, attribute: string, item: Item): boolean {
+  const type = table.AttributeDefinitions.find(({ AttributeName }) => AttributeName === attribute)!.AttributeType
+  return Boolean(item[attribute]?.[type])
 }
 
 function project(table: TableDescription, index: SecondaryIndex, item: Item): Item {

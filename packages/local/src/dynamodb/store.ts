@@ -5,6 +5,7 @@ import { openDatabase } from './database.ts'
 import type { Database } from './database.ts'
 import type { Faults } from './faults.ts'
 import { IndexLag } from './index-lag.ts'
+import { TableWork } from './table-work.ts'
 
 /** What the operations work on. */
 export interface Store {
@@ -14,19 +15,31 @@ export interface Store {
   commits: CommitLog
   catalog: Catalog
   lag: IndexLag
+  work: TableWork
   faults: Faults
+  /** Hears of what goes wrong outside a request. */
+  report: (error: unknown) => void
 }
 
-export async function openStore(dataDir: string | undefined, faults: Faults): Promise<Store> {
+/** Opens the store and goes on with what an earlier process left unfinished. */
+export async function openStore(
+  dataDir: string | undefined,
+  faults: Faults,
+  report: (error: unknown) => void,
+): Promise<Store> {
   const database = await openDatabase(dataDir)
   const commits = new CommitLog(database)
-  const lag = new IndexLag(commits, faults)
+  const lag = new IndexLag(commits, faults, report)
   await lag.replay(database)
-  return { database, commits, lag, faults, catalog: await Catalog.load(database, commits) }
+  const catalog = await Catalog.load(database, commits)
+  const store: Store = { database, commits, catalog, lag, work: new TableWork(), faults, report }
+  for (const tableName of catalog.names()) store.work.start(store, tableName)
+  return store
 }
 
 export async function closeStore(store: Store): Promise<void> {
   store.lag.stop()
+  await store.work.stop()
   await store.commits.settled()
   await store.database.close()
 }

@@ -41,6 +41,7 @@ export interface TableDescription {
   GlobalSecondaryIndexes?: SecondaryIndex[]
   LocalSecondaryIndexes?: SecondaryIndex[]
   DeletionProtectionEnabled?: boolean
+  TableArn?: string
   [field: string]: unknown
 }
 
@@ -55,8 +56,8 @@ export interface StoredTable {
   timeToLive?: TimeToLive
 }
 
-/** The parsed JSON of a request, before validation. */
-export type Input = Record<string, unknown>
+/** JSON of a request or an answer. A field has the type that its reader, having checked it, gives it. */
+export type Input = Record<string, any>
 
 /** The capacity a call used, whatever the client asked to be told. */
 export interface Usage {

@@ -1,19 +1,16 @@
 import { runItemAction } from './actions.ts'
-import { writeCost } from './capacity.ts'
 import type { Cost } from './capacity.ts'
-import type { Changes } from './commit-log.ts'
-import { createKey, validateItem, validateKey } from './dynalite.ts'
+import { createKey, validate, validateItem, validateKey } from './dynalite.ts'
 import type { Data } from './dynalite.ts'
-import { errorName, isAwsError } from './errors.ts'
+import { constraintError, errorName, isAwsError } from './errors.ts'
 import type { AwsError } from './errors.ts'
-import { stageExpiry } from './expiry.ts'
-import type { RowChanges } from './index-lag.ts'
-import { indexChanges } from './indexes.ts'
-import type { IndexChange } from './indexes.ts'
+import { writeCost } from './indexes.ts'
 import { keyProblem } from './key-limits.ts'
 import { itemPrefix } from './keys.ts'
+import { writeOf } from './staging.ts'
+import type { Write } from './staging.ts'
 import type { Store } from './store.ts'
-import type { Input, Item, StoredTable } from './types.ts'
+import type { Input, Item } from './types.ts'
 
 export type WriteAction = 'putItem' | 'updateItem' | 'deleteItem' | 'conditionCheck'
 
@@ -22,4 +19,58 @@ export interface WriteRequest {
   data: Data
   /** Whether a failed condition shows the item that failed it. */
   showsItem: boolean
+}
+
+/** What a write would do, decided by the newest state. Nothing is changed until it is staged and committed. */
+export interface PlannedWrite extends Write {
+  output: Input
+  cost: Cost
+}
+
+/** Why one write cannot be done, and the item that stood in its way. */
+export interface RefusedWrite {
+  refusal: AwsError
+  before?: Item | undefined
+}
+
+/** Validates the request for one write; throws the refusal. */
+export function readWriteRequest(action: WriteAction, input: Input): WriteRequest {
+  const wanted: unknown = input.ReturnValuesOnConditionCheckFailure ?? 'NONE'
+  if (wanted !== 'ALL_OLD' && wanted !== 'NONE') {
+    const path = 'returnValuesOnConditionCheckFailure'
+    throw constraintError(JSON.stringify(wanted), path, 'Member must satisfy enum value set: [ALL_OLD, NONE]')
+  }
+  const data = validate(action === 'conditionCheck' ? 'deleteItem' : action, input)
+  return { action, data, showsItem: wanted === 'ALL_OLD' }
+}
+
+/** Decides one write. Refusals of the item come back; a missing table is thrown. */
+export function planWrite(store: Store, request: WriteRequest): PlannedWrite | RefusedWrite {
+  const { action, data, showsItem } = request
+  const stored = store.catalog.serving(data.TableName)
+  const table = stored.description
+  const invalid = data.Item ? validateItem(data.Item, table) : validateKey(data.Key!, table)
+  if (invalid) return { refusal: invalid }
+  const itemKey = createKey(data.Item ?? data.Key!, table)
+  const before: Item | undefined = store.commits.latest(itemPrefix(table.TableId) + itemKey)
+  try {
+    const outcome = runItemAction(action === 'conditionCheck' ? 'deleteItem' : action, data, table, before)
+    const after = action === 'conditionCheck' ? before : outcome.after
+    const problem = after && keyProblem(table, after)
+    if (problem) return { refusal: problem, before }
+    const write = writeOf(stored, itemKey, before, after)
+    return { ...write, output: outcome.output, cost: writeCost(before, after, write.indexChanges) }
+  } catch (error) {
+    if (!isAwsError(error)) throw error
+    if (showsItem && before && isConditionFailure(error)) error.body['Item'] = before
+    return { refusal: error, before }
+  }
+}
+
+export function isPlanned(result: PlannedWrite | RefusedWrite): result is PlannedWrite {
+  return !('refusal' in result)
+}
+
+export function isConditionFailure(error: AwsError): boolean {
+  return errorName(error) === 'ConditionalCheckFailedException'
 }

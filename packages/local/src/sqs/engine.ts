@@ -1,16 +1,16 @@
 import { AwsFault } from '../aws-fault.ts'
 import type { JsonObject } from '../aws-request.ts'
-import type { AwsCall } from '../aws-server.ts'
+import type { AwsCall } from '../aws-service.ts'
 import { loadFauxqs, type Queue } from './fauxqs.ts'
 import { openJournal } from './journal.ts'
 
 /** The queues themselves: fauxqs, in memory or with a journal on disk. */
 export interface Engine {
   /** Performs one action; its changes are durable together before the promise resolves. */
-  perform(call: AwsCall): Promise<JsonObject>
+  perform: (call: AwsCall) => Promise<JsonObject>
   /** The queue of a URL, whatever host and port the URL names. */
-  queue(url: unknown): Queue
-  close(): void
+  find: (url: unknown) => Queue | undefined
+  close: () => void
 }
 
 /** Opens the queues of a folder; without one they live in memory only. */
@@ -34,11 +34,7 @@ export async function openEngine(dataDir: string | undefined): Promise<Engine> {
 
   return {
     perform,
-    queue: (url) => {
-      const queue = typeof url === 'string' ? store.getQueue(url) : undefined
-      if (queue === undefined) throw new AwsFault('QueueDoesNotExist', 'The specified queue does not exist.')
-      return queue
-    },
+    find: (url) => (typeof url === 'string' ? store.getQueue(url) : undefined),
     close: () => {
       store.shutdown()
       journal?.close()

@@ -1,27 +1,21 @@
-import type { JsonObject } from '../aws-request.ts'
-import type { AwsCall } from '../aws-server.ts'
+import { AwsFault } from '../aws-fault.ts'
+import { type JsonObject, objectsIn } from '../aws-request.ts'
+import type { AwsCall } from '../aws-service.ts'
 import type { Engine } from './engine.ts'
 import type { FaultSwitches } from './faults.ts'
 import type { Message, Queue } from './fauxqs.ts'
 
-/** A message as ReceiveMessage answers it. */
-interface Received {
-  ReceiptHandle: string
-  MessageAttributes?: unknown
-  MD5OfMessageAttributes?: unknown
-}
-
-/** ReceiveMessage, whose long polls end when their caller hangs up, so that no message goes to a dead connection. */
+/** Performs ReceiveMessage. A long poll ends when its caller hangs up, so that no message goes to a dead connection. */
 export function createReceiver(engine: Engine, faults: FaultSwitches) {
   const extraDeliveries = new WeakSet<Message>()
 
-  const take = async (queue: Queue, call: AwsCall): Promise<Received[]> => {
+  const take = async (queue: Queue, call: AwsCall): Promise<JsonObject[]> => {
     if (faults.strikes('reorderRate')) faults.shuffle(queue.messages)
     const output = await engine.perform({ ...call, input: { ...call.input, WaitTimeSeconds: 0 } })
-    return (output['Messages'] ?? []) as Received[]
+    return objectsIn(output['Messages'])
   }
 
-  const deliverAgain = (queue: Queue, { ReceiptHandle: handle }: Received) => {
+  const deliverAgain = (queue: Queue, handle: string) => {
     const original = queue.inflightMessages.get(handle)?.message
     if (original === undefined || extraDeliveries.has(original) || !faults.strikes('duplicateRate')) return
     const extra = { ...original }
@@ -30,7 +24,8 @@ export function createReceiver(engine: Engine, faults: FaultSwitches) {
   }
 
   return async (call: AwsCall): Promise<JsonObject> => {
-    const queue = engine.queue(call.input['QueueUrl'])
+    const queue = engine.find(call.input['QueueUrl'])
+    if (queue === undefined) throw new AwsFault('QueueDoesNotExist', 'The specified queue does not exist.')
     const deadlineMs = Date.now() + waitSeconds(queue, call.input) * 1000
     while (!call.signal.aborted) {
       const messages = await take(queue, call)
@@ -39,7 +34,7 @@ export function createReceiver(engine: Engine, faults: FaultSwitches) {
         await arrival(queue, leftMs, call.signal)
         continue
       }
-      for (const message of messages) deliverAgain(queue, message)
+      for (const handle of handlesOf(messages)) deliverAgain(queue, handle)
       return { Messages: asksForAttributes(call.input) ? messages : messages.map(withoutAttributes) }
     }
     return {}
@@ -48,9 +43,11 @@ export function createReceiver(engine: Engine, faults: FaultSwitches) {
 
 /** Makes messages visible again that were taken for a caller who had gone. */
 export function giveBack(engine: Engine, { input }: AwsCall, answer: JsonObject): void {
-  const queue = engine.queue(input['QueueUrl'])
-  for (const message of (answer['Messages'] ?? []) as Received[]) queue.changeVisibility(message.ReceiptHandle, 0)
+  const queue = engine.find(input['QueueUrl'])
+  for (const handle of handlesOf(objectsIn(answer['Messages']))) queue?.changeVisibility(handle, 0)
 }
+
+const handlesOf = (messages: JsonObject[]) => messages.map((message) => String(message['ReceiptHandle']))
 
 function waitSeconds(queue: Queue, input: JsonObject): number {
   return Number(input['WaitTimeSeconds'] ?? queue.attributes['ReceiveMessageWaitTimeSeconds'] ?? 0)
@@ -70,9 +67,11 @@ async function arrival(queue: Queue, waitMs: number, signal: AbortSignal): Promi
   signal.removeEventListener('abort', leave)
 }
 
-/** fauxqs answers all message attributes to a caller who asked for none. */
-const asksForAttributes = (input: JsonObject) => ((input['MessageAttributeNames'] ?? []) as string[]).length > 0
+const asksForAttributes = (input: JsonObject) =>
+  Array.isArray(input['MessageAttributeNames']) && input['MessageAttributeNames'].length > 0
 
-function withoutAttributes({ MessageAttributes: _, MD5OfMessageAttributes: __, ...message }: Received): Received {
-  return message
+/** AWS answers message attributes only to those who name them; fauxqs answers all of them to everybody else. */
+function withoutAttributes(message: JsonObject): JsonObject {
+  const { MessageAttributes: _attributes, MD5OfMessageAttributes: _digest, ...rest } = message
+  return rest
 }

@@ -1,6 +1,6 @@
 import { AwsFault } from '../aws-fault.ts'
-import type { JsonObject } from '../aws-request.ts'
-import type { AwsCall } from '../aws-server.ts'
+import { type JsonObject, objectsIn } from '../aws-request.ts'
+import type { AwsCall } from '../aws-service.ts'
 
 /** Outside XML's characters, which are all that SQS carries; a lone surrogate is outside, too. */
 const forbiddenCharacter = /[^\t\n\r\u{20}-\u{D7FF}\u{E000}-\u{FFFD}\u{10000}-\u{10FFFF}]/u
@@ -38,7 +38,7 @@ export async function performChecked(
 }
 
 async function performBatch(call: AwsCall, check: Check, perform: (call: AwsCall) => Promise<JsonObject>) {
-  const entries = (call.input['Entries'] ?? []) as JsonObject[]
+  const entries = objectsIn(call.input['Entries'])
   const refused = new Map<JsonObject, JsonObject>()
   for (const entry of entries) {
     const fault = check(entry)
@@ -51,15 +51,15 @@ async function performBatch(call: AwsCall, check: Check, perform: (call: AwsCall
   const accepted = entries.filter((entry) => !refused.has(entry))
   const output =
     accepted.length === 0 ? { Successful: [] } : await perform({ ...call, input: { ...call.input, Entries: accepted } })
-  return { ...output, Failed: [...((output['Failed'] ?? []) as JsonObject[]), ...refused.values()] }
+  return { ...output, Failed: [...objectsIn(output['Failed']), ...refused.values()] }
 }
 
 const isWellFormed = (entries: JsonObject[]) =>
   entries.length <= maximumBatchEntries && new Set(entries.map((entry) => entry['Id'])).size === entries.length
 
 function checkMessage(message: JsonObject): AwsFault | undefined {
-  const attributes = Object.values((message['MessageAttributes'] ?? {}) as Record<string, { StringValue?: string }>)
-  const texts = [message['MessageBody'], ...attributes.map((attribute) => attribute.StringValue)]
+  const attributes = objectsIn(Object.values(message['MessageAttributes'] ?? {}))
+  const texts = [message['MessageBody'], ...attributes.map((attribute) => attribute['StringValue'])]
   if (texts.some((text) => typeof text === 'string' && forbiddenCharacter.test(text))) {
     return new AwsFault('InvalidMessageContents', 'The message contains characters outside the allowed set.')
   }

@@ -1,5 +1,6 @@
 import { AwsFault, ConnectionDropped } from '../aws-fault.ts'
-import { type AwsCall, type AwsServer, serveAws } from '../aws-server.ts'
+import { type AwsServer, serveAws } from '../aws-server.ts'
+import type { AwsCall } from '../aws-service.ts'
 import { openEngine } from './engine.ts'
 import { createFaults, type Faults, type FaultSwitches, parseFaults } from './faults.ts'
 import { createReceiver, giveBack } from './receive.ts'
@@ -31,7 +32,8 @@ export async function startSqs(options: SqsOptions = {}): Promise<Sqs> {
 
   const answer = async (call: AwsCall) => {
     callsByAction.set(call.action, (callsByAction.get(call.action) ?? 0) + 1)
-    if (faults.strikes('throttleRate')) throw new AwsFault('RequestThrottled', 'Slow down.', 403)
+    if (faults.strikes('throttleRate'))
+      throw new AwsFault('RequestThrottled', 'The request was denied due to throttling.')
     const output = await performChecked(call, call.action === 'ReceiveMessage' ? receive : engine.perform)
     if (call.action.startsWith('SendMessage') && faults.strikes('lostAcknowledgementRate'))
       throw new ConnectionDropped()
@@ -45,6 +47,7 @@ export async function startSqs(options: SqsOptions = {}): Promise<Sqs> {
       accessKeyId: options.accessKeyId,
       answer,
       undelivered: (call, output) => call.action === 'ReceiveMessage' && giveBack(engine, call, output),
+      release: engine.close,
       control: {
         'GET /_metrics': () => Object.fromEntries(callsByAction),
         'POST /_metrics/reset': () => {
@@ -60,5 +63,5 @@ export async function startSqs(options: SqsOptions = {}): Promise<Sqs> {
     },
     options.port,
   )
-  return { url: server.url, faults, close: () => server.close().then(() => engine.close()) }
+  return { ...server, faults }
 }

@@ -1,0 +1,23 @@
+import { docsSecurityPolicy } from '@platform/contract/docs'
+import { getDocs, getKeys, getOpenApi, getRelayProgram } from '@platform/contract/meta'
+import { publicKeySet } from '@platform/core/token'
+import { answer } from '@platform/http/answer'
+import { asset, jsonOf, keptBriefly } from '@platform/http/asset'
+import { route } from '@platform/http/route'
+import { serve } from '@platform/http/serve'
+
+export const handler = serve(
+  route(getOpenApi, async () => {
+    const document = await asset('openapi.json')
+    return answer(200, jsonOf(document), document.headers)
+  }),
+  route(getDocs, async () => {
+    const page = await asset('docs.html')
+    return answer(200, page.text, { ...page.headers, 'content-security-policy': await docsSecurityPolicy() })
+  }),
+  route(getKeys, async () => answer(200, await publicKeySet(), keptBriefly)),
+  route(getRelayProgram, async () => {
+    const program = await asset('relay.mjs')
+    return answer(200, program.text, program.headers)
+  }),
+)

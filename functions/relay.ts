@@ -1,0 +1,26 @@
+import { claimJob, completeJob, enroll, goodbye, heartbeat, reportOutput } from '@platform/contract/relay'
+import * as Enrollment from '@platform/core/enrollment'
+import * as Lease from '@platform/core/lease'
+import * as Output from '@platform/core/output'
+import * as Presence from '@platform/core/presence'
+import { answer } from '@platform/http/answer'
+import { hold } from '@platform/http/hold'
+import { route } from '@platform/http/route'
+import { serve } from '@platform/http/serve'
+
+export const handler = serve(
+  route(enroll, async ({ body }) => answer(201, await Enrollment.enroll(body))),
+  route(heartbeat, async ({ caller, body, headers }) => {
+    const beat = await Presence.heartbeat(caller, body)
+    return answer(200, beat.answer, hold(beat.idle, caller.clusterId, headers['prefer']))
+  }),
+  route(claimJob, async ({ caller, params, headers }) =>
+    answer(200, await Lease.claim(caller, params.id, headers['idempotency-key'])),
+  ),
+  route(reportOutput, async ({ caller, params, body }) => answer(200, await Output.append(caller, params.id, body))),
+  route(completeJob, async ({ caller, params, body }) => answer(200, await Lease.complete(caller, params.id, body))),
+  route(goodbye, async ({ caller, body }) => {
+    await Presence.goodbye(caller, body)
+    return answer(204)
+  }),
+)

@@ -1,0 +1,93 @@
+import { type ApiDocument, entriesOf, type Entry } from './docs/document.ts'
+import { Html, html } from './docs/html.ts'
+import { methodLabel, operation } from './docs/operation.ts'
+import { line, prose } from './docs/prose.ts'
+import { icon, style } from './docs/style.ts'
+
+interface Group {
+  id: string
+  name: string
+  description: string
+  entries: Entry[]
+}
+
+function groupsOf(document: ApiDocument): Group[] {
+  const entries = entriesOf(document)
+  return document.tags.map(({ name, description = '' }) => ({
+    id: `tag-${name.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-')}`,
+    name,
+    description,
+    entries: entries.filter((entry) => entry.operation.tags.includes(name)),
+  }))
+}
+
+const contents = (groups: readonly Group[]): Html =>
+  html`<nav aria-label="Operations" tabindex="0">
+    <details>
+      <summary>Operations</summary>
+      ${groups.map(
+        ({ id, name, entries }) =>
+          html`<p><a href="#${id}">${name}</a></p>
+            <ul>
+              ${entries.map(
+                ({ method, operation: { operationId, summary } }) =>
+                  html`<li>
+                    <a href="#${operationId}">${methodLabel(method)} <span>${summary}</span></a>
+                  </li>`,
+              )}
+            </ul>`,
+      )}
+    </details>
+  </nav>`
+
+const section = (document: ApiDocument, { id, name, description, entries }: Group): Html =>
+  html`<section id="${id}">
+    <h2><a href="#${id}">${name}</a></h2>
+    <p>${line(description)}</p>
+    ${entries.map((entry) => operation(document, entry))}
+  </section>`
+
+// Not a template: its text must stay byte for byte what the policy's hash is made of.
+const styleElement = new Html(`<style>${style}</style>`)
+
+/** The API reference as one page that loads nothing: no script, no font, no picture from anywhere. */
+export function docsPage(document: ApiDocument): string {
+  const { title, version, description } = document.info
+  const groups = groupsOf(document)
+  return html`<!doctype html>
+    <html lang="en">
+      <head>
+        <meta charset="utf-8" />
+        <meta name="viewport" content="width=device-width, initial-scale=1" />
+        <meta name="color-scheme" content="light dark" />
+        <title>${title}: API reference</title>
+        <link rel="icon" href="${icon}" />
+        ${styleElement}
+      </head>
+      <body>
+        <a class="skip" href="#reference">Skip to the reference</a>
+        ${contents(groups)}
+        <main id="reference">
+          <header>
+            <h1>${title}</h1>
+            <p class="edition">Version ${version} <a href="/api/v1/openapi.json">OpenAPI document</a></p>
+            <div class="introduction">
+              ${prose(description)}
+              <p>
+                In the examples <code>$PLATFORM</code> is the address of the platform and <code>$TOKEN</code> an access
+                token.
+              </p>
+            </div>
+          </header>
+          ${groups.map((group) => section(document, group))}
+        </main>
+      </body>
+    </html> `.markup
+}
+
+/** The Content-Security-Policy that the page is served with: its own style by hash, its icon, and nothing else. */
+export async function docsSecurityPolicy(): Promise<string> {
+  const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(style))
+  const hash = btoa(String.fromCharCode(...new Uint8Array(digest)))
+  return `default-src 'none'; style-src 'sha256-${hash}'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`
+}

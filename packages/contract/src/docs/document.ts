@@ -1,0 +1,96 @@
+/** The part of an OpenAPI 3.1 document that the reference page reads. */
+export interface ApiDocument {
+  info: { title: string; version: string; description?: string }
+  tags: readonly { name: string; description?: string }[]
+  paths: Record<string, Partial<Record<string, Operation>>>
+  components: {
+    schemas: Record<string, Schema>
+    responses: Record<string, Response>
+    securitySchemes: Record<string, { scheme: string; description?: string }>
+  }
+}
+
+export interface Operation {
+  operationId: string
+  tags: readonly string[]
+  summary: string
+  description?: string
+  security?: readonly Partial<Record<string, readonly string[]>>[]
+  parameters?: readonly Parameter[]
+  requestBody?: { content: Media }
+  responses: Record<string, Response | Reference>
+}
+
+export interface Parameter {
+  in: string
+  name: string
+  required?: boolean
+  description?: string
+  schema: Schema
+}
+
+export interface Response {
+  headers?: Record<string, unknown>
+  description: string
+  content?: Media
+}
+
+export type Media = Partial<Record<string, { schema?: Schema }>>
+
+export interface Reference {
+  $ref: string
+}
+
+export interface Schema {
+  $ref?: string
+  type?: string
+  format?: string
+  description?: string
+  example?: unknown
+  default?: unknown
+  const?: unknown
+  enum?: readonly unknown[]
+  minLength?: number
+  maxLength?: number
+  minimum?: number
+  maximum?: number
+  minItems?: number
+  maxItems?: number
+  items?: Schema
+  properties?: Partial<Record<string, Schema>>
+  required?: readonly string[]
+  anyOf?: readonly Schema[]
+}
+
+/** An operation with its address, as every part of the page needs it. */
+export interface Entry {
+  method: string
+  path: string
+  operation: Operation
+}
+
+/** All operations in the order of the document. */
+export const entriesOf = ({ paths }: ApiDocument): Entry[] =>
+  Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(methods).flatMap(([method, operation]) =>
+      operation ? [{ method: method.toUpperCase(), path, operation }] : [],
+    ),
+  )
+
+/** The last part of a reference: the name of what it points at. */
+export const nameOf = ($ref: string): string => $ref.slice($ref.lastIndexOf('/') + 1)
+
+/** A schema with its reference followed; what stands beside the reference wins. */
+export function resolved(document: ApiDocument, schema: Schema): Schema {
+  if (schema.$ref === undefined) return schema
+  return { ...document.components.schemas[nameOf(schema.$ref)], ...schema }
+}
+
+/** A response with its reference followed. */
+export function responseOf(document: ApiDocument, response: Response | Reference): Response {
+  if (!('$ref' in response)) return response
+  return document.components.responses[nameOf(response.$ref)] ?? { description: '' }
+}
+
+/** The schema of a JSON body, if there is one. */
+export const jsonSchemaOf = (content: Media | undefined): Schema | undefined => content?.['application/json']?.schema

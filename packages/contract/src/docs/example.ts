@@ -1,0 +1,75 @@
+import { type ApiDocument, type Entry, jsonSchemaOf, resolved, type Schema } from './document.ts'
+
+const texts: Record<string, string> = {
+  'date-time': '2026-11-21T09:30:00.000Z',
+  email: 'admin@example.com',
+  uri: 'https://platform.example.com',
+}
+
+function exampleText({ format, minLength = 0 }: Schema): string {
+  return texts[format ?? ''] ?? '…'.padEnd(minLength, '…')
+}
+
+/** An optional field says little unless the contract gives an example of it. */
+const isWorthShowing = (document: ApiDocument, schema: Schema, required: boolean): boolean =>
+  required || resolved(document, schema).example !== undefined
+
+function exampleObject(document: ApiDocument, { properties = {}, required = [] }: Schema): Record<string, unknown> {
+  const shown = Object.entries(properties).flatMap(([name, property]) =>
+    property && isWorthShowing(document, property, required.includes(name))
+      ? [[name, exampleOf(document, property)]]
+      : [],
+  )
+  return Object.fromEntries(shown)
+}
+
+/** A value that a schema describes, made of the examples that it and its parts carry. */
+export function exampleOf(document: ApiDocument, schema: Schema): unknown {
+  const {
+    example,
+    default: fallback,
+    const: constant,
+    enum: named,
+    anyOf,
+    type,
+    items,
+    ...rest
+  } = resolved(document, schema)
+  const given = example ?? fallback ?? constant ?? named?.[0]
+  if (given !== undefined) return given
+  const [first] = anyOf ?? []
+  if (first) return exampleOf(document, first)
+  if (type === 'array') return items ? [exampleOf(document, items)] : []
+  if (type === 'object') return exampleObject(document, rest)
+  if (type === 'boolean') return true
+  return type === 'string' ? exampleText(rest) : Math.max(0, rest.minimum ?? 0)
+}
+
+const quoted = (text: string): string => `'${text.replaceAll("'", String.raw`'\''`)}'`
+
+function authorization(document: ApiDocument, { security = [] }: Entry['operation']): string[] {
+  const [name] = Object.keys(security[0] ?? {})
+  if (name === undefined) return []
+  const scheme = document.components.securitySchemes[name]?.scheme === 'bearer' ? 'Bearer' : 'Relay'
+  return [`-H "Authorization: ${scheme} $TOKEN"`]
+}
+
+function url(document: ApiDocument, { path, operation }: Entry): string {
+  const filled = path.replaceAll(/\{(\w+)\}/g, (whole, name: string) => {
+    const parameter = operation.parameters?.find((candidate) => candidate.in === 'path' && candidate.name === name)
+    return parameter ? String(exampleOf(document, parameter.schema)) : whole
+  })
+  return `"$PLATFORM${filled}"`
+}
+
+/** The call as a command line. */
+export function curl(document: ApiDocument, entry: Entry): string {
+  const schema = jsonSchemaOf(entry.operation.requestBody?.content)
+  const body = schema && quoted(JSON.stringify(exampleOf(document, schema), null, 2))
+  const words = [
+    `curl ${entry.method === 'GET' ? '' : `-X ${entry.method} `}${url(document, entry)}`,
+    ...authorization(document, entry.operation),
+    ...(body === undefined ? [] : [`-H 'Content-Type: application/json'`, `-d ${body}`]),
+  ]
+  return words.join(' \\\n  ')
+}

@@ -1,0 +1,109 @@
+import { type ApiDocument, type Entry, jsonSchemaOf, type Media, type Parameter, responseOf } from './document.ts'
+import { curl, exampleOf } from './example.ts'
+import { type Html, html } from './html.ts'
+import { line, prose } from './prose.ts'
+import { fields, row } from './schema.ts'
+
+/** The name of a method as a coloured label. */
+export const methodLabel = (method: string): Html => html`<span class="method ${method.toLowerCase()}">${method}</span>`
+
+const parameterGroups = { path: 'Path parameters', query: 'Query parameters', header: 'Headers' }
+
+function parameters(document: ApiDocument, all: readonly Parameter[]): Html[] {
+  return Object.entries(parameterGroups).flatMap(([place, title]) => {
+    const found = all.filter((parameter) => parameter.in === place)
+    const rows = found.map(({ name, schema, required }) => row(document, name, schema, required === true))
+    return rows.length === 0
+      ? []
+      : html`<h4>${title}</h4>
+          <ul class="fields">
+            ${rows}
+          </ul>`
+  })
+}
+
+function body(document: ApiDocument, content: Media | undefined): Html | undefined {
+  const schema = jsonSchemaOf(content)
+  return (
+    schema &&
+    html`<h4>Request body</h4>
+      ${fields(document, schema)}`
+  )
+}
+
+type Answer = readonly [status: string, description: string, content: Media | undefined]
+
+function answers(document: ApiDocument, { operation }: Entry): Answer[] {
+  return Object.entries(operation.responses).map(([status, response]) => {
+    const { description, content } = responseOf(document, response)
+    return [status, description, content]
+  })
+}
+
+/** A failure is told by its codes, which its description lists; any other answer by its fields. */
+const isFailure = ([, , content]: Answer): boolean => jsonSchemaOf(content)?.$ref === '#/components/schemas/Error'
+
+function heading([status, description, content]: Answer): Html {
+  const type = Object.keys(content ?? {}).find((name) => name !== 'application/json')
+  return html`<h4>
+    <span class="status">${status}</span> ${line(description)} ${type !== undefined && html`<code>${type}</code>`}
+  </h4>`
+}
+
+/** Answers that share a body stand together, with its fields once. */
+function successes(document: ApiDocument, found: readonly Answer[]): Html[] {
+  const bodies = Map.groupBy(found, ([, , content]) => JSON.stringify(jsonSchemaOf(content)))
+  return [...bodies.values()].map((same) => {
+    const schema = jsonSchemaOf(same[0]?.[2])
+    return html`${same.map(heading)}${schema && fields(document, schema)}`
+  })
+}
+
+function failures(found: readonly Answer[]): Html | undefined {
+  const rows = found.map(
+    ([status, description]) =>
+      html`<tr>
+        <th scope="row"><span class="status">${status}</span></th>
+        <td>${prose(description)}</td>
+      </tr>`,
+  )
+  const statuses = found.map(([status]) => html` <span class="status">${status}</span>`)
+  return html`<details class="errors">
+    <summary>Errors${statuses}</summary>
+    <table>
+      <tbody>
+        ${rows}
+      </tbody>
+    </table>
+  </details>`
+}
+
+function samples(document: ApiDocument, entry: Entry, found: readonly Answer[]): Html {
+  const answer = found.map(([, , content]) => jsonSchemaOf(content)).find((schema) => schema !== undefined)
+  const json = answer && JSON.stringify(exampleOf(document, answer), null, 2)
+  return html`<div class="samples">
+    <p>Request</p>
+    <pre><code>${curl(document, entry)}</code></pre>
+    ${
+      json !== undefined &&
+      html`<p>Answer</p>
+        <pre><code>${json}</code></pre>`
+    }
+  </div>`
+}
+
+/** One operation: what it does, what it takes and answers, and how a call looks. */
+export function operation(document: ApiDocument, entry: Entry): Html {
+  const { operationId, summary, description, parameters: taken = [], requestBody } = entry.operation
+  const all = answers(document, entry)
+  const found = all.filter((answer) => !isFailure(answer))
+  return html`<article id="${operationId}" aria-labelledby="${operationId}-title">
+    <div class="explanation">
+      <h3 id="${operationId}-title"><a href="#${operationId}">${summary}</a></h3>
+      <p class="route">${methodLabel(entry.method)} <code>${entry.path}</code></p>
+      ${prose(description)} ${parameters(document, taken)} ${body(document, requestBody?.content)}
+      ${successes(document, found)} ${failures(all.filter(isFailure))}
+    </div>
+    ${samples(document, entry, found)}
+  </article>`
+}

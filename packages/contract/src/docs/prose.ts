@@ -1,0 +1,20 @@
+import { type Html, html } from './html.ts'
+
+const code = /(`[^`]+`|\*\*[^*]+\*\*)/
+
+/** One line of Markdown: `code` and **strong**, nothing else. */
+export const line = (text: string): Html =>
+  html`${text.split(code).map((part) => {
+    if (part.startsWith('`')) return html`<code>${part.slice(1, -1)}</code>`
+    return part.startsWith('**') ? html`<strong>${part.slice(2, -2)}</strong>` : part
+  })}`
+
+function block(text: string): Html {
+  if (!text.startsWith('- ')) return html`<p>${line(text)}</p>`
+  return html`<ul>
+    ${text.split('\n').map((item) => html`<li>${line(item.slice(2))}</li>`)}
+  </ul>`
+}
+
+/** The Markdown that the contract's descriptions use: paragraphs and lists. */
+export const prose = (text: string | undefined): Html => html`${(text ?? '').split('\n\n').filter(Boolean).map(block)}`

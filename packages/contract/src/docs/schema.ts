@@ -1,0 +1,94 @@
+import { type ApiDocument, nameOf, resolved, type Schema } from './document.ts'
+import { type Html, html } from './html.ts'
+import { line } from './prose.ts'
+
+const count = (value: number): string => value.toLocaleString('en')
+
+function range(low: number | undefined, high: number | undefined, unit: string): string | undefined {
+  // The limits of the number types themselves are noise.
+  const least = low === undefined || low <= -(2 ** 31) ? undefined : count(low)
+  const most = high === undefined || high >= 2 ** 31 - 1 ? undefined : count(high)
+  if (least !== undefined && most !== undefined) return `${least} to ${most}${unit}`
+  if (most !== undefined) return `at most ${most}${unit}`
+  return least === undefined ? undefined : `at least ${least}${unit}`
+}
+
+function limits(schema: Schema): string | undefined {
+  if (schema.type === 'array') return range(schema.minItems, schema.maxItems, ' items')
+  if (schema.type === 'string') return range(schema.minLength, schema.maxLength, ' characters')
+  return range(schema.minimum, schema.maximum, '')
+}
+
+const isNull = (schema: Schema): boolean => schema.type === 'null'
+
+/** A schema that may be null, as the schema that it otherwise is. */
+const withoutNull = (schema: Schema): Schema => ({
+  ...schema.anyOf?.find((choice) => !isNull(choice)),
+  ...schema,
+})
+
+function kind(schema: Schema): string {
+  if (schema.$ref !== undefined) return nameOf(schema.$ref)
+  if (schema.anyOf) return schema.anyOf.map((choice) => kind(choice)).join(' or ')
+  if (schema.type === 'array' && schema.items) return `list of ${kind(schema.items)}`
+  return schema.format === undefined || schema.format.startsWith('int')
+    ? (schema.type ?? 'anything')
+    : `${schema.type ?? ''} (${schema.format})`
+}
+
+function values(schema: Schema): Html | undefined {
+  const named = schema.enum ?? schema.items?.enum ?? (schema.const === undefined ? undefined : [schema.const])
+  if (!named) return undefined
+  const codes = named.map((value, index) => html`${index > 0 ? ', ' : ''}<code>${String(value)}</code>`)
+  return html`<p>${named.length > 1 ? 'One of ' : 'Always '}${codes}</p>`
+}
+
+const fallback = ({ default: value }: Schema): Html | undefined =>
+  value === undefined ? undefined : html`<p>Default <code>${JSON.stringify(value)}</code></p>`
+
+/** The fields of a schema, or of the items of a list; a schema inside itself is named, not opened again. */
+export function fields(document: ApiDocument, schema: Schema, outer: readonly string[] = []): Html | undefined {
+  const plain = withoutNull(schema)
+  const seen = plain.$ref === undefined ? outer : [...outer, plain.$ref]
+  if (plain.$ref !== undefined && outer.includes(plain.$ref)) return undefined
+  const { items, properties, required = [] } = resolved(document, plain)
+  if (items) return fields(document, items, seen)
+  if (!properties) return undefined
+  const rows = Object.entries(properties).map(
+    ([name, property]) => property && row(document, name, property, required.includes(name), seen),
+  )
+  return html`<ul class="fields">
+    ${rows}
+  </ul>`
+}
+
+function nested(document: ApiDocument, name: string, schema: Schema, outer: readonly string[]): Html | undefined {
+  const inside = fields(document, schema, outer)
+  return (
+    inside &&
+    html`<details>
+      <summary>Fields of ${name}</summary>
+      ${inside}
+    </details>`
+  )
+}
+
+/** One field or parameter: name, kind, limits, meaning. */
+export function row(
+  document: ApiDocument,
+  name: string,
+  schema: Schema,
+  required: boolean,
+  outer: readonly string[] = [],
+): Html {
+  const shown = [kind(schema), limits(withoutNull(schema))].filter((text) => text !== undefined).join(', ')
+  const { description } = schema.$ref === undefined ? schema : resolved(document, schema)
+  return html`<li>
+    <p>
+      <code class="name">${name}</code>
+      <span class="kind">${shown}</span> ${!required && html`<span class="optional">optional</span>`}
+    </p>
+    ${description !== undefined && html`<p>${line(description)}</p>`}
+    ${values(schema)}${fallback(schema)}${nested(document, name, schema, outer)}
+  </li>`
+}

@@ -1,0 +1,31 @@
+import type { EndpointDefinition } from './endpoint.ts'
+import type { ErrorCode } from './errors.ts'
+
+const takesBody = new Set<EndpointDefinition['method']>(['POST', 'PUT', 'PATCH'])
+
+function refusedRequests({ method, request }: EndpointDefinition): ErrorCode[] {
+  const codes: ErrorCode[] = ['invalid_path']
+  if (request) codes.push('validation_failed')
+  if (request?.body) codes.push('invalid_json', 'unsupported_media_type')
+  if (takesBody.has(method)) codes.push('payload_too_large')
+  return codes
+}
+
+function refusedCallers({ access }: EndpointDefinition): ErrorCode[] {
+  if (access === 'public') return []
+  if (access === 'user' || access === 'relay') return ['unauthenticated', 'token_expired']
+  return ['unauthenticated', 'token_expired', 'forbidden']
+}
+
+function outages({ uses = [] }: EndpointDefinition): ErrorCode[] {
+  const needsStore = uses.some((capability) => capability.startsWith('table:'))
+  return ['rate_limited', 'internal_error', ...(needsStore ? (['starting', 'database_unavailable'] as const) : [])]
+}
+
+/** Every code that an endpoint may answer with: its own `fails` and those that its access and its request bring. */
+export const failuresOf = (endpoint: EndpointDefinition): ErrorCode[] => [
+  ...refusedRequests(endpoint),
+  ...refusedCallers(endpoint),
+  ...(endpoint.fails ?? []),
+  ...outages(endpoint),
+]

@@ -1,0 +1,32 @@
+import type { EndpointDefinition, ResponseDefinition } from '@platform/contract/endpoint'
+import type * as z from 'zod'
+
+/** What a handler answers. Header names are lower-case. */
+export interface Answer<Status extends number = number, Body = unknown> {
+  status: Status
+  body: Body
+  headers: Readonly<Record<string, string>>
+}
+
+/** An answer without a body. */
+export function answer<const Status extends number>(status: Status): Answer<Status, undefined>
+/** An answer with the body that the endpoint promises for this status. */
+export function answer<const Status extends number, Body>(
+  status: Status,
+  body: Body,
+  headers?: Readonly<Record<string, string>>,
+): Answer<Status, Body>
+export function answer(status: number, body?: unknown, headers: Readonly<Record<string, string>> = {}): Answer {
+  return { status, body, headers }
+}
+
+type BodyOf<Response extends ResponseDefinition> = Response extends { schema: infer Schema extends z.ZodType }
+  ? z.input<Schema>
+  : Response extends { contentType: string }
+    ? string
+    : undefined
+
+/** Every answer that an endpoint promises: its statuses, each with its own body. */
+export type AnswerOf<Definition extends EndpointDefinition> = {
+  [Status in keyof Definition['responses'] & number]: Answer<Status, BodyOf<Definition['responses'][Status]>>
+}[keyof Definition['responses'] & number]

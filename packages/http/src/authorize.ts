@@ -1,0 +1,41 @@
+import type { Access } from '@platform/contract/endpoint'
+import { isPermission } from '@platform/contract/permission'
+import type { Caller, RelayCaller } from '@platform/core/caller'
+import { fault } from '@platform/core/fault'
+import { authenticateRelay } from '@platform/core/relay-token'
+import { verifyAccessToken } from '@platform/core/token'
+import { bytesOf, type GatewayEvent } from './event.ts'
+
+/** The authentication scheme that a kind of access asks for. */
+export const schemeOf = (access: Access): 'Bearer' | 'Relay' => (access === 'relay' ? 'Relay' : 'Bearer')
+
+/** Who calls; undefined where anybody may. Throws `unauthenticated` or `token_expired`. */
+export async function authenticate(access: Access, event: GatewayEvent): Promise<Caller | RelayCaller | undefined> {
+  if (access === 'public') return undefined
+  const token = credential(event, schemeOf(access))
+  return access === 'relay' ? authenticateRelay(token, bytesOf(event)) : verifyAccessToken(token)
+}
+
+/** The one credential of a request. The gateway joins several headers with commas, which no token holds. */
+function credential({ headers }: GatewayEvent, scheme: string): string {
+  const [, given = '', token = ''] = /^([a-z]+) +([\w.~+/-]+=*)$/i.exec(headers['authorization'] ?? '') ?? []
+  if (given.toLowerCase() !== scheme.toLowerCase()) throw fault('unauthenticated')
+  return token
+}
+
+/** Refuses a caller that lacks the permission which the endpoint names. */
+export function permit(access: Access, caller: Caller | RelayCaller | undefined): void {
+  if (!isPermission(access)) return
+  if (caller?.kind !== 'user' || !caller.permissions.has(access)) {
+    throw fault('forbidden', { requiredPermission: access })
+  }
+}
+
+/** What log lines tell about a caller. */
+export function identityOf(caller: Caller | RelayCaller | undefined): Record<string, string> {
+  if (caller === undefined) return {}
+  const { organisationId } = caller
+  return caller.kind === 'user'
+    ? { organisationId, userId: caller.userId }
+    : { organisationId, relayId: caller.relayId }
+}

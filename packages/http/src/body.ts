@@ -1,0 +1,46 @@
+import type { EndpointDefinition } from '@platform/contract/endpoint'
+import { fault, invalid } from '@platform/core/fault'
+import { outOfBounds } from './bounds.ts'
+import { bytesOf, type GatewayEvent } from './event.ts'
+
+const jsonType = /^application\/json *(?:; *charset="?utf-8"? *)?$/i
+
+/** The JSON object of a request, read when it is first asked for. */
+export type JsonReader = () => object
+
+/** Reads the body once, within the bounds of D35. */
+export function jsonReader(event: GatewayEvent): JsonReader {
+  let body: object | undefined
+  return () => (body ??= readJson(event))
+}
+
+function readJson(event: GatewayEvent): object {
+  if (!event.body) throw fault('invalid_json')
+  if (!jsonType.test(event.headers['content-type'] ?? '')) throw fault('unsupported_media_type')
+  const body = parse(event)
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) throw fault('invalid_json')
+  const details = outOfBounds(body)
+  if (details.length > 0) throw invalid(details)
+  return body
+}
+
+function parse(event: GatewayEvent): unknown {
+  try {
+    return JSON.parse(event.isBase64Encoded ? decode(bytesOf(event)) : (event.body ?? ''))
+  } catch {
+    throw fault('invalid_json')
+  }
+}
+
+const decode = (bytes: Uint8Array): string => new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
+
+/** The body for an endpoint, before its schema. Where the verb checks it, the verb also says when it is none (D2). */
+export function readBody({ request }: EndpointDefinition, json: JsonReader): unknown {
+  if (!request?.body) return undefined
+  if (!request.bodyCheckedByVerb) return json()
+  try {
+    return json()
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,59 @@
+import type { ErrorDetail } from '@platform/contract/common'
+import { pointer } from '@platform/core/valid'
+
+/** Free-form JSON may be 16 deep (D35); it stands at most four below the body itself. */
+const maximumDepth = 20
+const maximumDetails = 50
+
+type Problem = Pick<ErrorDetail, 'code' | 'message'>
+
+const notUnicode = { code: 'invalid_unicode', message: 'must not hold lone surrogates' }
+const notPortable = { code: 'unsafe_number', message: 'must be finite, and within ±(2^53 - 1) where it is whole' }
+const tooDeep = { code: 'too_deep', message: `must not be nested more than ${maximumDepth} deep` }
+const reservedKey = { code: 'reserved_key', message: 'this name is reserved' }
+
+/**
+ * What no body may hold anywhere, because a store or another reader would change it or refuse it: numbers that a
+ * double cannot carry, text that is not Unicode, deep nesting, a name that is a trap in JavaScript.
+ */
+export function outOfBounds(body: object): ErrorDetail[] {
+  const details: ErrorDetail[] = []
+  visit(body, [], details)
+  return details
+}
+
+function visit(value: unknown, path: string[], details: ErrorDetail[]): void {
+  const problem = problemOf(value, path.length)
+  if (problem) report(problem, path, details)
+  else if (typeof value === 'object' && value !== null) visitMembers(value, path, details)
+}
+
+function visitMembers(container: object, path: string[], details: ErrorDetail[]): void {
+  for (const [name, member] of Object.entries(container)) {
+    if (details.length >= maximumDetails) return
+    path.push(name)
+    const problem = Array.isArray(container) ? undefined : problemOfName(name)
+    if (problem) report(problem, path, details)
+    else visit(member, path, details)
+    path.pop()
+  }
+}
+
+const report = (problem: Problem, path: readonly string[], details: ErrorDetail[]): void => {
+  details.push({ in: 'body', path: pointer(path).toWellFormed(), ...problem })
+}
+
+function problemOf(value: unknown, depth: number): Problem | undefined {
+  if (typeof value === 'string') return value.isWellFormed() ? undefined : notUnicode
+  if (typeof value === 'number') return isPortable(value) ? undefined : notPortable
+  if (typeof value === 'object' && value !== null && depth >= maximumDepth) return tooDeep
+  return undefined
+}
+
+function problemOfName(name: string): Problem | undefined {
+  if (name === '__proto__') return reservedKey
+  return name.isWellFormed() ? undefined : notUnicode
+}
+
+const isPortable = (value: number): boolean =>
+  Number.isFinite(value) && (!Number.isInteger(value) || Number.isSafeInteger(value))

@@ -1,0 +1,55 @@
+import type { EndpointDefinition } from '@platform/contract/endpoint'
+import type { Caller, RelayCaller } from '@platform/core/caller'
+import { config } from '@platform/core/config'
+import { fault } from '@platform/core/fault'
+import type { HttpContext } from './context.ts'
+import { limiter, type Rate } from './limit.ts'
+
+/** What limits tell calls apart by. */
+interface Call {
+  caller: Caller | RelayCaller | undefined
+  address: string
+  json: () => object
+}
+
+const policy = (rate: Rate, principalOf: (call: Call) => string) => {
+  const take = limiter(rate)
+  return (call: Call) => take(principalOf(call))
+}
+
+const perMinute = (count: number): Rate => ({ perMinute: count, burst: count })
+const byAddress = ({ address }: Call): string => address
+const byUser = ({ caller }: Call): string => (caller?.kind === 'user' ? caller.userId : '')
+const byRelay = ({ caller }: Call): string => (caller?.kind === 'relay' ? caller.relayId : '')
+
+/** The session that a refresh token says it belongs to: enough to tell calls apart, proven later. */
+const bySession = ({ json }: Call): string => {
+  const { refreshToken } = json() as { refreshToken?: unknown }
+  return String(refreshToken).slice(0, 40).split('.')[0] ?? ''
+}
+
+const forUsers = policy({ perMinute: config.PLAT_LIMIT_API_PER_MINUTE, burst: config.PLAT_LIMIT_API_BURST }, byUser)
+const forRelays = policy(perMinute(6000), byRelay)
+
+/** Public endpoints with a limit of their own (D34). Failed sign-ins are counted by the platform, not by a process. */
+const forPaths = new Map([
+  ['/api/v1/setup/complete', policy(perMinute(config.PLAT_LIMIT_SETUP_PER_MINUTE), byAddress)],
+  ['/api/v1/relay/enroll', policy(perMinute(config.PLAT_LIMIT_ENROLL_PER_MINUTE), byAddress)],
+  ['/api/v1/auth/refresh', policy(perMinute(config.PLAT_LIMIT_REFRESH_PER_MINUTE), bySession)],
+])
+
+const policyOf = ({ access, path }: EndpointDefinition) => {
+  if (access === 'public') return forPaths.get(path)
+  return access === 'relay' ? forRelays : forUsers
+}
+
+/** Counts a call against its limit and tells the caller where it stands; refuses one too many with `rate_limited`. */
+export function limit(context: HttpContext, endpoint: EndpointDefinition, call: Call): void {
+  const standing = policyOf(endpoint)?.(call)
+  if (standing === undefined) return
+  context.header('ratelimit-limit', String(standing.limit))
+  context.header('ratelimit-remaining', String(standing.remaining))
+  context.header('ratelimit-reset', String(standing.resetSeconds))
+  const { retryAfterSeconds } = standing
+  if (retryAfterSeconds > 0) throw fault('rate_limited', { retryAfterSeconds })
+}

@@ -1,0 +1,15 @@
+import { fault } from '@platform/core/fault'
+import type { Next } from 'hono'
+import type { HttpContext } from './context.ts'
+
+// oxlint-disable-next-line no-control-regex
+const strange = /[%\\?#\u0000-\u001f\u007f-\u009f]|\/\/|\/\.{1,2}(?:\/|$)/
+
+/**
+ * Refuses a decoded path that means something else to whoever decodes or resolves it once more. No route holds such
+ * characters, and a traversal must not reach one.
+ */
+export function refuseStrangePath({ env }: HttpContext, next: Next): Promise<void> {
+  if (strange.test(env.event.rawPath)) throw fault('invalid_path')
+  return next()
+}

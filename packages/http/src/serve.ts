@@ -1,0 +1,67 @@
+import type { EndpointDefinition } from '@platform/contract/endpoint'
+import { fault } from '@platform/core/fault'
+import { annotate } from '@platform/core/log'
+import { parseBody, parsePart } from '@platform/core/valid'
+import { HonoBase as Hono } from 'hono/hono-base'
+import { TrieRouter } from 'hono/router/trie-router'
+import { authenticate, identityOf, permit } from './authorize.ts'
+import { jsonReader, readBody } from './body.ts'
+import type { HttpContext, HttpEnv } from './context.ts'
+import { type GatewayHandler, refuseLargeBody, toRequest, toResult } from './event.ts'
+import { failure } from './failure.ts'
+import { limit } from './limits.ts'
+import { observe } from './observe.ts'
+import { refuseStrangePath } from './path.ts'
+import { readQuery } from './query.ts'
+import { respond } from './respond.ts'
+import type { Route } from './route.ts'
+
+/** One Lambda function that answers some endpoints. Whatever else it is asked answers `route_not_found`. */
+export function serve(...routes: Route[]): GatewayHandler {
+  const app = new Hono<HttpEnv>({
+    router: new TrieRouter(),
+    getPath: (_request, options) => options?.env?.event.rawPath ?? '',
+  })
+  app.use(observe)
+  app.use(refuseStrangePath)
+  for (const route of routes.toSorted(literalFirst)) {
+    const { method, path } = route.endpoint
+    app.on(method, path.replaceAll(/\{(\w+)\}/g, ':$1'), (context) => perform(context, route))
+  }
+  app.notFound((context) => failure(fault('route_not_found'), context))
+  app.onError(failure)
+  return async (event) => toResult(await app.fetch(toRequest(event), { event }))
+}
+
+/** Hono takes the first route that fits; `{` sorts behind every letter, so that a literal segment goes first. */
+const literalFirst = (a: Route, b: Route): number => (a.endpoint.path < b.endpoint.path ? -1 : 1)
+
+/** The way of one request. What comes first here is what a caller hears of when several things are wrong. */
+async function perform(context: HttpContext, route: Route): Promise<Response> {
+  const { event } = context.env
+  const { endpoint } = route
+  const { access } = endpoint
+  const address = event.requestContext.http.sourceIp
+  context.set('access', access)
+  annotate({ route: endpoint.path })
+
+  refuseLargeBody(event)
+  const caller = await authenticate(access, event)
+  annotate(identityOf(caller))
+  permit(access, caller)
+  const json = jsonReader(event)
+  limit(context, endpoint, { caller, address, json })
+  const parts = checkParts(context, endpoint, readBody(endpoint, json))
+  const answer = await route.handle({ ...parts, caller, origin: { address }, headers: event.headers })
+  return respond(context, endpoint, answer)
+}
+
+/** The parts of a request that the endpoint has a schema for, valid. */
+function checkParts(context: HttpContext, { request = {} }: EndpointDefinition, body: unknown) {
+  const { params, query, body: schema, bodyCheckedByVerb } = request
+  return {
+    params: params && parsePart('path', params, context.req.param()),
+    query: query && parsePart('query', query, readQuery(context.env.event)),
+    body: schema && !bodyCheckedByVerb ? parseBody(schema, body) : body,
+  }
+}

@@ -1,0 +1,65 @@
+import { mkdir, readdir, readFile, rename, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { projectDir } from './settings.ts'
+
+/** A built file that functions hand out, and the files that it is built from. */
+interface Asset {
+  file: string
+  /** Files, and folders with all that is below them. */
+  sources: string[]
+  build: (file: string) => Promise<void>
+}
+
+const document = join(projectDir, 'packages/contract/openapi.json')
+const docs = join(projectDir, 'packages/contract/src')
+const relay = join(projectDir, 'packages/relay/src')
+const relayBuilder = join(projectDir, 'scripts/build-relay.ts')
+
+const assets: readonly Asset[] = [
+  {
+    file: 'openapi.json',
+    sources: [document],
+    build: async (file) => writeFile(file, await readFile(document, 'utf8')),
+  },
+  {
+    file: 'docs.html',
+    sources: [document, docs],
+    build: async (file) => {
+      const { docsPage } = await import('@platform/contract/docs')
+      await writeFile(file, docsPage(JSON.parse(await readFile(document, 'utf8'))))
+    },
+  },
+  {
+    file: 'relay.mjs',
+    sources: [relay, relayBuilder],
+    build: async (file) => {
+      const { buildRelay } = await import('../../../scripts/build-relay.ts')
+      await buildRelay(file)
+    },
+  },
+]
+
+/** Builds what is missing or older than its sources. */
+export async function buildAssets(assetsDir: string): Promise<void> {
+  await mkdir(assetsDir, { recursive: true })
+  const builds = assets.map(async ({ file, sources, build }) => {
+    const target = join(assetsDir, file)
+    if ((await changedMs([target])) >= (await changedMs(sources))) return
+    // Another platform that starts meanwhile never reads half a file.
+    const draft = `${target}.${process.pid}`
+    await build(draft)
+    await rename(draft, target)
+  })
+  await Promise.all(builds)
+}
+
+/** When the newest of these was written; 0 when there is none. */
+async function changedMs(paths: readonly string[]): Promise<number> {
+  const times = paths.map(async (path) => {
+    const entry = await stat(path).catch(() => undefined)
+    if (entry === undefined) return 0
+    if (!entry.isDirectory()) return entry.mtimeMs
+    return changedMs((await readdir(path)).map((name) => join(path, name)))
+  })
+  return Math.max(0, ...(await Promise.all(times)))
+}

@@ -1,0 +1,52 @@
+import { SQSClient } from '@aws-sdk/client-sqs'
+import * as z from 'zod'
+import { clientSettings, type StandIns } from './aws-environment.ts'
+import type { FunctionPool } from './functions/pool.ts'
+import type { Log } from './log.ts'
+import { type Queues, visibilityTimeoutSeconds } from './provision.ts'
+import { startPump } from './pump.ts'
+
+/** What the pumps work with. */
+export interface ConsumerOptions {
+  standIns: StandIns
+  queues: Queues
+  /** Every function there is: `queue/<name>` consumes the queue of that name. */
+  functionNames: readonly string[]
+  pool: FunctionPool
+  log: Log
+}
+
+/** Running pumps, one for each queue that a function consumes. */
+export interface Consumers {
+  /** Takes no more messages, and resolves once every batch under way is handled. */
+  stop: () => Promise<void>
+}
+
+/** What a consumer may answer. Anything else fails the batch, as on Lambda. */
+const BatchResponse = z
+  .object({ batchItemFailures: z.array(z.object({ itemIdentifier: z.string() })).default([]) })
+  .nullish()
+  .transform((response) => response ?? null)
+
+export function startConsumers({ standIns, queues, functionNames, pool, log }: ConsumerOptions): Consumers {
+  const client = new SQSClient(clientSettings(standIns.sqsUrl, standIns.accessKeyId))
+  const consumed = [...queues].filter(([name]) => functionNames.includes(`queue/${name}`))
+  const pumps = consumed.map(([name, queue]) =>
+    startPump({
+      client,
+      queueUrl: queue.url,
+      queueArn: queue.arn,
+      batchSize: 10,
+      maximumConcurrency: 4,
+      visibilityTimeoutSeconds,
+      invoke: async (event) => BatchResponse.parse(await pool.invoke(`queue/${name}`, event)),
+      log,
+    }),
+  )
+  return {
+    stop: async () => {
+      await Promise.all(pumps.map((pump) => pump.stop()))
+      client.destroy()
+    },
+  }
+}

@@ -1,0 +1,65 @@
+import { Bill, itemReadUnits, tableCost } from './capacity.ts'
+import { createKey, validate, validateKey } from './dynalite.ts'
+import type { Data } from './dynalite.ts'
+import { projected } from './expressions.ts'
+import { itemSize } from './item-size.ts'
+import { itemPrefix } from './keys.ts'
+import type { Store } from './store.ts'
+import type { Input, Item, Usage } from './types.ts'
+
+const MAX_ANSWER_BYTES = 16 * 1024 * 1024
+
+interface KeysEntry extends Pick<Data, '_projection' | 'AttributesToGet' | 'ConsistentRead'> {
+  Keys: Item[]
+}
+
+interface Read {
+  tableName: string
+  entry: KeysEntry
+  key: Item
+  record: string
+}
+
+/** Reads up to 16 MB; what is beyond, or what a fault hands back, is left to the client. */
+export function batchGetItem(store: Store, input: Input, usage: Usage): Input {
+  const data = validate('batchGetItem', input)
+  const tables: [string, KeysEntry][] = Object.entries(data.RequestItems)
+  const reads = tables.flatMap(([tableName, entry]) => readsOf(store, tableName, entry))
+  const responses: Record<string, Item[]> = Object.fromEntries(tables.map(([tableName]) => [tableName, []]))
+  const unprocessed: Record<string, KeysEntry> = {}
+  const bill = new Bill()
+  let bytes = 0
+  for (const [position, { tableName, entry, key, record }] of inAnyOrder(store, reads).entries()) {
+    const item: Item | undefined = store.database.getSync(record)
+    bytes += item ? itemSize(item) : 0
+    if (bytes > MAX_ANSWER_BYTES || (position > 0 && store.faults.strikes('unprocessed', 'BatchGetItem'))) {
+      unprocessed[tableName] ??= { ...unparsed(entry), Keys: [] }
+      unprocessed[tableName].Keys.push(key)
+      continue
+    }
+    bill.add(tableName, tableCost(itemReadUnits(item, entry.ConsistentRead === true)))
+    if (item) responses[tableName]!.push(projected(item, entry))
+  }
+  usage.readUnits += bill.total()
+  const ConsumedCapacity = bill.describe(data.ReturnConsumedCapacity)
+  return { Responses: responses, UnprocessedKeys: unprocessed, ConsumedCapacity }
+}
+
+function readsOf(store: Store, tableName: string, entry: KeysEntry): Read[] {
+  const table = store.catalog.serving(tableName).description
+  return entry.Keys.map((key) => {
+    const invalid = validateKey(key, table)
+    if (invalid) throw invalid
+    return { tableName, entry, key, record: itemPrefix(table.TableId) + createKey(key, table) }
+  })
+}
+
+/** The service promises no order, so none may be relied on. */
+function inAnyOrder(store: Store, reads: Read[]): Read[] {
+  const shuffled = reads.map((read) => ({ read, order: store.faults.random() }))
+  return shuffled.toSorted((one, other) => one.order - other.order).map(({ read }) => read)
+}
+
+function unparsed({ _projection, ...entry }: KeysEntry): KeysEntry {
+  return entry
+}

@@ -1,0 +1,57 @@
+import { Bill } from './capacity.ts'
+import type { Changes } from './commit-log.ts'
+import { validate } from './dynalite.ts'
+import { validationError } from './errors.ts'
+import { itemPrefix } from './keys.ts'
+import { stageWrite } from './staging.ts'
+import { finish } from './store.ts'
+import type { Store } from './store.ts'
+import type { Input, Item, Usage } from './types.ts'
+import { isPlanned, planWrite } from './writes.ts'
+import type { PlannedWrite } from './writes.ts'
+
+const MAX_WRITES = 25
+
+interface WriteEntry {
+  PutRequest?: { Item: Item }
+  DeleteRequest?: { Key: Item }
+}
+
+/** Refuses the batch as a whole, or writes its entries but those a fault hands back. */
+export async function batchWriteItem(store: Store, input: Input, usage: Usage): Promise<Input> {
+  const data = validate('batchWriteItem', input)
+  const requests: [string, WriteEntry[]][] = Object.entries(data.RequestItems)
+  const entries = requests.flatMap(([tableName, list]) => list.map((entry) => ({ tableName, entry })))
+  if (entries.length > MAX_WRITES) throw validationError('Too many items requested for the BatchWriteItem call')
+  const planned = entries.map(({ tableName, entry }) => ({ tableName, entry, plan: plan(store, tableName, entry) }))
+  refuseDuplicates(planned.map(({ plan }) => plan))
+
+  const unprocessed: Record<string, WriteEntry[]> = {}
+  const changes: Changes = new Map()
+  const bill = new Bill()
+  for (const [position, { tableName, entry, plan }] of planned.entries()) {
+    if (position > 0 && store.faults.strikes('unprocessed', 'BatchWriteItem')) {
+      unprocessed[tableName] = [...(unprocessed[tableName] ?? []), entry]
+    } else {
+      bill.add(tableName, plan.cost)
+      stageWrite(store, changes, plan)
+    }
+  }
+  usage.writeUnits += bill.total()
+  await finish(store, changes)
+  return { UnprocessedItems: unprocessed, ConsumedCapacity: bill.describe(data.ReturnConsumedCapacity) }
+}
+
+function plan(store: Store, TableName: string, { PutRequest, DeleteRequest }: WriteEntry): PlannedWrite {
+  const result = PutRequest
+    ? planWrite(store, { action: 'putItem', data: { TableName, Item: PutRequest.Item }, showsItem: false })
+    : planWrite(store, { action: 'deleteItem', data: { TableName, Key: DeleteRequest!.Key }, showsItem: false })
+  if (isPlanned(result)) return result
+  const isKeyProblem = /Missing the key|Type mismatch for key/.test(result.refusal.message)
+  throw isKeyProblem ? validationError('The provided key element does not match the schema') : result.refusal
+}
+
+function refuseDuplicates(plans: PlannedWrite[]): void {
+  const seen = new Set(plans.map((plan) => itemPrefix(plan.stored.description.TableId) + plan.itemKey))
+  if (seen.size < plans.length) throw validationError('Provided list of item keys contains duplicates')
+}

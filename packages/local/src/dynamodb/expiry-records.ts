@@ -1,0 +1,37 @@
+import type { Changes } from './commit-log.ts'
+import { expiryRecord, MAX_EXPIRY_SECONDS } from './keys.ts'
+import type { Item, StoredTable } from './types.ts'
+
+/** The value of an expiry record: which item may be due. */
+export interface ExpiryRow {
+  tableName: string
+  itemKey: string
+}
+
+/** Keeps the expiry record in step with its item, in the batch of the item. */
+export function stageExpiry(
+  changes: Changes,
+  stored: StoredTable,
+  itemKey: string,
+  before: Item | undefined,
+  after: Item | undefined,
+): void {
+  if (!stored.timeToLive) return
+  const old = expiryRecordOf(stored, itemKey, before)
+  const current = expiryRecordOf(stored, itemKey, after)
+  if (old && old !== current) changes.set(old, null)
+  if (current) changes.set(current, { tableName: stored.description.TableName, itemKey } satisfies ExpiryRow)
+}
+
+/** The key of an item's expiry record; undefined when the item never expires. */
+export function expiryRecordOf(stored: StoredTable, itemKey: string, item: Item | undefined): string | undefined {
+  const seconds = expirySeconds(stored, item)
+  return seconds === undefined ? undefined : expiryRecord(seconds, stored.description.TableId, itemKey)
+}
+
+export function expirySeconds(stored: StoredTable, item: Item | undefined): number | undefined {
+  const text = stored.timeToLive && item?.[stored.timeToLive.attribute]?.N
+  if (text === undefined) return undefined
+  const seconds = Math.floor(Number(text))
+  return seconds > 0 && seconds <= MAX_EXPIRY_SECONDS ? seconds : undefined
+}

@@ -1,0 +1,19 @@
+import { mapPaths, matchesExprFilter, matchesFilter } from './dynalite.ts'
+import type { Data } from './dynalite.ts'
+import type { Item } from './types.ts'
+
+type Parsed = Pick<Data, 'AttributesToGet' | '_projection'>
+
+/** Whether an item passes the filter of a Query or Scan. */
+export function isWanted(item: Item, data: Data): boolean {
+  const { _filter: filter } = data
+  if (filter) return matchesExprFilter(item, filter.expression)
+  const legacyFilter = data.QueryFilter ?? data.ScanFilter
+  return legacyFilter === undefined || matchesFilter(item, legacyFilter, data.ConditionalOperator)
+}
+
+/** What a request wants to see of an item. */
+export function projected(item: Item, { _projection: projection, AttributesToGet }: Parsed): Item {
+  const paths = projection?.paths ?? AttributesToGet
+  return paths ? mapPaths(paths, item) : item
+}

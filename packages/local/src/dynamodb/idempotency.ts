@@ -1,0 +1,72 @@
+import { hash } from 'node:crypto'
+import type { Changes } from './commit-log.ts'
+import { constraintError, dynamoError } from './errors.ts'
+import { tokenExpiryRecord, tokenExpiryRecordsUntil, tokenRecord } from './keys.ts'
+import type { Store } from './store.ts'
+
+const WINDOW_MS = 10 * 60 * 1000
+const MAX_TOKEN_LENGTH = 36
+const RECORDS_A_BATCH = 500
+
+interface TokenRecord {
+  fingerprint: string
+  expiresAtMs: number
+}
+
+/** A client's name for one transaction, under which it is executed once. */
+export interface Token {
+  name: string
+  fingerprint: string
+}
+
+export function readToken(name: unknown, transactItems: unknown): Token | undefined {
+  if (name === undefined || name === null) return undefined
+  if (typeof name !== 'string' || name.length === 0 || name.length > MAX_TOKEN_LENGTH) {
+    const constraint = `Member must have length between 1 and ${MAX_TOKEN_LENGTH}`
+    throw constraintError(JSON.stringify(name), 'clientRequestToken', constraint)
+  }
+  return { name, fingerprint: hash('sha256', canonical(transactItems), 'base64') }
+}
+
+/** Whether the transaction has been executed. Throws when the token names another one. */
+export function wasExecuted(store: Store, token: Token): boolean {
+  const record: TokenRecord | undefined = store.commits.latest(tokenRecord(token.name))
+  if (!record || record.expiresAtMs <= Date.now()) return false
+  if (record.fingerprint === token.fingerprint) return true
+  throw dynamoError(
+    'IdempotentParameterMismatchException',
+    'The provided client token is already in use with different parameters',
+  )
+}
+
+/** Remembers the token in the batch of its transaction: either both survive or neither. */
+export function stageToken(changes: Changes, token: Token): void {
+  const expiresAtMs = Date.now() + WINDOW_MS
+  changes.set(tokenRecord(token.name), { fingerprint: token.fingerprint, expiresAtMs } satisfies TokenRecord)
+  changes.set(tokenExpiryRecord(expiresAtMs, token.name), token.name)
+}
+
+/** Forgets the tokens whose window is over. */
+export async function forgetTokens(store: Store, nowMs: number): Promise<void> {
+  const due = { ...tokenExpiryRecordsUntil(nowMs), limit: RECORDS_A_BATCH }
+  for (;;) {
+    const records: [string, string][] = await store.database.iterator(due).all()
+    if (records.length === 0) return
+    const changes: Changes = new Map()
+    for (const [record, name] of records) {
+      changes.set(record, null)
+      const token: TokenRecord | undefined = store.commits.latest(tokenRecord(name))
+      if (token && token.expiresAtMs <= nowMs) changes.set(tokenRecord(name), null)
+    }
+    await store.commits.commit(changes)
+  }
+}
+
+/** The same text for the same content, in whatever order the members of an object stand. */
+function canonical(value: unknown): string {
+  return JSON.stringify(value, (_key, member: unknown) =>
+    member && typeof member === 'object' && !Array.isArray(member)
+      ? Object.fromEntries(Object.entries(member).toSorted(([one], [other]) => (one < other ? -1 : 1)))
+      : member,
+  )
+}

@@ -1,0 +1,17 @@
+import { serviceError } from './errors.ts'
+import type { Input } from './types.ts'
+
+/** The object in a body; throws the service's refusal when there is none. */
+export function parseObject(body: string): Input {
+  try {
+    const input: unknown = JSON.parse(body)
+    if (isObject(input)) return input
+  } catch {
+    // Refused below, like any other body that is not an object.
+  }
+  throw serviceError('SerializationException')
+}
+
+export function isObject(value: unknown): value is Input {
+  return value !== null && typeof value === 'object' && !Array.isArray(value)
+}

@@ -1,0 +1,36 @@
+import { batchGetItem } from './batch-get.ts'
+import { batchWriteItem } from './batch-write.ts'
+import { deleteItem, getItem, putItem, updateItem } from './item-operations.ts'
+import { query, scan } from './page-operations.ts'
+import type { Store } from './store.ts'
+import { createTable, deleteTable, describeTable, listTables } from './table-operations.ts'
+import { describeTimeToLive, updateTimeToLive } from './time-to-live.ts'
+import { transactGetItems } from './transact-get.ts'
+import { transactWriteItems } from './transact-write.ts'
+import type { Input, Usage } from './types.ts'
+import { updateTable } from './update-table.ts'
+
+/** One operation: the answer to a request, or a thrown AwsError. It notes the capacity it used. */
+export type Operation = (store: Store, input: Input, usage: Usage) => Input | Promise<Input>
+
+export const operations = new Map<string, Operation>(
+  Object.entries({
+    BatchGetItem: batchGetItem,
+    BatchWriteItem: batchWriteItem,
+    CreateTable: createTable,
+    DeleteItem: deleteItem,
+    DeleteTable: deleteTable,
+    DescribeTable: describeTable,
+    DescribeTimeToLive: describeTimeToLive,
+    GetItem: getItem,
+    ListTables: listTables,
+    PutItem: putItem,
+    Query: query,
+    Scan: scan,
+    TransactGetItems: transactGetItems,
+    TransactWriteItems: transactWriteItems,
+    UpdateItem: updateItem,
+    UpdateTable: updateTable,
+    UpdateTimeToLive: updateTimeToLive,
+  }),
+)

@@ -1,0 +1,43 @@
+import type { Changes } from './commit-log.ts'
+import { stageExpiry } from './expiry-records.ts'
+import type { RowChanges } from './index-lag.ts'
+import { indexChanges } from './indexes.ts'
+import type { IndexChange } from './indexes.ts'
+import { itemPrefix } from './keys.ts'
+import type { Store } from './store.ts'
+import type { Item, StoredTable } from './types.ts'
+
+/** A decided change of one item, with what it does to the indexes. */
+export interface Write {
+  stored: StoredTable
+  itemKey: string
+  before: Item | undefined
+  after: Item | undefined
+  indexChanges: IndexChange[]
+}
+
+export function writeOf(
+  stored: StoredTable,
+  itemKey: string,
+  before: Item | undefined,
+  after: Item | undefined,
+): Write {
+  return { stored, itemKey, before, after, indexChanges: indexChanges(stored.description, before, after) }
+}
+
+/** Adds all records of a write to one batch: the item, its index rows, its expiry. */
+export function stageWrite(store: Store, changes: Changes, write: Write): void {
+  changes.set(itemPrefix(write.stored.description.TableId) + write.itemKey, write.after ?? null)
+  const rowsOf = (isLocal: boolean) => write.indexChanges.filter((change) => change.isLocal === isLocal).flatMap(rows)
+  for (const [key, row] of rowsOf(true)) changes.set(key, row)
+  const globalRows = rowsOf(false)
+  if (globalRows.length > 0) store.lag.stage(changes, globalRows)
+  stageExpiry(changes, write.stored, write.itemKey, write.before, write.after)
+}
+
+function rows({ deletedKey, written }: IndexChange): RowChanges {
+  const changes: RowChanges = []
+  if (deletedKey !== undefined) changes.push([deletedKey, null])
+  if (written) changes.push([written.key, written.row])
+  return changes
+}

@@ -1,0 +1,76 @@
+import { Bill, itemWriteUnits, TRANSACTION_FACTOR, transactional } from './capacity.ts'
+import type { Changes } from './commit-log.ts'
+import { errorName, transactionCanceled, validationError } from './errors.ts'
+import type { CancellationReason } from './errors.ts'
+import { readToken, stageToken, wasExecuted } from './idempotency.ts'
+import { itemSize } from './item-size.ts'
+import { stageWrite } from './staging.ts'
+import { finish } from './store.ts'
+import type { Store } from './store.ts'
+import { readTransactWrite, transactionMembers } from './transaction-request.ts'
+import type { Input, Usage } from './types.ts'
+import { isConditionFailure, isPlanned, planWrite } from './writes.ts'
+import type { PlannedWrite, RefusedWrite } from './writes.ts'
+
+const MAX_BYTES = 4 * 1024 * 1024
+
+/** All members or none, in one batch with the client's token. Decided without a pause, so nothing comes between. */
+export async function transactWriteItems(store: Store, input: Input, usage: Usage): Promise<Input> {
+  const members = transactionMembers(input)
+  const token = readToken(input.ClientRequestToken, members)
+  const requests = members.map(readTransactWrite)
+  const changes: Changes = new Map()
+  if (token && wasExecuted(store, token)) {
+    await finish(store, changes)
+    return {}
+  }
+  const results = requests.map((request) => planWrite(store, request))
+  const plans = results.filter(isPlanned)
+  refuseRepeatedItems(plans)
+  if (plans.length < results.length) {
+    usage.writeUnits += attemptUnits(results)
+    await finish(store, changes)
+    throw transactionCanceled(results.map(reasonOf))
+  }
+  refuseTooManyBytes(plans)
+
+  const bill = new Bill()
+  for (const plan of plans) {
+    bill.add(plan.stored.description.TableName, transactional(plan.cost))
+    if (plan.before !== plan.after) stageWrite(store, changes, plan)
+  }
+  if (token) stageToken(changes, token)
+  usage.writeUnits += bill.total()
+  await finish(store, changes)
+  return { ConsumedCapacity: bill.describe(input.ReturnConsumedCapacity, 'WriteCapacityUnits') }
+}
+
+function reasonOf(result: PlannedWrite | RefusedWrite): CancellationReason {
+  if (isPlanned(result)) return { Code: 'None' }
+  const { refusal } = result
+  if (!isConditionFailure(refusal)) {
+    if (errorName(refusal) !== 'ValidationException') throw refusal
+    return { Code: 'ValidationError', Message: refusal.message }
+  }
+  const shown = refusal.body['Item'] === undefined ? {} : { Item: refusal.body['Item'] }
+  return { Code: 'ConditionalCheckFailed', Message: refusal.message, ...shown }
+}
+
+/** A cancelled transaction is charged for what it looked at. */
+function attemptUnits(results: (PlannedWrite | RefusedWrite)[]): number {
+  return results.reduce((units, { before }) => units + TRANSACTION_FACTOR * itemWriteUnits(before), 0)
+}
+
+function refuseRepeatedItems(plans: PlannedWrite[]): void {
+  const items = new Set(plans.map((plan) => `${plan.stored.description.TableName} ${plan.itemKey}`))
+  if (items.size < plans.length) {
+    throw validationError('Transaction request cannot include multiple operations on one item')
+  }
+}
+
+function refuseTooManyBytes(plans: PlannedWrite[]): void {
+  const bytes = plans.reduce((sum, { before, after }) => sum + itemSize(after ?? before ?? {}), 0)
+  if (bytes > MAX_BYTES) {
+    throw validationError(`Collection size exceeded: the items of a transaction may have ${MAX_BYTES} bytes together`)
+  }
+}

@@ -1,0 +1,55 @@
+import { constraintError, serviceError, validationError } from './errors.ts'
+import { isObject } from './json.ts'
+import type { Input } from './types.ts'
+import { readWriteRequest } from './writes.ts'
+import type { WriteAction, WriteRequest } from './writes.ts'
+
+const MAX_MEMBERS = 100
+
+const ACTIONS: Record<string, WriteAction> = {
+  Put: 'putItem',
+  Update: 'updateItem',
+  Delete: 'deleteItem',
+  ConditionCheck: 'conditionCheck',
+}
+
+/** An expression that the kind of member cannot do without. */
+const REQUIRED: Partial<Record<string, string>> = {
+  Update: 'UpdateExpression',
+  ConditionCheck: 'ConditionExpression',
+}
+
+/** The members of a transaction, counted but not yet validated. */
+export function transactionMembers(input: Input): Input[] {
+  const members: unknown = input.TransactItems
+  if (!Array.isArray(members)) throw constraintError('null', 'transactItems', 'Member must not be null')
+  const shown = `'[${members.map(() => 'TransactItem').join(', ')}]'`
+  if (members.length === 0) throw lengthError(shown, 'greater than or equal to 1')
+  if (members.length > MAX_MEMBERS) throw lengthError(shown, `less than or equal to ${MAX_MEMBERS}`)
+  if (!members.every(isObject)) throw serviceError('SerializationException')
+  return members
+}
+
+/** Validates the member at `position` of a write transaction; throws the refusal. */
+export function readTransactWrite(member: Input, position: number): WriteRequest {
+  const [kind = '', ...others] = Object.keys(member).filter((name) => isObject(member[name]))
+  const action = ACTIONS[kind]
+  if (!action || others.length > 0) {
+    throw validationError('TransactItems can only contain one of Check, Put, Update or Delete')
+  }
+  const input = member[kind]
+  const required = REQUIRED[kind]
+  if (required && !input[required]) {
+    const path = ['transactItems', position + 1, 'member', lowerFirst(kind), lowerFirst(required)].join('.')
+    throw constraintError('null', path, 'Member must not be null')
+  }
+  return readWriteRequest(action, input)
+}
+
+function lengthError(shown: string, bound: string) {
+  return constraintError(shown, 'transactItems', `Member must have length ${bound}`)
+}
+
+function lowerFirst(name: string): string {
+  return name.charAt(0).toLowerCase() + name.slice(1)
+}

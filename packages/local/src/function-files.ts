@@ -1,0 +1,12 @@
+import { readdir } from 'node:fs/promises'
+import { relative, sep } from 'node:path'
+
+/** The names of all functions below a folder: `jobs`, `queue/jobs`, `schedule/sweep` …. */
+export async function functionNames(functionsDir: string): Promise<string[]> {
+  const entries = await readdir(functionsDir, { recursive: true, withFileTypes: true })
+  return entries
+    .filter((entry) => entry.isFile() && entry.name.endsWith('.ts'))
+    .map((entry) => [relative(functionsDir, entry.parentPath), entry.name.slice(0, -3)].filter(Boolean).join('/'))
+    .map((name) => name.replaceAll(sep, '/'))
+    .toSorted()
+}

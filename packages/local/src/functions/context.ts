@@ -1,0 +1,27 @@
+import { localAccountId, localRegion } from '../aws-environment.ts'
+
+/** The second argument of a Lambda handler. */
+export interface LambdaContext {
+  awsRequestId: string
+  functionName: string
+  functionVersion: string
+  invokedFunctionArn: string
+  memoryLimitInMB: string
+  logGroupName: string
+  logStreamName: string
+  callbackWaitsForEmptyEventLoop: boolean
+  getRemainingTimeInMillis(): number
+}
+
+/** The context of one invocation. */
+export const lambdaContext = (functionName: string, requestId: string, deadlineMs: number): LambdaContext => ({
+  awsRequestId: requestId,
+  functionName,
+  functionVersion: '$LATEST',
+  invokedFunctionArn: `arn:aws:lambda:${localRegion}:${localAccountId}:function:${functionName}`,
+  memoryLimitInMB: '512',
+  logGroupName: `/aws/lambda/${functionName}`,
+  logStreamName: 'local',
+  callbackWaitsForEmptyEventLoop: false,
+  getRemainingTimeInMillis: () => Math.max(0, deadlineMs - Date.now()),
+})

@@ -1,0 +1,59 @@
+import type { Log } from '../log.ts'
+import { FunctionThread } from './function-thread.ts'
+
+/** Settings of the threads that run functions. */
+export interface PoolOptions {
+  threads: number
+  /** Folder of the function modules. */
+  functionsDir: string
+  /** The whole environment of the functions. */
+  environment: Record<string, string>
+  timeoutMs: number
+  log: Log
+}
+
+/** Runs functions on threads of their own, so that a busy or broken one leaves the platform alone. */
+export interface FunctionPool {
+  /** Runs a function; rejects with `FunctionFailed` or `FunctionTimedOut`. */
+  invoke: (functionName: string, event: unknown, requestId?: string) => Promise<unknown>
+  /** Imports functions on every thread; rejects when one cannot be imported. */
+  warmUp: (functionNames: readonly string[]) => Promise<void>
+  /** Ends the threads; what runs on them fails. */
+  close: () => Promise<void>
+}
+
+const warmUpTimeoutMs = 60_000
+
+/** Starts the threads. One that dies is replaced at once. */
+export function startPool({ threads: count, functionsDir, environment, timeoutMs, log }: PoolOptions): FunctionPool {
+  let closed = false
+  const threads = new Map<number, FunctionThread>()
+
+  const start = (slot: number) => {
+    const name = `functions-${slot}`
+    const thread = new FunctionThread({ name, environment, functionsDir }, (reason) => {
+      if (closed) return
+      log('a function thread ended and is replaced', { thread: name, reason })
+      start(slot)
+    })
+    threads.set(slot, thread)
+  }
+  for (let slot = 0; slot < count; slot++) start(slot)
+
+  const leastLoaded = () => [...threads.values()].reduce((least, thread) => (thread.load < least.load ? thread : least))
+
+  return {
+    invoke: (functionName, event, requestId = crypto.randomUUID()) =>
+      leastLoaded().invoke(functionName, event, requestId, timeoutMs),
+    warmUp: async (functionNames) => {
+      const loads = [...threads.values()].flatMap((thread) =>
+        functionNames.map((functionName) => thread.warm(functionName, warmUpTimeoutMs)),
+      )
+      await Promise.all(loads)
+    },
+    close: async () => {
+      closed = true
+      await Promise.all([...threads.values()].map((thread) => thread.end()))
+    },
+  }
+}

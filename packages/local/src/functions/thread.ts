@@ -1,0 +1,52 @@
+/** The thread that runs functions, as Lambda would: each module is imported once, on first use, and kept. */
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { parentPort, workerData } from 'node:worker_threads'
+import { type LambdaContext, lambdaContext } from './context.ts'
+import { type Answer, type Failure, FunctionThreadData, type Question } from './protocol.ts'
+
+type Handler = (event: unknown, context: LambdaContext) => unknown
+
+const { functionsDir } = FunctionThreadData.parse(workerData)
+const port = parentPort
+if (port === null) throw new Error('This file runs as a worker thread only.')
+
+const isHandler = (value: unknown): value is Handler => typeof value === 'function'
+
+const load = async (functionName: string): Promise<Handler> => {
+  const module: { handler?: unknown } = await import(pathToFileURL(join(functionsDir, `${functionName}.ts`)).href)
+  if (!isHandler(module.handler)) throw new TypeError(`The function ${functionName} exports no handler.`)
+  return module.handler
+}
+
+async function perform(question: Question): Promise<unknown> {
+  if (question.kind === 'ping') return undefined
+  const handler = await load(question.functionName)
+  if (question.kind === 'load') return undefined
+  return handler(question.event, lambdaContext(question.functionName, question.requestId, question.deadlineMs))
+}
+
+const failureOf = (error: unknown): Failure =>
+  error instanceof Error
+    ? { name: error.name, message: error.message, stack: error.stack ?? '' }
+    : { name: 'Error', message: String(error), stack: '' }
+
+async function answer(question: Question): Promise<Answer> {
+  try {
+    return { id: question.id, result: await perform(question) }
+  } catch (error) {
+    return { id: question.id, failure: failureOf(error) }
+  }
+}
+
+async function respond(question: Question): Promise<void> {
+  const given = await answer(question)
+  try {
+    port?.postMessage(given)
+  } catch (error) {
+    // A result that cannot cross threads, such as a function, could not cross the network either.
+    port?.postMessage({ id: question.id, failure: failureOf(error) })
+  }
+}
+
+port.on('message', (question: Question) => void respond(question))

@@ -1,0 +1,101 @@
+import type { IncomingMessage } from 'node:http'
+import { fault } from '@platform/core/fault'
+import { localAccountId } from '../aws-environment.ts'
+import { eventBody } from './body.ts'
+import { eventHeaders, eventQuery, sourceAddress } from './fields.ts'
+import type { Match } from './routes.ts'
+import type { Target } from './target.ts'
+
+/** What API Gateway (HTTP API, payload format 2.0) hands to a function. Members without a value are absent. */
+export interface HttpEvent {
+  version: '2.0'
+  routeKey: string
+  /** Percent-decoded, unlike its name. */
+  rawPath: string
+  rawQueryString: string
+  cookies?: string[]
+  /** Names in lower case; what came more than once is joined by commas. */
+  headers: Record<string, string>
+  queryStringParameters?: Record<string, string>
+  pathParameters?: Record<string, string>
+  requestContext: RequestContext
+  body?: string
+  isBase64Encoded: boolean
+}
+
+export interface RequestContext {
+  accountId: string
+  apiId: string
+  domainName: string
+  domainPrefix: string
+  http: { method: string; path: string; protocol: string; sourceIp: string; userAgent: string }
+  requestId: string
+  routeKey: string
+  stage: '$default'
+  time: string
+  timeEpoch: number
+}
+
+/** What is known of a request once it is read. */
+export interface ReadRequest {
+  request: IncomingMessage
+  target: Target
+  match: Match
+  bytes: Buffer
+  traceId: string
+  requestId: string
+}
+
+/** The largest event that Lambda takes, and the largest answer. */
+export const maximumPayloadBytes = 6 * 1024 * 1024
+
+/** Builds the event of a request; refuses one that Lambda would not take. */
+export function httpEvent({ request, target, match, bytes, traceId, requestId }: ReadRequest): HttpEvent {
+  const { functionName: _function, ...route } = match
+  const event: HttpEvent = {
+    version: '2.0',
+    ...route,
+    rawPath: target.path,
+    rawQueryString: target.query,
+    ...eventHeaders(request, traceId),
+    ...eventQuery(target.query),
+    requestContext: requestContext(request, target.path, match.routeKey, requestId),
+    ...eventBody(bytes, request.headers['content-type']),
+  }
+  if (payloadBytes(event, event.body) > maximumPayloadBytes) throw fault('payload_too_large')
+  return event
+}
+
+/** The size on Lambda's wire. Writing it out is worth its time for large bodies only. */
+export function payloadBytes(payload: object, body = ''): number {
+  const mayBeLarge = body.length > maximumPayloadBytes / 8
+  return mayBeLarge ? Buffer.byteLength(JSON.stringify(payload)) : body.length
+}
+
+function requestContext(request: IncomingMessage, path: string, routeKey: string, requestId: string): RequestContext {
+  const timeEpoch = Date.now()
+  return {
+    accountId: localAccountId,
+    apiId: 'local',
+    domainName: 'localhost',
+    domainPrefix: 'localhost',
+    http: {
+      method: request.method ?? '',
+      path,
+      protocol: `HTTP/${request.httpVersion}`,
+      sourceIp: sourceAddress(request),
+      userAgent: request.headers['user-agent'] ?? '',
+    },
+    requestId,
+    routeKey,
+    stage: '$default',
+    time: commonLogTime(timeEpoch),
+    timeEpoch,
+  }
+}
+
+/** As in `12/Mar/2020:19:03:58 +0000`. */
+function commonLogTime(timeMs: number): string {
+  const [, day, month, year, time] = new Date(timeMs).toUTCString().split(' ')
+  return `${day}/${month}/${year}:${time} +0000`
+}

@@ -1,0 +1,85 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { Fault, fault } from '@platform/core/fault'
+import type { Log } from '../log.ts'
+import { readBody } from './body.ts'
+import { httpEvent, type HttpEvent } from './event.ts'
+import { holdOf, type Holding } from './holding.ts'
+import { publicFault, refusal } from './refusal.ts'
+import { answerOf, type HttpAnswer } from './result.ts'
+import type { Router } from './routes.ts'
+import { parseTarget } from './target.ts'
+import { traceIdOf } from './trace.ts'
+
+/** Runs a function with an event. */
+export type Invoke = (functionName: string, event: HttpEvent, requestId: string) => Promise<unknown>
+
+/** What an exchange needs of the platform. */
+export interface ExchangeContext {
+  route: Router
+  invoke: Invoke
+  holding: Holding
+  log: Log
+}
+
+/** Makes the answer to a request, whatever happens: HTTP → event → function → HTTP. */
+export async function answerRequest(
+  context: ExchangeContext,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<HttpAnswer> {
+  const traceId = traceIdOf(request.headersDistinct['traceparent']?.[0])
+  const requestId = crypto.randomUUID()
+  try {
+    const answer = await runFunction(context, request, response, { traceId, requestId })
+    answer.headers.set('apigw-requestid', requestId)
+    return answer
+  } catch (error) {
+    if (!(error instanceof Fault) && !response.destroyed) {
+      context.log('a request failed', { method: request.method, url: request.url, traceId, requestId, error })
+    }
+    return refusal(publicFault(error), traceId)
+  }
+}
+
+async function runFunction(
+  { route, invoke, holding }: ExchangeContext,
+  request: IncomingMessage,
+  response: ServerResponse,
+  ids: { traceId: string; requestId: string },
+): Promise<HttpAnswer> {
+  requireSoundHead(request)
+  const target = parseTarget(request.url ?? '')
+  const match = route(request.method ?? '', target.path)
+  const event = httpEvent({ request, target, match, bytes: await readBody(request), ...ids })
+  const mark = holding.mark()
+  const answer = answerOf(await invoke(match.functionName, event, ids.requestId))
+  const hold = holdOf(answer.headers)
+  if (hold !== undefined) await holding.wait(hold.channel, mark, hold.timeoutMs, goneSignal(response))
+  return answer
+}
+
+/** Two readers of a request with two hosts, or without a version, could disagree about what it means. */
+function requireSoundHead({ headersDistinct, httpVersion }: IncomingMessage): void {
+  const hosts = headersDistinct['host']?.length ?? 0
+  if (httpVersion !== '1.1' && httpVersion !== '1.0') throw new Fault('validation_failed', 'Use HTTP/1.1.')
+  if (hosts > 1 || (hosts === 0 && httpVersion === '1.1')) {
+    throw new Fault('validation_failed', 'The request must name one host.')
+  }
+}
+
+function goneSignal(response: ServerResponse): AbortSignal {
+  const gone = new AbortController()
+  if (response.destroyed) gone.abort()
+  response.once('close', () => gone.abort())
+  return gone.signal
+}
+
+/** The answer of a platform that is not up yet: alive, and nothing else. */
+export function answerWhileStarting(request: IncomingMessage): HttpAnswer {
+  const isLivenessProbe = request.method === 'GET' && /^\/health\/live(\?|$)/.test(request.url ?? '')
+  if (!isLivenessProbe) {
+    return refusal(fault('starting', { retryAfterSeconds: 1 }), traceIdOf(request.headersDistinct['traceparent']?.[0]))
+  }
+  const headers = new Map([['content-type', 'application/json']])
+  return { status: 200, headers, body: Buffer.from(JSON.stringify({ status: 'ok' })) }
+}

@@ -1,0 +1,58 @@
+import type { IncomingMessage } from 'node:http'
+import { amazonTrace } from './trace.ts'
+
+/** Headers of a connection, not of a request; API Gateway keeps them to itself. */
+export const connectionHeaders: ReadonlySet<string> = new Set([
+  'connection',
+  'expect',
+  'keep-alive',
+  'proxy-authenticate',
+  'proxy-authorization',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+])
+
+/** The caller's address; one of IPv4 in the form of IPv4. */
+export const sourceAddress = ({ socket }: IncomingMessage): string =>
+  (socket.remoteAddress ?? '').replace(/^::ffff:(?=\d+\.)/, '')
+
+/** The headers of an event, and its cookies apart from them. */
+export function eventHeaders(
+  request: IncomingMessage,
+  traceId: string,
+): { headers: Record<string, string>; cookies?: string[] } {
+  const headers = new Map<string, string>()
+  const cookies: string[] = []
+  for (const [name, value] of pairs(request.rawHeaders)) {
+    if (name === 'cookie') cookies.push(...value.split(/; */))
+    else if (!connectionHeaders.has(name)) append(headers, name, value)
+  }
+  append(headers, 'x-forwarded-for', sourceAddress(request))
+  headers.set('x-forwarded-port', String(request.socket.localPort ?? ''))
+  headers.set('x-forwarded-proto', 'http')
+  if (!headers.has('x-amzn-trace-id')) headers.set('x-amzn-trace-id', amazonTrace(traceId))
+  return { headers: Object.fromEntries(headers), ...(cookies.length > 0 && { cookies }) }
+}
+
+/** The parameters of a query, decoded. */
+export function eventQuery(query: string): { queryStringParameters?: Record<string, string> } {
+  if (query === '') return {}
+  const parameters = new Map<string, string>()
+  for (const [name, value] of new URLSearchParams(query)) append(parameters, name, value)
+  return { queryStringParameters: Object.fromEntries(parameters) }
+}
+
+/** What comes more than once is joined by commas. */
+function append(fields: Map<string, string>, name: string, value: string): void {
+  const earlier = fields.get(name)
+  fields.set(name, earlier === undefined ? value : `${earlier},${value}`)
+}
+
+function* pairs(rawHeaders: readonly string[]): Generator<[name: string, value: string]> {
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    yield [(rawHeaders[index] ?? '').toLowerCase(), rawHeaders[index + 1] ?? '']
+  }
+}

@@ -1,0 +1,38 @@
+import { STATUS_CODES } from 'node:http'
+import type { Duplex } from 'node:stream'
+import { Fault, fault } from '@platform/core/fault'
+import type { Connections } from './connections.ts'
+import { refusal } from './refusal.ts'
+import { traceIdOf } from './trace.ts'
+
+/** What the HTTP parser tells of bytes that it could not read. */
+export type ParserError = Error & { code?: string; rawPacket?: Buffer }
+
+/** Answers bytes that are no request, and closes the connection: nobody knows where the next request would begin. */
+export function refuseBytes(connections: Connections, socket: Duplex, error: ParserError): void {
+  if (!socket.writable || error.code === 'ECONNRESET' || owesOlderAnswer(connections, socket)) {
+    socket.destroy()
+    return
+  }
+  socket.end(rawAnswer(faultOf(error)), () => socket.destroy())
+}
+
+/** An answer on a connection that HTTP no longer handles. */
+export function rawAnswer(reason: Fault): Buffer {
+  const { status, headers, body } = refusal(reason, traceIdOf(undefined))
+  headers.set('content-length', String(body.length)).set('connection', 'close')
+  const lines = [...headers].map(([name, value]) => `${name}: ${String(value)}\r\n`)
+  return Buffer.concat([Buffer.from(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n`), body])
+}
+
+/** An answer to the broken bytes would be taken for the answer to the request before them. */
+function owesOlderAnswer(connections: Connections, socket: Duplex): boolean {
+  return connections.owed(socket).some(({ request, response }) => request.complete || response.headersSent)
+}
+
+function faultOf({ code, rawPacket }: ParserError): Fault {
+  if (code === 'HPE_HEADER_OVERFLOW') return fault('payload_too_large')
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return new Fault('validation_failed', 'The request did not arrive in time.')
+  const isOtherMethod = code === 'HPE_INVALID_METHOD' && /^[A-Z-]+ \S+ HTTP\//.test(rawPacket?.toString('latin1') ?? '')
+  return isOtherMethod ? fault('route_not_found') : new Fault('validation_failed', 'The request is not valid HTTP.')
+}

@@ -1,0 +1,86 @@
+import { validateHeaderName, validateHeaderValue } from 'node:http'
+import { maximumPayloadBytes, payloadBytes } from './event.ts'
+import { connectionHeaders } from './fields.ts'
+
+/** An HTTP answer, ready to be sent. */
+export interface HttpAnswer {
+  status: number
+  /** Names in lower case. */
+  headers: Map<string, string | string[]>
+  body: Buffer
+}
+
+/** A function answered what API Gateway would not send on. */
+export class BadResult extends Error {
+  override readonly name = 'BadResult'
+}
+
+interface ProxyResult {
+  statusCode: number
+  headers?: Record<string, unknown>
+  cookies?: string[]
+  body?: string
+  isBase64Encoded?: boolean
+}
+
+const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null
+
+/** Reads what a function returned, by the rules of payload format 2.0; throws `BadResult`. */
+export function answerOf(result: unknown): HttpAnswer {
+  const proxied = isObject(result) && 'statusCode' in result ? checked(result) : wholeAsJson(result)
+  const { statusCode, cookies = [], body = '', isBase64Encoded } = proxied
+  if (payloadBytes(proxied, body) > maximumPayloadBytes) throw new BadResult('The answer is larger than 6 MB.')
+  const headers = headersOf(proxied.headers ?? {})
+  if (cookies.length > 0) headers.set('set-cookie', cookies)
+  if (body !== '' && !headers.has('content-type')) headers.set('content-type', 'text/plain; charset=utf-8')
+  return { status: statusCode, headers, body: Buffer.from(body, isBase64Encoded === true ? 'base64' : 'utf8') }
+}
+
+/** A function may return anything without a status code; it becomes the body. */
+const wholeAsJson = (result: unknown): ProxyResult => ({
+  statusCode: 200,
+  headers: { 'content-type': 'application/json' },
+  body: typeof result === 'string' ? result : (JSON.stringify(result) ?? ''),
+})
+
+function checked(result: Record<string, unknown>): ProxyResult {
+  const { statusCode, headers, cookies, body } = result
+  const status = Number(statusCode)
+  if (!Number.isInteger(status) || status < 200 || status > 599) throw new BadResult('The status code is not valid.')
+  if (!isAbsent(headers) && !isObject(headers)) throw new BadResult('The headers are not an object.')
+  if (!isAbsent(cookies) && !isTextList(cookies)) throw new BadResult('The cookies are not a list of texts.')
+  if (!isAbsent(body) && typeof body !== 'string') throw new BadResult('The body is not a text.')
+  return {
+    statusCode: status,
+    headers: headers ?? {},
+    cookies: cookies ?? [],
+    body: body ?? '',
+    isBase64Encoded: result['isBase64Encoded'] === true,
+  }
+}
+
+const isAbsent = (value: unknown): value is undefined | null => value === undefined || value === null
+const isTextList = (value: unknown): value is string[] =>
+  Array.isArray(value) && value.every((item) => typeof item === 'string')
+
+function headersOf(given: Record<string, unknown>): HttpAnswer['headers'] {
+  const headers: HttpAnswer['headers'] = new Map()
+  for (const [name, value] of Object.entries(given)) {
+    const lowerCase = name.toLowerCase()
+    if (isAbsent(value) || lowerCase === 'content-length' || connectionHeaders.has(lowerCase)) continue
+    headers.set(lowerCase, checkedValue(name, value))
+  }
+  return headers
+}
+
+function checkedValue(name: string, value: unknown): string {
+  const text = typeof value === 'number' || typeof value === 'boolean' ? String(value) : value
+  try {
+    if (typeof text !== 'string') throw new TypeError('The value is not a text.')
+    validateHeaderName(name)
+    validateHeaderValue(name, text)
+    return text
+  } catch (error) {
+    throw new BadResult(`The header ${JSON.stringify(name)} is not valid.`, { cause: error })
+  }
+}

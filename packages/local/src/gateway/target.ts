@@ -1,0 +1,31 @@
+import { fault } from '@platform/core/fault'
+
+/** What a request asks for: the path as functions see it, percent-decoded, and the query as it was sent. */
+export interface Target {
+  path: string
+  query: string
+}
+
+const origin = /^https?:\/\/[^/?]*/i
+
+/** Takes a request target apart; refuses one that cannot be decoded. */
+export function parseTarget(text: string): Target {
+  const relative = text.replace(origin, '')
+  const [rawPath, query] = splitAtFirst(relative, '?')
+  const path = decode(rawPath === '' && relative !== text ? '/' : rawPath)
+  if (!path.startsWith('/')) throw fault('invalid_path')
+  return { path, query }
+}
+
+function decode(rawPath: string): string {
+  try {
+    return decodeURIComponent(rawPath)
+  } catch (error) {
+    throw fault('invalid_path', {}, { cause: error })
+  }
+}
+
+function splitAtFirst(text: string, separator: string): [string, string] {
+  const index = text.indexOf(separator)
+  return index === -1 ? [text, ''] : [text.slice(0, index), text.slice(index + 1)]
+}

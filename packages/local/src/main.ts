@@ -1,0 +1,35 @@
+/** `npm start`: the whole platform in one process. */
+import { startPlatform } from './platform.ts'
+import { BadSettings, parseSettings, type Settings } from './settings.ts'
+import { stopOnSignals } from './signals.ts'
+import { StartFailure } from './start-failure.ts'
+import { welcome } from './welcome.ts'
+
+const say = (line: string) => process.stdout.write(`${line}\n`)
+
+function fail(error: unknown): never {
+  const isExpected = error instanceof StartFailure || error instanceof BadSettings
+  console.error(isExpected ? error.message : error)
+  process.exit(error instanceof BadSettings ? 2 : 1)
+}
+
+function readSettings(): Settings {
+  try {
+    return parseSettings(process.env)
+  } catch (error) {
+    return fail(error)
+  }
+}
+
+async function run(): Promise<void> {
+  const settings = readSettings()
+  say(`Starting the platform. Its data are in ${settings.dataDir}`)
+  const onProgress = (step: string) => say(`  ${step}: ready after ${Math.round(performance.now())} ms`)
+  const starting = startPlatform(settings, { onProgress, onDeath: fail })
+  stopOnSignals(async () => (await starting).stop())
+  const platform = await starting
+  say(`Platform ready at ${platform.url}`)
+  for (const line of await welcome(platform.url)) say(line)
+}
+
+await run().catch(fail)

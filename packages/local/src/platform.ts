@@ -1,0 +1,112 @@
+import { routes } from '@platform/contract/index'
+import { buildAssets } from './assets.ts'
+import type { StandIns } from './aws-environment.ts'
+import { startConsumers } from './consumers.ts'
+import { claimDataFolder } from './data-folder.ts'
+import { functionEnvironment } from './function-environment.ts'
+import { functionNames } from './function-files.ts'
+import { type FunctionPool, startPool } from './functions/pool.ts'
+import { createHolding } from './gateway/holding.ts'
+import { createRouter } from './gateway/routes.ts'
+import { type Gateway, listen } from './gateway/server.ts'
+import { listenForRings } from './gateway/wake.ts'
+import { type Log, logToStandardError } from './log.ts'
+import { provision } from './provision.ts'
+import { removeRuntimeFile, writeRuntimeFile } from './runtime-file.ts'
+import { startSchedule } from './schedule.ts'
+import type { Settings } from './settings.ts'
+import { startStandIns } from './stand-ins.ts'
+import { explainListenError } from './start-failure.ts'
+
+/** A platform that serves. */
+export interface Platform {
+  /** Where the API answers. */
+  url: string
+  /** Where functions ring for held requests. */
+  wakeUrl: string
+  standIns: StandIns
+  /** Ends it cleanly: what is under way is answered, what was answered is kept. */
+  stop: () => Promise<void>
+}
+
+/** Who follows a platform from outside. */
+export interface Observer {
+  log?: Log
+  /** Hears of each step of the start that is done. */
+  onProgress?: (step: string) => void
+  /** Hears that the store died: nothing can be served from then on. */
+  onDeath?: (error: Error) => void
+}
+
+/** Below what remains of the 28 seconds that a stop may take. */
+const drainLimitMs = 20_000
+
+const gatewayRoutes = routes.map(({ function: functionName, endpoint: { method, path } }) => ({
+  functionName,
+  method,
+  path,
+}))
+
+/** Starts the whole platform in this process. Rejects with what stands in the way, and then leaves nothing running. */
+export async function startPlatform(settings: Settings, observer: Observer = {}): Promise<Platform> {
+  const { log = logToStandardError, onProgress = () => undefined } = observer
+  await using parts = new AsyncDisposableStack()
+  parts.use(await claimDataFolder(settings.dataDir))
+  const gateway = await listen(settings.host, settings.port).catch(explainListenError(settings))
+  parts.defer(() => gateway.drain(0))
+
+  const standIns = await startStandIns(settings.dataDir, observer.onDeath ?? (() => undefined))
+  parts.defer(standIns.close)
+  const queues = await provision(standIns, settings.functionEnvironment['PLAT_TABLE'] ?? '')
+  onProgress('store, queues and secrets')
+
+  const holding = createHolding()
+  const wake = await listenForRings(holding.ring)
+  parts.defer(wake.close)
+  const apiUrl = gateway.url
+  const environment = functionEnvironment(settings, { apiUrl, wakeUrl: wake.url, standIns, queues })
+  const pool = startPool({ ...poolSettings(settings), environment, log })
+  parts.defer(pool.close)
+  const names = await functionNames(settings.functionsDir)
+  await Promise.all([pool.warmUp(names), buildAssets(settings.assetsDir)])
+  await pool.invoke('bootstrap', {})
+  onProgress('functions')
+
+  gateway.open({ route: createRouter(gatewayRoutes, 'meta'), invoke: pool.invoke, holding, log })
+  const consumers = startConsumers({ standIns, queues, functionNames: names, pool, log })
+  const schedule = startSweep(settings, pool, log)
+  parts.defer(async () => {
+    holding.releaseAll()
+    await Promise.all([gateway.drain(drainLimitMs), consumers.stop(), schedule.stop()])
+  })
+  await announce(settings, gateway, standIns)
+  parts.defer(() => removeRuntimeFile(settings.dataDir))
+
+  const running = parts.move()
+  let stopped: Promise<void> | undefined
+  return { url: gateway.url, wakeUrl: wake.url, standIns, stop: () => (stopped ??= running.disposeAsync()) }
+}
+
+const poolSettings = ({ functionThreads, functionsDir, functionTimeoutMs }: Settings) => ({
+  threads: functionThreads,
+  functionsDir,
+  timeoutMs: functionTimeoutMs,
+})
+
+const startSweep = ({ sweepIntervalSeconds }: Settings, pool: FunctionPool, log: Log) =>
+  startSchedule({
+    name: 'sweep',
+    intervalMs: sweepIntervalSeconds * 1000,
+    invoke: (event) => pool.invoke('schedule/sweep', event),
+    log,
+  })
+
+/** Tells programs of the same user where the platform is. */
+const announce = ({ dataDir, functionEnvironment: names }: Settings, { url }: Gateway, standIns: StandIns) =>
+  writeRuntimeFile(dataDir, {
+    processId: process.pid,
+    apiUrl: url,
+    secretsUrl: standIns.secretsUrl,
+    accessKeyId: standIns.accessKeyId,
+    adminTokenSecret: names['PLAT_SECRET_ADMIN_TOKEN'] ?? '',
+  })

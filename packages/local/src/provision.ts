@@ -1,0 +1,87 @@
+import {
+  CreateTableCommand,
+  DescribeTimeToLiveCommand,
+  DynamoDBClient,
+  ResourceInUseException,
+  UpdateTimeToLiveCommand,
+  waitUntilTableExists,
+} from '@aws-sdk/client-dynamodb'
+import {
+  CreateQueueCommand,
+  GetQueueAttributesCommand,
+  SetQueueAttributesCommand,
+  SQSClient,
+} from '@aws-sdk/client-sqs'
+import { createTableInput, ttlAttribute } from '@platform/core/db/schema'
+import { clientSettings, type StandIns } from './aws-environment.ts'
+
+/** A queue as a pump needs it. */
+export interface Queue {
+  url: string
+  arn: string
+}
+
+const queueNames = ['jobs', 'batches', 'updates', 'events'] as const
+export type QueueName = (typeof queueNames)[number]
+export type Queues = ReadonlyMap<QueueName, Queue>
+
+/** Six times what a function may take, as Lambda asks: 30 seconds. */
+export const visibilityTimeoutSeconds = 180
+const deadLetterRetentionSeconds = 14 * 24 * 3600
+
+/** Makes the table and the queues where they are missing. */
+export async function provision(standIns: StandIns, tableName: string): Promise<Queues> {
+  const [queues] = await Promise.all([provisionQueues(standIns), provisionTable(standIns, tableName)])
+  return queues
+}
+
+/** Makes the table as the deployment does; one that exists stays as it is. */
+async function provisionTable(standIns: StandIns, tableName: string): Promise<void> {
+  const client = new DynamoDBClient(clientSettings(standIns.dynamoDbUrl, standIns.accessKeyId))
+  try {
+    await client.send(new CreateTableCommand(createTableInput(tableName))).catch(ignoreExisting)
+    await waitUntilTableExists({ client, minDelay: 1, maxWaitTime: 20 }, { TableName: tableName })
+    await enableExpiry(client, tableName)
+  } finally {
+    client.destroy()
+  }
+}
+
+function ignoreExisting(error: unknown): void {
+  if (!(error instanceof ResourceInUseException)) throw error
+}
+
+async function enableExpiry(client: DynamoDBClient, TableName: string): Promise<void> {
+  const { TimeToLiveDescription } = await client.send(new DescribeTimeToLiveCommand({ TableName }))
+  if (TimeToLiveDescription?.TimeToLiveStatus === 'ENABLED') return
+  const TimeToLiveSpecification = { AttributeName: ttlAttribute, Enabled: true }
+  await client.send(new UpdateTimeToLiveCommand({ TableName, TimeToLiveSpecification }))
+}
+
+/** Makes the queues and their dead-letter queues; those that exist get the same settings. */
+async function provisionQueues(standIns: StandIns): Promise<Queues> {
+  const client = new SQSClient(clientSettings(standIns.sqsUrl, standIns.accessKeyId))
+  try {
+    const made = queueNames.map(async (name) => [name, await provisionPair(client, name)] as const)
+    return new Map(await Promise.all(made))
+  } finally {
+    client.destroy()
+  }
+}
+
+async function provisionPair(client: SQSClient, name: QueueName): Promise<Queue> {
+  const retention = { MessageRetentionPeriod: String(deadLetterRetentionSeconds) }
+  const deadLetter = await provisionQueue(client, `${name}-dead-letter`, retention)
+  return provisionQueue(client, name, {
+    VisibilityTimeout: String(visibilityTimeoutSeconds),
+    RedrivePolicy: JSON.stringify({ deadLetterTargetArn: deadLetter.arn, maxReceiveCount: 5 }),
+  })
+}
+
+async function provisionQueue(client: SQSClient, name: string, attributes: Record<string, string>): Promise<Queue> {
+  const { QueueUrl: url = '' } = await client.send(new CreateQueueCommand({ QueueName: name }))
+  await client.send(new SetQueueAttributesCommand({ QueueUrl: url, Attributes: attributes }))
+  const asked = new GetQueueAttributesCommand({ QueueUrl: url, AttributeNames: ['QueueArn'] })
+  const arn = (await client.send(asked)).Attributes?.['QueueArn'] ?? ''
+  return { url, arn }
+}

@@ -1,0 +1,75 @@
+import type { Message, MessageAttributeValue } from '@aws-sdk/client-sqs'
+
+/** One message as Lambda hands it to a function. */
+export interface SqsRecord {
+  messageId: string
+  receiptHandle: string
+  body: string
+  attributes: Record<string, string>
+  messageAttributes: Record<string, SqsRecordAttribute>
+  md5OfMessageAttributes?: string
+  md5OfBody: string
+  eventSource: 'aws:sqs'
+  eventSourceARN: string
+  awsRegion: string
+}
+
+export interface SqsRecordAttribute {
+  stringValue?: string
+  /** Base64. */
+  binaryValue?: string
+  stringListValues: string[]
+  binaryListValues: string[]
+  dataType: string
+}
+
+/** What a function reads from a queue, in the shape of Lambda's event source mapping. */
+export interface SqsEvent {
+  Records: SqsRecord[]
+}
+
+/** The messages that a function could not handle; they come again. */
+export interface SqsBatchResponse {
+  batchItemFailures?: { itemIdentifier: string }[]
+}
+
+/** Builds the event for a batch. */
+export function sqsEvent(messages: readonly Message[], queueArn: string): SqsEvent {
+  return { Records: messages.map((message) => sqsRecord(message, queueArn)) }
+}
+
+/**
+ * The ids that come again. As on Lambda, no list means that all went well, and a list that names nothing of the batch
+ * means that nothing did.
+ */
+export function failedIds(response: SqsBatchResponse | null | void, messages: readonly Message[]): ReadonlySet<string> {
+  const all = new Set(messages.map((message) => message.MessageId ?? ''))
+  const failed = (response?.batchItemFailures ?? []).map((failure) => failure.itemIdentifier)
+  return failed.every((id) => all.has(id)) ? new Set(failed) : all
+}
+
+function sqsRecord(message: Message, queueArn: string): SqsRecord {
+  const attributes = Object.entries(message.MessageAttributes ?? {})
+  return {
+    messageId: message.MessageId ?? '',
+    receiptHandle: message.ReceiptHandle ?? '',
+    body: message.Body ?? '',
+    attributes: { ...message.Attributes },
+    messageAttributes: Object.fromEntries(attributes.map(([name, value]) => [name, recordAttribute(value)])),
+    ...(message.MD5OfMessageAttributes && { md5OfMessageAttributes: message.MD5OfMessageAttributes }),
+    md5OfBody: message.MD5OfBody ?? '',
+    eventSource: 'aws:sqs',
+    eventSourceARN: queueArn,
+    awsRegion: queueArn.split(':')[3] ?? '',
+  }
+}
+
+function recordAttribute({ StringValue, BinaryValue, DataType = 'String' }: MessageAttributeValue): SqsRecordAttribute {
+  return {
+    ...(StringValue !== undefined && { stringValue: StringValue }),
+    ...(BinaryValue !== undefined && { binaryValue: Buffer.from(BinaryValue).toString('base64') }),
+    stringListValues: [],
+    binaryListValues: [],
+    dataType: DataType,
+  }
+}

@@ -1,0 +1,26 @@
+import { closeSync, fsyncSync, openSync, renameSync, writeFileSync } from 'node:fs'
+import { dirname } from 'node:path'
+
+/** Replaces a file that only its owner may read: after a crash it holds the old text or the new one, never a part. */
+export function writeDurably(path: string, text: string): void {
+  const temporaryPath = `${path}.tmp`
+  const file = openSync(temporaryPath, 'w', 0o600)
+  try {
+    writeFileSync(file, text)
+    fsyncSync(file)
+  } finally {
+    closeSync(file)
+  }
+  renameSync(temporaryPath, path)
+  syncFolder(dirname(path))
+}
+
+/** A rename is durable only once its folder is. */
+function syncFolder(path: string) {
+  const folder = openSync(path, 'r')
+  try {
+    fsyncSync(folder)
+  } finally {
+    closeSync(folder)
+  }
+}

@@ -1,0 +1,92 @@
+import { randomUUID } from 'node:crypto'
+import * as z from 'zod'
+import { invalidParameter, resourceExists } from './refusals.ts'
+
+const Tag = z.object({ Key: z.string(), Value: z.string() })
+
+const Version = z.object({
+  SecretString: z.string().optional(),
+  /** Base64. */
+  SecretBinary: z.string().optional(),
+  CreatedDate: z.number(),
+  VersionStages: z.array(z.string()),
+})
+
+/** A secret as it is stored: the members of AWS, dates in seconds, and all its versions by id. */
+export const Secret = z.object({
+  ARN: z.string(),
+  Name: z.string(),
+  Description: z.string().optional(),
+  KmsKeyId: z.string().optional(),
+  Tags: z.array(Tag).optional(),
+  CreatedDate: z.number(),
+  LastChangedDate: z.number(),
+  LastAccessedDate: z.number().optional(),
+  /** When deletion was asked for. */
+  DeletedDate: z.number().optional(),
+  /** When the secret really goes. */
+  DeletionDate: z.number().optional(),
+  versions: z.record(z.string(), Version),
+})
+export type Secret = z.infer<typeof Secret>
+
+/** The value of a version, as a request carries it. */
+export interface SecretValue {
+  SecretString?: string | undefined
+  SecretBinary?: string | undefined
+  ClientRequestToken?: string | undefined
+}
+
+export const secondsPerDay = 86_400
+
+const maximumUnlabelledVersions = 100
+
+/** Whether a request carries a value at all. */
+export const hasValue = (value: SecretValue): boolean =>
+  value.SecretString !== undefined || value.SecretBinary !== undefined
+
+/** The id of the version that carries a stage. */
+export function versionAt(secret: Secret, stage: string): string | undefined {
+  return Object.keys(secret.versions).find((id) => secret.versions[id]?.VersionStages.includes(stage))
+}
+
+/** Version ids with their stages; versions without a stage are deprecated and left out. */
+export function stagesById(secret: Secret): Record<string, string[]> {
+  const labelled = Object.entries(secret.versions).filter(([, version]) => version.VersionStages.length > 0)
+  return Object.fromEntries(labelled.map(([id, version]) => [id, version.VersionStages]))
+}
+
+/** Adds a version under its request token; the same token with the same value changes nothing. */
+export function addVersion(secret: Secret, value: SecretValue, stages: readonly string[], now: number): string {
+  const { SecretString, SecretBinary, ClientRequestToken: id = randomUUID() } = value
+  if (SecretString !== undefined && SecretBinary !== undefined) {
+    throw invalidParameter('You must provide only one of SecretString or SecretBinary.')
+  }
+  const existing = secret.versions[id]
+  if (existing !== undefined) {
+    if (existing.SecretString === SecretString && existing.SecretBinary === SecretBinary) return id
+    throw resourceExists(`The operation failed because the secret version ${id} already exists.`)
+  }
+  const isFirst = Object.keys(secret.versions).length === 0
+  secret.versions[id] = { SecretString, SecretBinary, CreatedDate: now, VersionStages: [] }
+  for (const stage of new Set(isFirst ? ['AWSCURRENT', ...stages] : stages)) moveStage(secret, stage, id)
+  forgetOldVersions(secret)
+  return id
+}
+
+/** Moves a stage to a version, or to none. The version that loses AWSCURRENT becomes AWSPREVIOUS. */
+export function moveStage(secret: Secret, stage: string, to: string | undefined): void {
+  const from = versionAt(secret, stage)
+  if (from === to) return
+  if (from !== undefined) {
+    const version = secret.versions[from]!
+    version.VersionStages = version.VersionStages.filter((other) => other !== stage)
+  }
+  if (to !== undefined) secret.versions[to]!.VersionStages.push(stage)
+  if (stage === 'AWSCURRENT' && from !== undefined) moveStage(secret, 'AWSPREVIOUS', from)
+}
+
+function forgetOldVersions(secret: Secret) {
+  const unlabelled = Object.keys(secret.versions).filter((id) => secret.versions[id]?.VersionStages.length === 0)
+  for (const id of unlabelled.slice(0, -maximumUnlabelledVersions)) delete secret.versions[id]
+}

@@ -1,0 +1,68 @@
+import { existsSync, mkdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import * as z from 'zod'
+import { writeDurably } from './durable-file.ts'
+import { invalidRequest, notFound } from './refusals.ts'
+import { Secret } from './secret.ts'
+
+/** All secrets, in memory and, with a folder, in one file that every change replaces before it is answered. */
+export class SecretStore {
+  /** Seconds since 1970. */
+  readonly now: () => number
+  readonly #path: string | undefined
+  #secrets: readonly Secret[] = []
+
+  constructor(dataDir: string | undefined, nowMs: () => number) {
+    this.now = () => nowMs() / 1000
+    if (dataDir === undefined) return
+    mkdirSync(dataDir, { recursive: true, mode: 0o700 })
+    this.#path = join(dataDir, 'secrets.json')
+    if (existsSync(this.#path)) this.#secrets = z.array(Secret).parse(JSON.parse(readFileSync(this.#path, 'utf8')))
+  }
+
+  /** Every secret whose deletion is not due yet. */
+  all(): readonly Secret[] {
+    return this.#secrets.filter((secret) => secret.DeletionDate === undefined || secret.DeletionDate > this.now())
+  }
+
+  /** The secret of a name, an ARN, or an ARN without its random suffix. */
+  peek(id: string): Secret | undefined {
+    const secrets = this.all()
+    return (
+      secrets.find((secret) => secret.Name === id || secret.ARN === id) ??
+      secrets.find((secret) => secret.ARN.slice(0, -'-suffix'.length) === id)
+    )
+  }
+
+  /** The secret, unless it is marked for deletion. */
+  find(id: string): Secret {
+    const secret = this.peek(id)
+    if (secret === undefined) throw notFound()
+    if (secret.DeletedDate !== undefined) {
+      throw invalidRequest("You can't perform this operation on the secret because it was marked for deletion.")
+    }
+    return secret
+  }
+
+  /** Edits a copy of the secret; after a throw nothing has changed. */
+  change<Result>(secret: Secret, edit: (draft: Secret) => Result): Result {
+    const draft = structuredClone(secret)
+    const result = edit(draft)
+    draft.LastChangedDate = this.now()
+    this.#save(this.all().map((other) => (other === secret ? draft : other)))
+    return result
+  }
+
+  add(secret: Secret): void {
+    this.#save([...this.all(), secret])
+  }
+
+  remove(secret: Secret): void {
+    this.#save(this.all().filter((other) => other !== secret))
+  }
+
+  #save(secrets: readonly Secret[]) {
+    if (this.#path !== undefined) writeDurably(this.#path, JSON.stringify(secrets))
+    this.#secrets = secrets
+  }
+}

@@ -1,0 +1,87 @@
+import { resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import * as z from 'zod'
+
+/** How the platform runs on this machine. */
+export interface Settings {
+  host: string
+  /** 0 picks a free one. */
+  port: number
+  /** Absolute path of the folder that holds all state. */
+  dataDir: string
+  functionThreads: number
+  functionTimeoutMs: number
+  sweepIntervalSeconds: number
+  /** Absolute path of the folder of the functions. */
+  functionsDir: string
+  /** Absolute path of the folder of built files. */
+  assetsDir: string
+  /** `PLAT_…` names that go to the functions as they are. */
+  functionEnvironment: Record<string, string>
+}
+
+/** Thrown with a line for every bad setting. */
+export class BadSettings extends Error {
+  override readonly name = 'BadSettings'
+}
+
+/** The folder of the project. */
+export const projectDir = fileURLToPath(new URL('../../..', import.meta.url))
+
+const whole = (fallback: number, min: number, max: number) =>
+  z
+    .string()
+    .regex(/^\d+$/, 'must be a whole number')
+    .transform(Number)
+    .refine((value) => value >= min && value <= max, `must be from ${min} to ${max}`)
+    .default(fallback)
+
+const limit = (fallback: number) => whole(fallback, 1, 1_000_000)
+
+/** Settings of the environment (D53). The limits of D34 are high: on one machine the clients are friends. */
+const Environment = z.object({
+  PLAT_HOST: z.string().default('127.0.0.1'),
+  PLAT_PORT: whole(8080, 0, 65_535),
+  PLAT_DATA_DIR: z.string().default('.platform'),
+  PLAT_FUNCTION_THREADS: whole(2, 1, 64),
+  PLAT_SWEEP_INTERVAL_SECONDS: whole(60, 1, 3600),
+  PLAT_HEARTBEAT_INTERVAL_SECONDS: whole(30, 1, 3600),
+  PLAT_TABLE: z.string().default('platform'),
+  PLAT_SECRET_ADMIN_TOKEN: z.string().default('platform/initial-admin-token'),
+  PLAT_API_URL: z.url({ protocol: /^https?$/ }).optional(),
+  PLAT_LOG_LEVEL: z.enum(['debug', 'info', 'warn', 'error']).default('info'),
+  PLAT_LIMIT_SIGN_IN_USER_PER_MINUTE: limit(30),
+  PLAT_LIMIT_SIGN_IN_ADDRESS_PER_MINUTE: limit(600),
+  PLAT_LIMIT_SETUP_PER_MINUTE: limit(600),
+  PLAT_LIMIT_REFRESH_PER_MINUTE: limit(600),
+  PLAT_LIMIT_ENROLL_PER_MINUTE: limit(600),
+  PLAT_LIMIT_API_PER_MINUTE: limit(60_000),
+  PLAT_LIMIT_API_BURST: limit(5000),
+})
+
+/** Reads the settings; throws one `BadSettings` that names every bad one. An empty value counts as unset. */
+export function parseSettings(environment: Record<string, string | undefined>): Settings {
+  const given = Object.entries(environment).filter(
+    (entry): entry is [string, string] => entry[0].startsWith('PLAT_') && Boolean(entry[1]),
+  )
+  const parsed = Environment.safeParse(Object.fromEntries(given))
+  if (!parsed.success) {
+    const lines = parsed.error.issues.map(({ path, message }) => `\n  ${path.join('.')}: ${message}`)
+    throw new BadSettings(`These settings in the environment are not valid:${lines.join('')}`)
+  }
+  const known = Object.entries(parsed.data).flatMap(([name, value]) =>
+    value === undefined ? [] : [[name, `${value}`]],
+  )
+  const { data } = parsed
+  return {
+    host: data.PLAT_HOST,
+    port: data.PLAT_PORT,
+    dataDir: resolve(data.PLAT_DATA_DIR),
+    functionThreads: data.PLAT_FUNCTION_THREADS,
+    functionTimeoutMs: 30_000,
+    sweepIntervalSeconds: data.PLAT_SWEEP_INTERVAL_SECONDS,
+    functionsDir: resolve(projectDir, 'functions'),
+    assetsDir: resolve(projectDir, 'dist'),
+    functionEnvironment: { ...Object.fromEntries(given), ...Object.fromEntries(known) },
+  }
+}

@@ -1,0 +1,38 @@
+import { once } from 'node:events'
+import { Worker } from 'node:worker_threads'
+import * as z from 'zod'
+import { newAccessKeyId, type StandIns } from './aws-environment.ts'
+
+/** What the thread of the stand-ins is told, and what it answers. */
+export const StandInsData = z.object({ dataDir: z.string(), accessKeyId: z.string() })
+export const StandInsUrls = z.object({ dynamoDbUrl: z.string(), sqsUrl: z.string(), secretsUrl: z.string() })
+
+/** DynamoDB, SQS and Secrets Manager on a thread of their own: a busy store does not hold up the gateway. */
+export interface RunningStandIns extends StandIns {
+  close: () => Promise<void>
+}
+
+/** Starts the stand-ins on free loopback ports; `onDeath` hears when they end unasked. */
+export async function startStandIns(dataDir: string, onDeath: (error: Error) => void): Promise<RunningStandIns> {
+  const workerData: z.infer<typeof StandInsData> = { dataDir, accessKeyId: newAccessKeyId() }
+  const worker = new Worker(new URL('stand-ins-thread.ts', import.meta.url), { name: 'stand-ins', env: {}, workerData })
+  const [message] = await once(worker, 'message')
+
+  let death = new Error('The thread of the store, the queues and the secrets ended.')
+  worker.on('error', (error: Error) => {
+    death = error
+  })
+  const exit = once(worker, 'exit')
+  const reportDeath = () => onDeath(death)
+  worker.on('exit', reportDeath)
+  return {
+    ...StandInsUrls.parse(message),
+    accessKeyId: workerData.accessKeyId,
+    close: async () => {
+      worker.off('exit', reportDeath)
+      // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a worker is not a window
+      worker.postMessage('close')
+      await exit
+    },
+  }
+}

@@ -1,0 +1,19 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { TryAgain } from './http.ts'
+
+const firstMs = 500
+const longestMs = 60_000
+
+/** A random pause whose bound doubles with each attempt (full jitter), so that relays do not return in step. */
+export function backOffMs(attempt: number): number {
+  return Math.random() * Math.min(longestMs, firstMs * 2 ** attempt)
+}
+
+/** The pause before the next attempt: what the server asked for, if anything, and the back-off. */
+export function retryPauseMs(attempt: number, cause: TryAgain): number {
+  return Math.min(longestMs, cause.afterMs + backOffMs(attempt))
+}
+
+export async function sleepBeforeRetry(attempt: number, cause: TryAgain, signal: AbortSignal): Promise<void> {
+  await sleep(retryPauseMs(attempt, cause), undefined, { signal })
+}

@@ -1,0 +1,128 @@
+import type { OutputReport } from '@platform/contract/relay'
+
+export type Stream = OutputReport['stream']
+/** A stretch of output of one node and stream. */
+export type Piece = Pick<OutputReport, 'nodeId' | 'stream' | 'data'>
+
+/** The most bytes of UTF-8 that one output call carries. */
+export const pieceBytes = 64 * 1024
+
+// The server keeps as much of the whole output (D27).
+const headBytes = 256 * 1024
+const tailBytes = 768 * 1024
+
+type Segment = Piece & { sizeBytes: number; round: number; queue: Queue }
+type Queue = { segments: Segment[]; sizeBytes: number }
+
+/**
+ * Output that waits to be sent, bounded in memory: while the server lags behind, the first 256 KiB and the newest
+ * 768 KiB are kept, and a line says how much was dropped between them.
+ *
+ * Text of one node and stream joins one segment until the round ends, so that a script which writes to both streams in
+ * turn does not cost one call a line.
+ */
+export class Backlog {
+  readonly #head: Queue = { segments: [], sizeBytes: 0 }
+  readonly #tail: Queue = { segments: [], sizeBytes: 0 }
+  readonly #open = new Map<string, Segment>()
+  #round = 0
+  #droppedBytes = 0
+
+  get sizeBytes(): number {
+    return this.#head.sizeBytes + this.#tail.sizeBytes
+  }
+
+  /** Whether the oldest text belongs to a round that has ended. */
+  get isRoundOver(): boolean {
+    const oldest = this.#oldest()
+    return oldest !== undefined && oldest.round < this.#round
+  }
+
+  append(nodeId: string, stream: Stream, text: string): void {
+    for (let rest = text; rest !== '';) rest = fill(this.#segmentFor(nodeId, stream), rest)
+    while (this.#tail.sizeBytes > tailBytes) this.#dropOldest()
+  }
+
+  /** Takes out the oldest piece; later text does not join what is pending now. */
+  take(): Piece | undefined {
+    const oldest = this.#oldest()
+    if (oldest?.round === this.#round) this.#endRound()
+    if (oldest && oldest.queue === this.#tail && this.#droppedBytes > 0) return this.#takeMarker(oldest)
+    return oldest && shift(oldest.queue)
+  }
+
+  #oldest(): Segment | undefined {
+    return this.#head.segments[0] ?? this.#tail.segments[0]
+  }
+
+  #endRound(): void {
+    this.#round += 1
+    this.#open.clear()
+  }
+
+  #takeMarker({ nodeId, stream }: Segment): Piece {
+    const data = `\n[… ${this.#droppedBytes} bytes dropped …]\n`
+    this.#droppedBytes = 0
+    return { nodeId, stream, data }
+  }
+
+  #segmentFor(nodeId: string, stream: Stream): Segment {
+    const key = keyOf({ nodeId, stream })
+    const open = this.#open.get(key)
+    // Without room for any one character it counts as full.
+    if (open && open.sizeBytes <= pieceBytes - 4) return open
+    const inHead = this.#tail.segments.length === 0 && this.#head.sizeBytes < headBytes
+    const queue = inHead ? this.#head : this.#tail
+    const segment = { nodeId, stream, data: '', sizeBytes: 0, round: this.#round, queue }
+    this.#open.set(key, segment)
+    queue.segments.push(segment)
+    return segment
+  }
+
+  #dropOldest(): void {
+    const segment = this.#tail.segments[0]!
+    const [dropped, kept] = splitAtBytes(segment.data, this.#tail.sizeBytes - tailBytes, 'after')
+    const droppedBytes = Buffer.byteLength(dropped)
+    resize(segment, kept, -droppedBytes)
+    this.#droppedBytes += droppedBytes
+    if (kept !== '') return
+    this.#tail.segments.shift()
+    if (this.#open.get(keyOf(segment)) === segment) this.#open.delete(keyOf(segment))
+  }
+}
+
+/** Adds to a segment what fits; answers what is left over. */
+function fill(segment: Segment, text: string): string {
+  const [fits, rest] = splitAtBytes(text, pieceBytes - segment.sizeBytes, 'before')
+  resize(segment, segment.data + fits, Buffer.byteLength(fits))
+  return rest
+}
+
+function resize(segment: Segment, data: string, byBytes: number): void {
+  segment.data = data
+  segment.sizeBytes += byBytes
+  segment.queue.sizeBytes += byBytes
+}
+
+function shift(queue: Queue): Piece {
+  const { nodeId, stream, data, sizeBytes } = queue.segments.shift()!
+  queue.sizeBytes -= sizeBytes
+  return { nodeId, stream, data }
+}
+
+function keyOf({ nodeId, stream }: Pick<Piece, 'nodeId' | 'stream'>): string {
+  return `${stream} ${nodeId}`
+}
+
+/** Splits at so many bytes of UTF-8, or before or after the character that stands there. */
+function splitAtBytes(text: string, limitBytes: number, side: 'before' | 'after'): [string, string] {
+  const bytes = Buffer.from(text)
+  if (bytes.length <= limitBytes) return [text, '']
+  let end = limitBytes
+  while (isInsideCharacter(bytes[end])) end += side === 'before' ? -1 : 1
+  return [bytes.toString('utf8', 0, end), bytes.toString('utf8', end)]
+}
+
+function isInsideCharacter(byte = 0): boolean {
+  return (byte & 0b1100_0000) === 0b1000_0000
+}

@@ -1,0 +1,112 @@
+import type { Heartbeat } from '@platform/contract/relay'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { backOffMs, retryPauseMs } from './back-off.ts'
+import type { Client } from './client.ts'
+import type { ServerClock } from './clock.ts'
+import type { Crew } from './crew.ts'
+import { type Answer, TryAgain } from './http.ts'
+import { textsIn } from './json.ts'
+import type { NodeWatch } from './node-watch.ts'
+
+const longestWaitSeconds = 25
+const answerMarginMs = 15_000
+// Claims settle meanwhile, so that the next beat does not offer the same jobs again.
+const claimMs = 200
+const nudgeMs = 50
+const quickMs = 1000
+
+export type BeatParts = { client: Client; clock: ServerClock; crew: Crew; watch: NodeWatch; intervalSeconds: number }
+
+/** The heartbeat: tells the server that the relay is there, and learns of work (D20, D21). One is in flight at a time. */
+export class Beat {
+  readonly #parts: BeatParts
+  #intervalSeconds: number
+  #interrupt = new AbortController()
+  #nudge: NodeJS.Timeout | undefined
+  #stopped = false
+  #failures = 0
+  #fruitless = 0
+  // The first beat, and the first after a failure, is not held: it shows at once whether the server is there.
+  #isWelcome = false
+
+  constructor(parts: BeatParts) {
+    this.#parts = parts
+    this.#intervalSeconds = parts.intervalSeconds
+  }
+
+  /** Beats at once; several calls in short order are one. */
+  nudge(): void {
+    this.#nudge ??= setTimeout(() => this.#interrupt.abort(), nudgeMs)
+  }
+
+  stop(): void {
+    this.#stopped = true
+    this.#interrupt.abort()
+  }
+
+  async run(): Promise<void> {
+    while (!this.#stopped) {
+      this.#interrupt = new AbortController()
+      clearTimeout(this.#nudge)
+      this.#nudge = undefined
+      const { signal } = this.#interrupt
+      try {
+        await sleep(await this.#beat(signal), undefined, { signal })
+      } catch (error) {
+        if (!signal.aborted) throw error
+      }
+    }
+  }
+
+  /** Answers the milliseconds to wait before the next beat. */
+  async #beat(signal: AbortSignal): Promise<number> {
+    const startedMs = performance.now()
+    try {
+      const answer = await this.#call(signal)
+      const isFruitful = this.#take(answer) || performance.now() - startedMs > quickMs || !this.#isWelcome
+      const pauseMs = this.#pauseMs(answer, isFruitful)
+      this.#isWelcome = true
+      this.#failures = 0
+      return pauseMs
+    } catch (error) {
+      if (!(error instanceof TryAgain)) throw error
+      this.#isWelcome = false
+      return retryPauseMs(this.#failures++, error)
+    }
+  }
+
+  async #call(signal: AbortSignal): Promise<Answer> {
+    const { client, crew, watch } = this.#parts
+    const waitSeconds = this.#isWelcome ? Math.min(longestWaitSeconds, this.#intervalSeconds) : 0
+    const body: Heartbeat = { nodes: watch.statuses(), running: crew.running, freeSlots: crew.freeSlots }
+    const headers = { prefer: `wait=${waitSeconds}` }
+    const timeoutMs = waitSeconds * 1000 + answerMarginMs
+    const answer = await client.attempt({ path: '/heartbeat', body, headers, timeoutMs, signal })
+    if (answer.status !== 200) throw new TryAgain(`it answered ${answer.status}`)
+    return answer
+  }
+
+  /** Acts on an answer; tells whether it brought new work. */
+  #take({ body }: Answer): boolean {
+    const { clock, crew } = this.#parts
+    clock.observe(body.serverTime)
+    if (Number.isInteger(body.heartbeatIntervalSeconds)) {
+      this.#intervalSeconds = Math.max(1, Number(body.heartbeatIntervalSeconds))
+    }
+    for (const jobId of textsIn(body.cancel)) crew.cancel(jobId)
+    // The id becomes part of file names.
+    const offers = textsIn(body.jobs).filter((jobId) => /^\w{1,40}$/.test(jobId))
+    return offers.filter((jobId) => crew.offer(jobId)).length > 0
+  }
+
+  #pauseMs({ headers, body }: Answer, isFruitful: boolean): number {
+    const mayBeAtOnce = !this.#isWelcome || headers.get('preference-applied')?.startsWith('wait') === true
+    if (!mayBeAtOnce) return this.#intervalSeconds * 1000 * (0.9 + 0.1 * Math.random())
+    if (isFruitful) {
+      this.#fruitless = 0
+      return textsIn(body.jobs).length > 0 ? claimMs : 0
+    }
+    // A server that answers at once and brings nothing new must not be asked in a tight loop.
+    return Math.min(this.#intervalSeconds * 1000, backOffMs(this.#fruitless++))
+  }
+}

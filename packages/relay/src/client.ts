@@ -1,0 +1,113 @@
+import { createHash, type KeyObject, randomUUID } from 'node:crypto'
+import { sleepBeforeRetry } from './back-off.ts'
+import type { ServerClock } from './clock.ts'
+import { type Answer, post, TryAgain } from './http.ts'
+import { signJws } from './jws.ts'
+import { say, warn } from './log.ts'
+import { relayVersion } from './version.ts'
+
+const audience = 'platform-relay'
+const tokenLifeSeconds = 60
+// A token that was signed by a clock slightly ahead of the server's is valid all the same.
+const backdateSeconds = 5
+const mostRefusals = 5
+
+export type Call = {
+  path: string
+  body?: object
+  headers?: Record<string, string>
+  timeoutMs?: number
+  signal: AbortSignal
+}
+
+export type Signer = { server: string; relayId: string; privateKey: KeyObject }
+
+/** Speaks to the server in the name of the relay: every call is signed (D21). */
+export class Client {
+  readonly #signer: Signer
+  readonly #clock: ServerClock
+  readonly #onRevoked: () => void
+  #isConnected: boolean | undefined
+  #refusals = 0
+  #lastRefusalMs = 0
+
+  constructor(signer: Signer, clock: ServerClock, onRevoked: () => void) {
+    this.#signer = signer
+    this.#clock = clock
+    this.#onRevoked = onRevoked
+  }
+
+  /** One attempt. Throws `TryAgain` when the server did not decide. */
+  async attempt(call: Call): Promise<Answer> {
+    const startedMs = performance.now()
+    try {
+      const answer = await this.#post(call)
+      this.#clock.observe(answer.headers.get('date'))
+      if (answer.status === 401) this.#refused(startedMs)
+      this.#answered()
+      return answer
+    } catch (error) {
+      if (error instanceof TryAgain) this.#unanswered(error)
+      throw error
+    }
+  }
+
+  /** Attempts until the server decides or the signal aborts. */
+  async deliver(call: Call): Promise<Answer> {
+    for (let attempt = 0; ; attempt++) {
+      try {
+        return await this.attempt(call)
+      } catch (error) {
+        if (!(error instanceof TryAgain)) throw error
+        await sleepBeforeRetry(attempt, error, call.signal)
+      }
+    }
+  }
+
+  #post({ path, body, headers, timeoutMs = 30_000, signal }: Call): Promise<Answer> {
+    const text = body === undefined ? '' : JSON.stringify(body)
+    return post({
+      url: `${this.#signer.server}/api/v1/relay${path}`,
+      headers: {
+        authorization: `Relay ${this.#token(text)}`,
+        'user-agent': `platform-relay/${relayVersion}`,
+        ...(body && { 'content-type': 'application/json' }),
+        ...headers,
+      },
+      body: text,
+      timeoutMs,
+      signal,
+    })
+  }
+
+  #token(body: string): string {
+    const iat = this.#clock.now() / 1000 - backdateSeconds
+    const bodySha256 = createHash('sha256').update(body).digest('base64url')
+    const claims = { aud: audience, iat, exp: iat + tokenLifeSeconds, jti: randomUUID(), bodySha256 }
+    return signJws({ typ: 'relay+jwt', kid: this.#signer.relayId }, claims, this.#signer.privateKey)
+  }
+
+  #refused(startedMs: number): never {
+    // Calls that were under way together are one refusal: the clock may have been corrected since they started.
+    if (startedMs >= this.#lastRefusalMs) {
+      this.#lastRefusalMs = performance.now()
+      this.#refusals += 1
+    }
+    if (this.#refusals >= mostRefusals) this.#onRevoked()
+    throw new TryAgain('it does not accept the identity of this relay')
+  }
+
+  #answered(): void {
+    this.#refusals = 0
+    if (!this.#isConnected) say(`Connected to ${this.#signer.server}.`)
+    this.#isConnected = true
+  }
+
+  #unanswered(error: TryAgain): void {
+    this.#clock.observe(error.serverDate)
+    if (this.#isConnected !== false) {
+      warn(`The server ${this.#signer.server} does not serve this relay: ${error.message}. Trying again until it does.`)
+    }
+    this.#isConnected = false
+  }
+}

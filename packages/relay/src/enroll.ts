@@ -1,0 +1,91 @@
+import type { EnrollAnswer, EnrollRequest } from '@platform/contract/relay'
+import { createPublicKey, type KeyObject } from 'node:crypto'
+import { hostname } from 'node:os'
+import { sleepBeforeRetry } from './back-off.ts'
+import type { ServerClock } from './clock.ts'
+import { Fatal } from './exit.ts'
+import { type Answer, codeOf, post, TryAgain } from './http.ts'
+import { type Identity, keyFor } from './identity.ts'
+import { isJsonObject, type JsonObject } from './json.ts'
+import { warn } from './log.ts'
+import type { NodeConfig } from './nodes.ts'
+import type { EnrollmentToken } from './options.ts'
+import { relayVersion } from './version.ts'
+
+export type Enrollment = {
+  server: string
+  token: EnrollmentToken
+  displayName: string
+  nodes: NodeConfig[]
+  stateFolder: string
+  clock: ServerClock
+  signal: AbortSignal
+}
+
+/**
+ * Trades the enrollment token for an identity (D21). Network trouble is waited out; throws `Fatal` when the server
+ * refuses.
+ */
+export async function enroll(enrollment: Enrollment): Promise<Identity> {
+  const { server, token, nodes, clock } = enrollment
+  const answer = await untilDecided(enrollment, JSON.stringify(requestOf(enrollment)))
+  const { body } = answer
+  if (answer.status !== 201) throw refusal(server, answer)
+  if (!isEnrollAnswer(body, nodes.length)) throw new Fatal('failed', `${server} answered what is no enrolment.`)
+  clock.observe(body.serverTime)
+  return {
+    server,
+    tokenId: token.id,
+    relayId: body.relayId,
+    clusterId: body.clusterId,
+    heartbeatIntervalSeconds: body.heartbeatIntervalSeconds,
+    statementKeys: body.keys.keys,
+    nodes: nodes.map((config, index) => ({ id: body.nodes[index]!.id, config })),
+  }
+}
+
+async function untilDecided({ server, signal }: Enrollment, body: string): Promise<Answer> {
+  const headers = { 'content-type': 'application/json', 'user-agent': `platform-relay/${relayVersion}` }
+  for (let attempt = 0; ; attempt++) {
+    try {
+      return await post({ url: `${server}/api/v1/relay/enroll`, headers, body, timeoutMs: 30_000, signal })
+    } catch (error) {
+      if (!(error instanceof TryAgain)) throw error
+      warn(`Cannot enroll at ${server}: ${error.message}. Trying again.`)
+      await sleepBeforeRetry(attempt, error, signal)
+    }
+  }
+}
+
+function requestOf({ token, displayName, nodes, stateFolder }: Enrollment): EnrollRequest {
+  return {
+    enrollmentToken: token.text,
+    publicKey: publicKeyOf(keyFor(stateFolder, token.id)),
+    displayName,
+    hostname: hostname(),
+    platform: `${process.platform} ${process.arch}`,
+    relayVersion,
+    nodes: nodes.map(({ name }) => ({ name })),
+  }
+}
+
+function publicKeyOf(privateKey: KeyObject): EnrollRequest['publicKey'] {
+  const { x } = createPublicKey(privateKey).export({ format: 'jwk' })
+  return { kty: 'OKP', crv: 'Ed25519', x: x! }
+}
+
+function refusal(server: string, answer: Answer): Fatal {
+  const code = codeOf(answer)
+  if (answer.status !== 401 && answer.status !== 409) return new Fatal('failed', `${server} does not enroll: ${code}.`)
+  return new Fatal(
+    'enrollmentRefused',
+    `The server refused the enrollment token (${code}). Issue a new one for the cluster and start the relay with it.`,
+  )
+}
+
+function isEnrollAnswer(body: JsonObject, nodeCount: number): body is EnrollAnswer {
+  const { relayId, clusterId, keys, nodes } = body
+  if (typeof relayId !== 'string' || typeof clusterId !== 'string') return false
+  if (!isJsonObject(keys) || !Array.isArray(keys.keys) || keys.keys.length === 0) return false
+  return Array.isArray(nodes) && nodes.length === nodeCount && nodes.every((node) => typeof node?.id === 'string')
+}

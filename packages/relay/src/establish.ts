@@ -1,0 +1,53 @@
+import { hostname } from 'node:os'
+import type { ServerClock } from './clock.ts'
+import { enroll } from './enroll.ts'
+import { Fatal } from './exit.ts'
+import { type EnrolledNode, type Identity, loadIdentity, storeIdentity } from './identity.ts'
+import { say, warn } from './log.ts'
+import { type NodeConfig, readNodes } from './nodes.ts'
+import type { Options } from './options.ts'
+
+/** The identity that is stored, or a new one by the enrollment token. A new token replaces a stored identity. */
+export async function establish(options: Options, clock: ServerClock, signal: AbortSignal): Promise<Identity> {
+  const { stateFolder, token, displayName } = options
+  const stored = loadIdentity(stateFolder)
+  if (stored && (!token || token.id === stored.tokenId)) return proceed(stored, options)
+  if (!token)
+    throw new Fatal('usage', `${stateFolder} holds no enrolled relay. Set PLAT_ENROLLMENT_TOKEN to enroll one.`)
+  if (!options.server) throw new Fatal('usage', 'Name the platform with --server or PLAT_RELAY_SERVER.')
+  warnOfPlainText(options.server)
+  const nodes = options.nodesFile ? readNodes(options.nodesFile) : thisMachine()
+  const identity = await enroll({ server: options.server, token, displayName, nodes, stateFolder, clock, signal })
+  storeIdentity(stateFolder, identity, stored)
+  say(`Enrolled as ${identity.relayId} of cluster ${identity.clusterId}.`)
+  return identity
+}
+
+function proceed(stored: Identity, { server, nodesFile, stateFolder }: Options): Identity {
+  const nodes = nodesFile ? matched(stored.nodes, readNodes(nodesFile)) : stored.nodes
+  const identity = { ...stored, server: server ?? stored.server, nodes }
+  if (identity.server !== stored.server) storeIdentity(stateFolder, { ...stored, server: identity.server }, undefined)
+  say(`Going on as ${identity.relayId} of cluster ${identity.clusterId}.`)
+  return identity
+}
+
+/** Gives the nodes of the file the ids that they got at enrolment, by name. */
+function matched(enrolled: EnrolledNode[], configs: NodeConfig[]): EnrolledNode[] {
+  const ids = new Map(enrolled.map(({ id, config }) => [config.name, id]))
+  return configs.flatMap((config) => {
+    const id = ids.get(config.name)
+    if (id === undefined) warn(`Node ${config.name} is left out: enroll the relay again with a new token to add it.`)
+    return id === undefined ? [] : [{ id, config }]
+  })
+}
+
+function thisMachine(): NodeConfig[] {
+  return [{ name: hostname().slice(0, 64) || 'localhost', executor: 'local' }]
+}
+
+function warnOfPlainText(server: string): void {
+  const { protocol, hostname: host } = new URL(server)
+  if (protocol === 'http:' && !['localhost', '127.0.0.1', '[::1]'].includes(host)) {
+    warn(`${server} is not https: others on the network can read the enrollment token and the scripts.`)
+  }
+}

@@ -1,0 +1,81 @@
+import type { InvokeScriptPayload } from '@platform/contract/job'
+import type { Outcome } from '@platform/contract/relay'
+import type { Stream } from './backlog.ts'
+import { mapAtMost } from './each.ts'
+import type { Running, StopManner } from './executor/executor.ts'
+import type { Ending } from './journal-entry.ts'
+import type { RelayNode } from './node.ts'
+import type { Leader } from './process-group.ts'
+
+const mostNodesAtOnce = 16
+const defaultTimeoutSeconds = 3600
+
+export type StopReason = Extract<Outcome, 'timed_out' | 'cancelled' | 'interrupted'>
+
+export type ExecutionEvents = {
+  onOutput: (nodeId: string, stream: Stream, text: string) => void
+  onSpawned: (leader: Leader) => void
+}
+
+/** One script on all its nodes, with one time limit (D23). */
+export class Execution {
+  readonly #jobId: string
+  readonly #payload: InvokeScriptPayload
+  readonly #nodes: RelayNode[]
+  readonly #events: ExecutionEvents
+  readonly #running = new Set<Running>()
+  readonly #stopped = new Set<Running>()
+  #reason: StopReason | undefined
+
+  constructor(jobId: string, payload: InvokeScriptPayload, nodes: RelayNode[], events: ExecutionEvents) {
+    this.#jobId = jobId
+    this.#payload = payload
+    this.#nodes = nodes
+    this.#events = events
+  }
+
+  /** Runs the script on every node; nothing is started any more once it was stopped. */
+  async run(): Promise<Ending> {
+    const timeoutMs = (this.#payload.timeoutSeconds ?? defaultTimeoutSeconds) * 1000
+    const timer = setTimeout(() => this.stop('timed_out', 'gently'), timeoutMs)
+    try {
+      return endingOf(await mapAtMost(mostNodesAtOnce, this.#nodes, (node) => this.#runOn(node)), this.#reason)
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  /** The first reason counts; a later call may be less gentle. */
+  stop(reason: StopReason, how: StopManner): void {
+    this.#reason ??= reason
+    for (const running of this.#running) if (running.stop(how)) this.#stopped.add(running)
+  }
+
+  async #runOn({ id: nodeId, name: nodeName, executor }: RelayNode): Promise<Ending['nodes'][number]> {
+    if (this.#reason) return { nodeId, exitCode: null }
+    const running = executor.start({
+      jobId: this.#jobId,
+      nodeName,
+      script: this.#payload.script,
+      onOutput: (stream, text) => this.#events.onOutput(nodeId, stream, text),
+      onSpawned: this.#events.onSpawned,
+    })
+    this.#running.add(running)
+    const exitCode = await running.ended
+    this.#running.delete(running)
+    return { nodeId, exitCode: this.#stopped.has(running) ? null : exitCode }
+  }
+}
+
+/** The ending of a job that no node has run to its end. */
+export function unrun(outcome: Outcome): Ending {
+  return { outcome, exitCode: null, nodes: [] }
+}
+
+function endingOf(nodes: Ending['nodes'], reason: StopReason | undefined): Ending {
+  const codes = nodes.map(({ exitCode }) => exitCode)
+  const exited = codes.filter((code) => code !== null)
+  const exitCode = exited.length === 0 ? null : (exited.find((code) => code !== 0) ?? 0)
+  const cutShort = reason !== undefined && codes.includes(null)
+  return { outcome: cutShort ? reason : 'exited', exitCode, nodes }
+}

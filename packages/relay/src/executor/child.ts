@@ -1,0 +1,89 @@
+import type { ChildProcess } from 'node:child_process'
+import { constants } from 'node:os'
+import type { Readable } from 'node:stream'
+import { StringDecoder } from 'node:string_decoder'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Stream } from '../backlog.ts'
+import { messageOf } from '../log.ts'
+import { signalGroup, stampOf } from '../process-group.ts'
+import type { Running, Task } from './executor.ts'
+
+const drainMs = 1000
+const cannotExecute = 126
+const notFound = 127
+
+export type Pipes = Record<Stream, Readable>
+
+/** How a child is stopped gently; by default with SIGTERM to its group. */
+export type GentleStop = { ask: () => void; killAfterMs: number }
+
+/** Follows a child that leads its own process group until it, its group and its output have ended. */
+export function follow(child: ChildProcess, pipes: Pipes, task: Task, gentle?: GentleStop): Running {
+  const { pid } = child
+  // Without a number it could not be started, which its `error` event tells.
+  if (pid === undefined) return { ended: outcome(child, pipes, task), stop: () => false }
+  const stamp = stampOf(pid)
+  if (stamp !== undefined) task.onSpawned({ pid, stamp })
+  const { ask, killAfterMs } = gentle ?? { ask: () => signalGroup(pid, 'SIGTERM'), killAfterMs: 5000 }
+  return {
+    ended: outcome(child, pipes, task),
+    stop: (how) => {
+      if (child.exitCode !== null || child.signalCode !== null) return false
+      if (how === 'gently') ask()
+      const timer = setTimeout(() => signalGroup(pid, 'SIGKILL'), how === 'gently' ? killAfterMs : 0)
+      child.once('exit', () => clearTimeout(timer))
+      return true
+    },
+  }
+}
+
+/** A script that could not be started ends as in a shell, and its output says why. */
+export function failedStart(cause: unknown, task: Task): Running {
+  return { ended: Promise.resolve(failureCode(cause, task)), stop: () => false }
+}
+
+async function outcome(child: ChildProcess, pipes: Pipes, task: Task): Promise<number> {
+  const drained = Promise.all([decode(pipes.stdout, 'stdout', task), decode(pipes.stderr, 'stderr', task)])
+  try {
+    return await exitCodeOf(child)
+  } catch (error) {
+    return failureCode(error, task)
+  } finally {
+    if (child.pid !== undefined) signalGroup(child.pid, 'SIGKILL')
+    await drain(drained, pipes)
+  }
+}
+
+function exitCodeOf(child: ChildProcess): Promise<number> {
+  return new Promise((resolve, reject) => {
+    child.once('exit', (code, signal) => resolve(code ?? 128 + constants.signals[signal!]))
+    child.once('error', reject)
+  })
+}
+
+/** A descendant that left the group may hold the pipes open for ever: what it still writes is not waited for. */
+async function drain(drained: Promise<unknown>, pipes: Pipes): Promise<void> {
+  const enough = new AbortController()
+  await Promise.race([drained, sleep(drainMs, undefined, { signal: enough.signal })])
+  enough.abort()
+  pipes.stdout.destroy()
+  pipes.stderr.destroy()
+  await drained
+}
+
+function decode(pipe: Readable, stream: Stream, task: Task): Promise<void> {
+  const decoder = new StringDecoder('utf8')
+  pipe.on('data', (chunk: Buffer) => task.onOutput(stream, decoder.write(chunk)))
+  pipe.on('error', () => {})
+  return new Promise((resolve) => {
+    pipe.once('close', () => {
+      task.onOutput(stream, decoder.end())
+      resolve()
+    })
+  })
+}
+
+function failureCode(error: unknown, task: Task): number {
+  task.onOutput('stderr', `The script could not be started: ${messageOf(error)}\n`)
+  return error instanceof Error && 'code' in error && error.code === 'ENOENT' ? notFound : cannotExecute
+}

@@ -1,0 +1,77 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import type { SshNode } from '../nodes.ts'
+import { failedStart, follow } from './child.ts'
+import { type Executor, type Running, scriptEnvironment, type Task } from './executor.ts'
+import { remoteCommand } from './remote-script.ts'
+
+const checkTimeoutMs = 15_000
+// The far side kills the group after five seconds.
+const killAfterMs = 8000
+
+/** Runs scripts on another machine through the system's `ssh`, which must reach it without asking anything. */
+export function sshExecutor(node: SshNode): Executor {
+  return {
+    start: (task) => {
+      try {
+        return start(node, task)
+      } catch (error) {
+        return failedStart(error, task)
+      }
+    },
+    isOnline: () => isOnline(node),
+  }
+}
+
+function start(node: SshNode, task: Task): Running {
+  const child = spawn('ssh', sshArguments(node, remoteCommand(task)), {
+    env: scriptEnvironment(),
+    detached: true,
+    stdio: ['pipe', 'pipe', 'pipe'],
+  })
+  // A connection that breaks while the script is sent shows in the exit code.
+  child.stdin.on('error', () => {})
+  child.stdin.write(task.script)
+  child.once('exit', () => child.stdin.destroy())
+  return follow(child, child, task, { ask: () => child.stdin.end(), killAfterMs })
+}
+
+async function isOnline(node: SshNode): Promise<boolean> {
+  const child = spawn('ssh', ['-n', ...sshArguments(node, 'true')], {
+    env: scriptEnvironment(),
+    stdio: 'ignore',
+    timeout: checkTimeoutMs,
+    killSignal: 'SIGKILL',
+  })
+  try {
+    const [code] = await once(child, 'exit')
+    return code === 0
+  } catch {
+    return false
+  }
+}
+
+function sshArguments({ host, user, port, identityFile, knownHostsFile }: SshNode, command: string): string[] {
+  const settings = [
+    'BatchMode=yes',
+    'StrictHostKeyChecking=yes',
+    'ConnectTimeout=10',
+    'ServerAliveInterval=15',
+    'ServerAliveCountMax=4',
+    'ClearAllForwardings=yes',
+    'ControlMaster=no',
+    'LogLevel=ERROR',
+    ...(identityFile ? ['IdentitiesOnly=yes'] : []),
+    ...(knownHostsFile ? [`UserKnownHostsFile="${knownHostsFile}"`] : []),
+  ]
+  return [
+    '-T',
+    ...settings.flatMap((setting) => ['-o', setting]),
+    ...(port ? ['-p', String(port)] : []),
+    ...(user ? ['-l', user] : []),
+    ...(identityFile ? ['-i', identityFile] : []),
+    '--',
+    host,
+    command,
+  ]
+}

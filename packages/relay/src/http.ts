@@ -1,0 +1,80 @@
+import { messageOf } from './log.ts'
+import { type JsonObject, parseJsonObject } from './json.ts'
+
+const longestAnswerBytes = 8 * 1024 * 1024
+
+export type Post = {
+  url: string
+  headers: Record<string, string>
+  body: string
+  timeoutMs: number
+  signal: AbortSignal
+}
+
+export type Answer = { status: number; headers: Headers; body: JsonObject }
+
+/** The machine-readable error of an answer (D31), or its status. */
+export function codeOf({ status, body }: Answer): string {
+  return typeof body.error === 'string' ? body.error : `status ${status}`
+}
+
+/** The server did not decide: no answer, an answer that was cut off, or one that asks to come again. */
+export class TryAgain extends Error {
+  readonly afterMs: number
+  /** The `Date` of the answer, if there was one. */
+  readonly serverDate: string | null
+  readonly status: number | undefined
+
+  constructor(message: string, answer?: Response) {
+    super(message)
+    this.status = answer?.status
+    this.serverDate = answer?.headers.get('date') ?? null
+    this.afterMs = 1000 * (Number(answer?.headers.get('retry-after')) || 0)
+  }
+}
+
+/** Posts once. Answers what the server decided, throws `TryAgain` when it did not, `AbortError` when aborted. */
+export async function post({ url, headers, body, timeoutMs, signal }: Post): Promise<Answer> {
+  signal.throwIfAborted()
+  const limit = new AbortController()
+  const timer = setTimeout(() => limit.abort(new Error(`no answer within ${timeoutMs / 1000} seconds`)), timeoutMs)
+  const abort = () => limit.abort(signal.reason)
+  signal.addEventListener('abort', abort)
+  try {
+    const response = await fetch(url, { method: 'POST', headers, body, redirect: 'manual', signal: limit.signal })
+    return await decided(response)
+  } catch (error) {
+    signal.throwIfAborted()
+    throw error instanceof TryAgain ? error : new TryAgain(reasonOf(error))
+  } finally {
+    clearTimeout(timer)
+    signal.removeEventListener('abort', abort)
+  }
+}
+
+async function decided(response: Response): Promise<Answer> {
+  const text = await readText(response)
+  const body = parseJsonObject(text)
+  const { status, headers } = response
+  if (status === 408 || status === 429 || status >= 500) throw new TryAgain(`it answered ${status}`, response)
+  // A proxy's own page is no word of the server.
+  if (body === undefined && status !== 204) throw new TryAgain(`it answered ${status} without JSON`, response)
+  return { status, headers, body: body ?? {} }
+}
+
+async function readText(response: Response): Promise<string> {
+  const chunks: Uint8Array[] = []
+  let sizeBytes = 0
+  for await (const chunk of response.body ?? []) {
+    sizeBytes += chunk.length
+    if (sizeBytes > longestAnswerBytes) throw new TryAgain('its answer is too long', response)
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks).toString('utf8')
+}
+
+function reasonOf(error: unknown): string {
+  const cause = error instanceof Error ? error.cause : undefined
+  if (cause instanceof Error) return 'code' in cause ? String(cause.code) : cause.message
+  return messageOf(error)
+}

@@ -1,0 +1,66 @@
+import { createPrivateKey, createPublicKey, generateKeyPairSync, type JsonWebKey, type KeyObject } from 'node:crypto'
+import { rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { Fatal } from './exit.ts'
+import { readIfPresent, writeDurably } from './files.ts'
+import { isJsonObject, type JsonObject, parseJsonObject } from './json.ts'
+import { type NodeConfig, parseNode } from './nodes.ts'
+
+export type EnrolledNode = { id: string; config: NodeConfig }
+
+/** What enrolment gave this relay; it outlives restarts. */
+export type Identity = {
+  server: string
+  tokenId: string
+  relayId: string
+  clusterId: string
+  heartbeatIntervalSeconds: number
+  /** The pinned keys that sign job statements (D24). */
+  statementKeys: (JsonWebKey & { kid: string })[]
+  nodes: EnrolledNode[]
+}
+
+/** The key pair for an enrollment token: made once, so that an enrolment whose answer was lost is repeated with it. */
+export function keyFor(stateFolder: string, tokenId: string): KeyObject {
+  const path = keyPath(stateFolder, tokenId)
+  const stored = readIfPresent(path)
+  if (stored !== undefined) return createPrivateKey(stored)
+  const { privateKey } = generateKeyPairSync('ed25519')
+  writeDurably(path, privateKey.export({ type: 'pkcs8', format: 'pem' }).toString())
+  return privateKey
+}
+
+/** The identity that an earlier start stored; undefined before enrolment. */
+export function loadIdentity(stateFolder: string): Identity | undefined {
+  const path = join(stateFolder, 'identity.json')
+  const text = readIfPresent(path)
+  if (text === undefined) return undefined
+  const stored = parseJsonObject(text)
+  if (!stored || !isIdentity(stored)) {
+    throw new Fatal('stateInUse', `${path} is damaged. Restore it, or enroll again in another --state-dir.`)
+  }
+  return stored
+}
+
+/** Stores an identity and forgets the key of the one it replaces. */
+export function storeIdentity(stateFolder: string, identity: Identity, replaced: Identity | undefined): void {
+  writeDurably(join(stateFolder, 'identity.json'), JSON.stringify(identity, undefined, 2))
+  if (replaced) rmSync(keyPath(stateFolder, replaced.tokenId), { force: true })
+}
+
+/** The pinned keys by `kid`. */
+export function statementKeysOf(identity: Identity): Map<string, KeyObject> {
+  return new Map(identity.statementKeys.map((key) => [key.kid, createPublicKey({ key, format: 'jwk' })]))
+}
+
+function keyPath(stateFolder: string, tokenId: string): string {
+  return join(stateFolder, `${tokenId}.key.pem`)
+}
+
+function isIdentity(stored: JsonObject): stored is Identity & JsonObject {
+  const { server, tokenId, relayId, clusterId, statementKeys, nodes } = stored
+  if (![server, tokenId, relayId, clusterId].every((text) => typeof text === 'string')) return false
+  if (!Array.isArray(statementKeys) || !Array.isArray(nodes)) return false
+  for (const node of nodes) if (isJsonObject(node)) parseNode(node.config, 'a stored node')
+  return true
+}

@@ -1,0 +1,95 @@
+import type { InvokeScriptPayload } from '@platform/contract/job'
+import { randomUUID } from 'node:crypto'
+import { Execution, type StopReason, unrun } from './execution.ts'
+import type { StopManner } from './executor/executor.ts'
+import { say, warn } from './log.ts'
+import type { RelayNode } from './node.ts'
+import { Output } from './output.ts'
+import { claimJob, complete, conclude, orWarn } from './report.ts'
+import type { Resources } from './resources.ts'
+import { Rejection, type UnverifiedClaim, verifyClaim } from './statement.ts'
+import { type Lease, Upload } from './upload.ts'
+
+type Accepted = { payload: InvokeScriptPayload; nodes: RelayNode[] }
+
+/** One job, from the claim to the acknowledged report. Each step is in the journal before it is taken (D23). */
+export class JobRun {
+  readonly #jobId: string
+  readonly #resources: Resources
+  #execution: Execution | undefined
+  #stopped: { reason: StopReason; how: StopManner } | undefined
+  #isLeased = false
+
+  constructor(jobId: string, resources: Resources) {
+    this.#jobId = jobId
+    this.#resources = resources
+  }
+
+  /** Whether the server has given the job to this relay. */
+  get isLeased(): boolean {
+    return this.#isLeased
+  }
+
+  /** Claims, runs and reports the job. */
+  async run(): Promise<void> {
+    const { journal } = this.#resources
+    const jobId = this.#jobId
+    const isReplay = journal.has(jobId)
+    const claimKey = randomUUID()
+    // A replay leaves the entry of the first claim alone: it is what keeps the job from running again.
+    if (!isReplay) journal.append({ state: 'claiming', jobId, claimKey })
+    const claim = await claimJob(this.#resources, jobId, claimKey)
+    if (claim) {
+      this.#isLeased = true
+      await (isReplay ? this.#refuseReplay(claim) : this.#handle(claim))
+    } else if (!isReplay) {
+      journal.append({ state: 'dropped', jobId })
+    }
+  }
+
+  /** Stops the script, or keeps it from starting. */
+  stop(reason: StopReason, how: StopManner): void {
+    this.#stopped = { reason, how }
+    this.#execution?.stop(reason, how)
+  }
+
+  async #refuseReplay({ leaseId }: UnverifiedClaim): Promise<void> {
+    warn(`Job ${this.#jobId} was refused and not run: this relay has had it before.`)
+    await complete(this.#resources, { jobId: this.#jobId, leaseId }, unrun('rejected'))
+  }
+
+  async #handle(claim: UnverifiedClaim): Promise<void> {
+    const lease = { jobId: this.#jobId, leaseId: claim.leaseId }
+    try {
+      await this.#execute(lease, this.#accept(claim))
+    } catch (error) {
+      if (!(error instanceof Rejection)) throw error
+      warn(`Job ${this.#jobId} was refused and not run: ${error.message}.`)
+      await conclude(this.#resources, lease, unrun('rejected'))
+    }
+  }
+
+  #accept(claim: UnverifiedClaim): Accepted {
+    const { clusterId, statementKeys: keys, clock, nodes } = this.#resources
+    const payload = verifyClaim(claim, { jobId: this.#jobId, clusterId, keys, nowMs: clock.now() })
+    const targets = payload.targetNodeIds ? new Set(payload.targetNodeIds) : new Set(nodes.map(({ id }) => id))
+    const accepted = nodes.filter(({ id }) => targets.has(id))
+    if (accepted.length < targets.size) throw new Rejection('it is for a node that this relay does not serve')
+    return { payload, nodes: accepted }
+  }
+
+  async #execute(lease: Lease, { payload, nodes }: Accepted): Promise<void> {
+    const { client, journal, signal } = this.#resources
+    const { jobId } = lease
+    journal.append({ state: 'started', ...lease, leaders: [] })
+    say(`Job ${jobId}: running on ${nodes.length} node(s).`)
+    const upload = new Upload(lease, new Output(), client, () => this.stop('cancelled', 'gently'))
+    upload.start(signal)
+    this.#execution = new Execution(jobId, payload, nodes, {
+      onOutput: (nodeId, stream, text) => upload.append(nodeId, stream, text),
+      onSpawned: (leader) => orWarn(() => journal.append({ state: 'spawned', jobId, leader })),
+    })
+    if (this.#stopped) this.#execution.stop(this.#stopped.reason, this.#stopped.how)
+    await conclude(this.#resources, lease, await this.#execution.run(), upload)
+  }
+}

@@ -1,0 +1,54 @@
+import type { Completion } from '@platform/contract/relay'
+import { type JsonObject, parseJsonObject } from './json.ts'
+import type { Leader } from './process-group.ts'
+
+/** How a job ended, without the lease under which that is reported. */
+export type Ending = Omit<Completion, 'leaseId'>
+
+/** What the relay has promised about a job. A job that has an entry is never run anew. */
+export type Entry =
+  | { state: 'claiming'; jobId: string; claimKey: string }
+  | { state: 'started'; jobId: string; leaseId: string; leaders: Leader[] }
+  | { state: 'finished'; jobId: string; leaseId: string; ending: Ending }
+  | { state: 'done'; jobId: string; atMs: number }
+
+/** The entry of a job whose end the server has not acknowledged. */
+export type Unfinished = Exclude<Entry, { state: 'done' }>
+
+/** One line of the journal. */
+export type JournalRecord =
+  | Entry
+  | { state: 'spawned'; jobId: string; leader: Leader }
+  | { state: 'dropped'; jobId: string }
+
+/** Takes one record into the entries; the journal is the sum of its records. */
+export function applyRecord(entries: Map<string, Entry>, record: JournalRecord): void {
+  const entry = entries.get(record.jobId)
+  if (record.state === 'spawned') {
+    if (entry?.state === 'started') entry.leaders.push(record.leader)
+  } else if (record.state === 'dropped') {
+    entries.delete(record.jobId)
+  } else {
+    entries.set(record.jobId, record)
+  }
+}
+
+/** The record that a line holds; undefined when the line is damaged. */
+export function parseRecord(line: string): JournalRecord | undefined {
+  const value = parseJsonObject(line)
+  return value && isRecord(value) ? value : undefined
+}
+
+const members = {
+  claiming: ['claimKey'],
+  started: ['leaseId', 'leaders'],
+  finished: ['leaseId', 'ending'],
+  done: ['atMs'],
+  spawned: ['leader'],
+  dropped: [],
+} satisfies Record<JournalRecord['state'], string[]>
+
+function isRecord(value: JsonObject): value is JournalRecord {
+  const needed: string[] | undefined = new Map(Object.entries(members)).get(String(value.state))
+  return typeof value.jobId === 'string' && needed !== undefined && needed.every((name) => name in value)
+}

@@ -1,0 +1,86 @@
+import { closeSync, fdatasyncSync, ftruncateSync, openSync, writeSync } from 'node:fs'
+import { Fatal } from './exit.ts'
+import { readIfPresent, writeDurably } from './files.ts'
+import { applyRecord, type Entry, type JournalRecord, parseRecord, type Unfinished } from './journal-entry.ts'
+
+// Statements expire sooner, so a job that is forgotten cannot be replayed (D24).
+const rememberedMs = 35 * 24 * 3600 * 1000
+const mostRecords = 5000
+
+/**
+ * What the relay has promised, one JSON record a line (D23). Appending is synchronous on purpose: when `append` returns,
+ * the record survives a power cut, and the next line of code may act on it.
+ */
+export class Journal {
+  readonly #path: string
+  #entries = new Map<string, Entry>()
+  #file = -1
+  #sizeBytes = 0
+  #recordCount = 0
+
+  /** Opens the journal, mends a torn end and forgets old jobs. Throws `Fatal` when it is damaged elsewhere. */
+  constructor(path: string) {
+    this.#path = path
+    for (const record of readRecords(path)) applyRecord(this.#entries, record)
+    this.#compact()
+  }
+
+  /** Whether this relay has ever claimed the job. */
+  has(jobId: string): boolean {
+    return this.#entries.has(jobId)
+  }
+
+  /** The jobs whose end the server has not acknowledged. */
+  unfinished(): Unfinished[] {
+    return [...this.#entries.values()].filter((entry) => entry.state !== 'done')
+  }
+
+  append(record: JournalRecord): void {
+    const line = Buffer.from(`${JSON.stringify(record)}\n`)
+    try {
+      writeWhole(this.#file, line, this.#sizeBytes)
+      fdatasyncSync(this.#file)
+    } catch (error) {
+      // Half a record would spoil the next one.
+      ftruncateSync(this.#file, this.#sizeBytes)
+      throw error
+    }
+    this.#sizeBytes += line.length
+    this.#recordCount += 1
+    applyRecord(this.#entries, record)
+    if (this.#recordCount > mostRecords) this.#compact()
+  }
+
+  close(): void {
+    closeSync(this.#file)
+  }
+
+  #compact(): void {
+    const oldestMs = Date.now() - rememberedMs
+    const kept = [...this.#entries].filter(([, entry]) => entry.state !== 'done' || entry.atMs > oldestMs)
+    this.#entries = new Map(kept)
+    const text = kept.map(([, entry]) => `${JSON.stringify(entry)}\n`).join('')
+    writeDurably(this.#path, text)
+    if (this.#file !== -1) closeSync(this.#file)
+    this.#file = openSync(this.#path, 'r+')
+    this.#sizeBytes = Buffer.byteLength(text)
+    this.#recordCount = 0
+  }
+}
+
+function readRecords(path: string): JournalRecord[] {
+  const lines = (readIfPresent(path) ?? '').split('\n').filter((line) => line !== '')
+  const records = lines.map(parseRecord)
+  const torn = records.indexOf(undefined)
+  // A cut of power tears the last record only, and nothing was done on the strength of it.
+  if (torn !== -1 && torn < records.length - 1) {
+    throw new Fatal('stateInUse', `${path} is damaged in line ${torn + 1}. Enroll again in another --state-dir.`)
+  }
+  return records.filter((record) => record !== undefined)
+}
+
+function writeWhole(file: number, bytes: Buffer, position: number): void {
+  for (let written = 0; written < bytes.length;) {
+    written += writeSync(file, bytes, written, bytes.length - written, position + written)
+  }
+}

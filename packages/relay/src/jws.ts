@@ -1,0 +1,54 @@
+import { type KeyObject, sign, verify } from 'node:crypto'
+import { type JsonObject, parseJsonObject } from './json.ts'
+
+/** A token that must not be trusted; the message says why. */
+export class InvalidJws extends Error {}
+
+/** Signs claims as a compact JWS with Ed25519 (RFC 7515, RFC 8037). */
+export function signJws(header: { typ: string; kid: string }, claims: JsonObject, privateKey: KeyObject): string {
+  const signed = `${encode({ alg: 'EdDSA', ...header })}.${encode(claims)}`
+  return `${signed}.${sign(null, Buffer.from(signed), privateKey).toString('base64url')}`
+}
+
+/**
+ * The claims of a compact JWS. Throws `InvalidJws` unless the header holds exactly `alg` EdDSA, this `typ` and the `kid`
+ * of one of the keys, and the signature is that key's. The key never comes from the token.
+ */
+export function verifyJws(token: string, typ: string, keys: ReadonlyMap<string, KeyObject>): JsonObject {
+  const [header, claims, signature, ...rest] = token.split('.')
+  if (header === undefined || claims === undefined || signature === undefined || rest.length > 0) {
+    throw new InvalidJws('it is not a compact JWS')
+  }
+  const key = keyFor(decodeObject(header), typ, keys)
+  if (!verify(null, Buffer.from(`${header}.${claims}`), key, decode(signature))) {
+    throw new InvalidJws('its signature is wrong')
+  }
+  return decodeObject(claims)
+}
+
+function keyFor(header: JsonObject, typ: string, keys: ReadonlyMap<string, KeyObject>): KeyObject {
+  const unknown = Object.keys(header).find((name) => !['alg', 'typ', 'kid'].includes(name))
+  if (unknown !== undefined) throw new InvalidJws(`its header holds ${unknown}, which is not understood`)
+  if (header.alg !== 'EdDSA') throw new InvalidJws('its algorithm is not EdDSA')
+  if (header.typ !== typ) throw new InvalidJws(`its type is not ${typ}`)
+  const key = typeof header.kid === 'string' ? keys.get(header.kid) : undefined
+  if (key === undefined) throw new InvalidJws('its key is not pinned')
+  return key
+}
+
+function encode(value: JsonObject): string {
+  return Buffer.from(JSON.stringify(value)).toString('base64url')
+}
+
+function decodeObject(part: string): JsonObject {
+  const value = parseJsonObject(decode(part).toString('utf8'))
+  if (value === undefined) throw new InvalidJws('a part of it is not a JSON object')
+  return value
+}
+
+function decode(part: string): Buffer {
+  const bytes = Buffer.from(part, 'base64url')
+  // Node skips what is not base64url; only the one canonical spelling of the bytes is let through.
+  if (bytes.toString('base64url') !== part) throw new InvalidJws('a part of it is not base64url')
+  return bytes
+}

@@ -1,0 +1,58 @@
+import { mkdirSync } from 'node:fs'
+import { constants } from 'node:os'
+import { ServerClock } from './clock.ts'
+import { establish } from './establish.ts'
+import { exitCodes, Fatal } from './exit.ts'
+import { helpText, versionText } from './help.ts'
+import { lockState } from './lock.ts'
+import { messageOf, say, warn } from './log.ts'
+import { type Options, parseOptions } from './options.ts'
+import { Relay } from './relay.ts'
+
+const stopWithinMs = 9500
+
+/** Aborts at the first SIGTERM or SIGINT; the second one ends the program where it stands. */
+function stopSignal(): AbortSignal {
+  const stop = new AbortController()
+  const onSignal = (signal: NodeJS.Signals) => {
+    if (stop.signal.aborted) process.exit(128 + constants.signals[signal])
+    say(`${signal}: stopping. Scripts are ended and reported as interrupted.`)
+    setTimeout(() => process.exit(exitCodes.stopped), stopWithinMs).unref()
+    stop.abort(signal)
+  }
+  process.on('SIGTERM', onSignal).on('SIGINT', onSignal)
+  return stop.signal
+}
+
+async function work(options: Options, signal: AbortSignal): Promise<void> {
+  const clock = new ServerClock()
+  mkdirSync(options.stateFolder, { recursive: true, mode: 0o700 })
+  const unlock = lockState(options.stateFolder)
+  try {
+    const identity = await establish(options, clock, signal)
+    say(`Scripts run on ${identity.nodes.map(({ config }) => config.name).join(', ')}; Ctrl-C stops the relay.`)
+    await new Relay(identity, { ...options, clock }).run(signal)
+  } finally {
+    unlock()
+  }
+}
+
+async function main(): Promise<number> {
+  const signal = stopSignal()
+  try {
+    const options = parseOptions(process.argv.slice(2), process.env)
+    if (options === 'help') process.stdout.write(helpText)
+    else if (options === 'version') process.stdout.write(`${versionText}\n`)
+    else await work(options, signal)
+    return exitCodes.stopped
+  } catch (error) {
+    if (signal.aborted && !(error instanceof Fatal)) return exitCodes.stopped
+    warn(error instanceof Fatal ? error.message : `Unexpected error: ${messageOf(error)}`)
+    return error instanceof Fatal ? error.exitCode : exitCodes.failed
+  }
+}
+
+// A reader that goes away must not end the relay.
+process.stdout.on('error', () => {})
+process.stderr.on('error', () => {})
+process.exit(await main())

@@ -1,0 +1,37 @@
+import type { Heartbeat } from '@platform/contract/relay'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { mapAtMost } from './each.ts'
+import type { RelayNode } from './node.ts'
+
+const checkEveryMs = 60_000
+const mostChecks = 16
+
+/** Knows which nodes are within reach, without making a heartbeat wait for the answer. */
+export class NodeWatch {
+  readonly #nodes: RelayNode[]
+  #online = new Set<string>()
+
+  constructor(nodes: RelayNode[]) {
+    this.#nodes = nodes
+  }
+
+  statuses(): Heartbeat['nodes'] {
+    return this.#nodes.map(({ id }) => ({ id, status: this.#online.has(id) ? 'Online' : 'Offline' }))
+  }
+
+  /** Checks every node once. */
+  async check(): Promise<void> {
+    await mapAtMost(mostChecks, this.#nodes, async ({ id, executor }) => {
+      if (await executor.isOnline()) this.#online.add(id)
+      else this.#online.delete(id)
+    })
+  }
+
+  /** Checks every minute until the signal aborts. */
+  async run(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      await sleep(checkEveryMs, undefined, { signal }).catch(() => {})
+      if (!signal.aborted) await this.check()
+    }
+  }
+}

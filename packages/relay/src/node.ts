@@ -1,0 +1,15 @@
+import type { Executor } from './executor/executor.ts'
+import { localExecutor } from './executor/local.ts'
+import { sshExecutor } from './executor/ssh.ts'
+import type { EnrolledNode } from './identity.ts'
+
+/** A node that scripts run on. */
+export type RelayNode = { id: string; name: string; executor: Executor }
+
+/** Gives each enrolled node the executor that its configuration names. */
+export function connectNodes(nodes: EnrolledNode[], workFolder: string): RelayNode[] {
+  return nodes.map(({ id, config }) => {
+    const executor = config.executor === 'ssh' ? sshExecutor(config) : localExecutor(workFolder)
+    return { id, name: config.name, executor }
+  })
+}

@@ -1,0 +1,79 @@
+import { readFileSync } from 'node:fs'
+import { Fatal } from './exit.ts'
+import { isJsonObject, type JsonObject, parseJsonObject } from './json.ts'
+import { messageOf } from './log.ts'
+import { isName } from './options.ts'
+
+export type LocalNode = { name: string; executor: 'local' }
+
+/** A node that the system's `ssh` reaches without asking anything. */
+export type SshNode = {
+  name: string
+  executor: 'ssh'
+  host: string
+  user?: string
+  port?: number
+  identityFile?: string
+  knownHostsFile?: string
+}
+
+export type NodeConfig = LocalNode | SshNode
+
+const mostNodes = 2000
+const sshRules: Record<string, (value: unknown) => boolean> = {
+  // No value may begin with a dash: ssh would take it for an option.
+  host: (value) => isText(value) && /^[\w[][\w.:%[\]-]{0,254}$/.test(value),
+  user: (value) => isText(value) && /^\w[\w.@-]{0,63}$/.test(value),
+  port: (value) => Number.isInteger(value) && Number(value) >= 1 && Number(value) <= 65_535,
+  identityFile: isText,
+  knownHostsFile: (value) => isText(value) && /^[^"\p{Cc}]+$/u.test(value),
+}
+
+/** Reads the nodes file. Throws `Fatal` that names what must change. */
+export function readNodes(path: string): NodeConfig[] {
+  const nodes = parseJsonObject(readText(path))?.nodes
+  if (!Array.isArray(nodes) || nodes.length === 0 || nodes.length > mostNodes) {
+    throw new Fatal('usage', `${path} must hold {"nodes": [...]} with 1 to ${mostNodes} nodes. See --help.`)
+  }
+  const parsed = nodes.map((node: unknown, index) => parseNode(node, `node ${index + 1} of ${path}`))
+  const names = new Set(parsed.map((node) => node.name))
+  if (names.size < parsed.length) throw new Fatal('usage', `${path} gives two nodes the same name.`)
+  return parsed
+}
+
+/** One node of a nodes file or of the relay's own state. */
+export function parseNode(value: unknown, where: string): NodeConfig {
+  if (!isJsonObject(value)) throw new Fatal('usage', `${where} is not an object.`)
+  const { name, executor } = value
+  if (!isText(name) || !isName(name)) throw new Fatal('usage', `${where} needs a name of 1 to 64 characters.`)
+  if (executor === 'local') return { name, executor }
+  if (executor !== 'ssh') throw new Fatal('usage', `${where} needs the executor "local" or "ssh".`)
+  return parseSshNode(value, name, where)
+}
+
+function parseSshNode(value: JsonObject, name: string, where: string): SshNode {
+  const { name: _name, executor: _executor, ...settings } = value
+  if (isSshSettings(settings)) return { ...settings, name, executor: 'ssh' }
+  throw new Fatal('usage', `${where}: ${wrongSetting(settings)} is missing, wrong or not known.`)
+}
+
+function isSshSettings(settings: JsonObject): settings is Omit<SshNode, 'name' | 'executor'> {
+  return wrongSetting(settings) === undefined
+}
+
+function wrongSetting(settings: JsonObject): string | undefined {
+  const wrong = Object.entries({ host: undefined, ...settings }).find(([key, value]) => !sshRules[key]?.(value))
+  return wrong?.[0]
+}
+
+function readText(path: string): string {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch (error) {
+    throw new Fatal('usage', `The nodes file cannot be read: ${messageOf(error)}`)
+  }
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string' && value.length > 0
+}

@@ -1,0 +1,95 @@
+import { hostname } from 'node:os'
+import { join, resolve } from 'node:path'
+import { parseArgs } from 'node:util'
+import { Fatal } from './exit.ts'
+import { messageOf } from './log.ts'
+
+export type Options = {
+  server: string | undefined
+  stateFolder: string
+  token: EnrollmentToken | undefined
+  displayName: string
+  slots: number
+  nodesFile: string | undefined
+}
+
+export type EnrollmentToken = { id: string; text: string }
+
+/** What the command line asks for. Throws `Fatal` for a person to read. */
+export function parseOptions(args: string[], environment: NodeJS.ProcessEnv): Options | 'help' | 'version' {
+  const flags = parseFlags(args)
+  if (flags.help) return 'help'
+  if (flags.version) return 'version'
+  const token = parseToken(environment.PLAT_ENROLLMENT_TOKEN)
+  return {
+    server: parseServer(flags.server ?? environment.PLAT_RELAY_SERVER),
+    stateFolder: parseStateFolder(flags['state-dir'], token),
+    token,
+    displayName: parseName(flags.name),
+    slots: parseSlots(flags.slots),
+    nodesFile: flags.nodes,
+  }
+}
+
+function parseFlags(args: string[]) {
+  try {
+    return parseArgs({
+      args,
+      options: {
+        server: { type: 'string' },
+        'state-dir': { type: 'string' },
+        name: { type: 'string' },
+        slots: { type: 'string', default: '4' },
+        nodes: { type: 'string' },
+        version: { type: 'boolean' },
+        help: { type: 'boolean', short: 'h' },
+      },
+    }).values
+  } catch (error) {
+    throw new Fatal('usage', `${messageOf(error)}. See --help.`)
+  }
+}
+
+function parseToken(text: string | undefined): EnrollmentToken | undefined {
+  if (!text) return undefined
+  const id = /^(\w{1,64})\.[\w.~+/=-]{1,130}$/.exec(text)?.[1]
+  if (id === undefined) {
+    throw new Fatal('usage', 'PLAT_ENROLLMENT_TOKEN is not an enrollment token. Copy it again, or issue a new one.')
+  }
+  return { id, text }
+}
+
+function parseServer(text: string | undefined): string | undefined {
+  if (!text) return undefined
+  if (!URL.canParse(text) || !/^https?:\/\//i.test(text)) {
+    throw new Fatal('usage', '--server must be an http or https address, such as https://platform.example.org')
+  }
+  const { origin, pathname } = new URL(text)
+  return `${origin}${pathname}`.replace(/\/+$/, '')
+}
+
+function parseStateFolder(text: string | undefined, token: EnrollmentToken | undefined): string {
+  if (text) return resolve(text)
+  if (token) return resolve(join('platform-relay', token.id))
+  throw new Fatal(
+    'usage',
+    'Set PLAT_ENROLLMENT_TOKEN, or name the --state-dir of a relay that is enrolled. See --help.',
+  )
+}
+
+function parseName(text: string | undefined): string {
+  const name = (text ?? hostname().slice(0, 64)).trim()
+  if (!isName(name)) throw new Fatal('usage', '--name must be one line of 1 to 64 characters')
+  return name
+}
+
+function parseSlots(text: string): number {
+  const slots = /^\d{1,3}$/.test(text) ? Number(text) : 0
+  if (slots < 1 || slots > 100) throw new Fatal('usage', '--slots must be a number from 1 to 100')
+  return slots
+}
+
+/** Whether the server takes this text as the name of a relay or a node. */
+export function isName(text: string): boolean {
+  return text === text.trim() && /^[^\p{Cc}\p{Zl}\p{Zp}]{1,64}$/u.test(text) && text.length <= 64
+}

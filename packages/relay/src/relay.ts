@@ -1,0 +1,99 @@
+import { mkdirSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { Beat } from './beat.ts'
+import { Client } from './client.ts'
+import type { ServerClock } from './clock.ts'
+import { Crew } from './crew.ts'
+import { Fatal } from './exit.ts'
+import { type Identity, keyFor, statementKeysOf } from './identity.ts'
+import { Journal } from './journal.ts'
+import { messageOf, warn } from './log.ts'
+import { connectNodes } from './node.ts'
+import { NodeWatch } from './node-watch.ts'
+import { Spool } from './spool.ts'
+
+const reportMs = 6000
+const goodbyeMs = 2000
+
+export type RelaySettings = { stateFolder: string; slots: number; clock: ServerClock }
+
+/** An enrolled relay at work. */
+export class Relay {
+  readonly #workFolder: string
+  readonly #client: Client
+  readonly #journal: Journal
+  readonly #watch: NodeWatch
+  readonly #crew: Crew
+  readonly #beat: Beat
+  readonly #reporting = new AbortController()
+  #isRevoked = false
+
+  constructor(identity: Identity, { stateFolder, slots, clock }: RelaySettings) {
+    const { server, relayId, clusterId, heartbeatIntervalSeconds: intervalSeconds } = identity
+    const privateKey = keyFor(stateFolder, identity.tokenId)
+    this.#workFolder = join(stateFolder, 'work')
+    this.#client = new Client({ server, relayId, privateKey }, clock, () => this.#revoke())
+    this.#journal = new Journal(join(stateFolder, 'journal.jsonl'))
+    const nodes = connectNodes(identity.nodes, this.#workFolder)
+    const shared = {
+      client: this.#client,
+      clock,
+      journal: this.#journal,
+      spool: new Spool(stateFolder),
+      clusterId,
+      statementKeys: statementKeysOf(identity),
+      nodes,
+      signal: this.#reporting.signal,
+    }
+    this.#watch = new NodeWatch(nodes)
+    this.#crew = new Crew(shared, slots, () => this.#beat.nudge())
+    this.#beat = new Beat({ client: this.#client, clock, crew: this.#crew, watch: this.#watch, intervalSeconds })
+  }
+
+  /** Works until the signal aborts. Throws `Fatal` when the server has revoked the relay. */
+  async run(signal: AbortSignal): Promise<void> {
+    signal.addEventListener('abort', () => this.#beat.stop())
+    this.#recover()
+    await this.#watch.check()
+    const watching = this.#watch.run(this.#reporting.signal)
+    if (!signal.aborted) await this.#beat.run()
+    await (this.#isRevoked ? this.#abandon() : this.#leave(String(signal.reason)))
+    await watching
+    this.#journal.close()
+    if (this.#isRevoked) {
+      throw new Fatal(
+        'revoked',
+        'The server does not accept this relay any more. Issue a new token to enroll it again.',
+      )
+    }
+  }
+
+  #recover(): void {
+    for (const entry of this.#journal.unfinished()) this.#crew.resume(entry)
+    rmSync(this.#workFolder, { recursive: true, force: true, maxRetries: 3 })
+    mkdirSync(this.#workFolder, { mode: 0o700 })
+  }
+
+  #revoke(): void {
+    this.#isRevoked = true
+    this.#beat.stop()
+  }
+
+  async #abandon(): Promise<void> {
+    this.#reporting.abort()
+    await this.#crew.close()
+  }
+
+  async #leave(reason: string): Promise<void> {
+    const timer = setTimeout(() => this.#reporting.abort(), reportMs)
+    await this.#crew.close()
+    clearTimeout(timer)
+    this.#reporting.abort()
+    try {
+      const body = { reason }
+      await this.#client.attempt({ path: '/goodbye', body, timeoutMs: goodbyeMs, signal: new AbortController().signal })
+    } catch (error) {
+      warn(`The server was not told that this relay stops: ${messageOf(error)}`)
+    }
+  }
+}

@@ -1,0 +1,67 @@
+import type { Completion } from '@platform/contract/relay'
+import type { Ending } from './journal-entry.ts'
+import { codeOf } from './http.ts'
+import { messageOf, say, warn } from './log.ts'
+import type { Resources } from './resources.ts'
+import type { UnverifiedClaim } from './statement.ts'
+import type { Lease, Upload } from './upload.ts'
+
+/** Takes a job; repeated with the same key it is the same claim. Undefined when the server does not give it. */
+export async function claimJob(
+  resources: Resources,
+  jobId: string,
+  claimKey: string,
+): Promise<UnverifiedClaim | undefined> {
+  const { status, body } = await resources.client.deliver({
+    path: `/jobs/${jobId}/claim`,
+    headers: { 'idempotency-key': claimKey },
+    signal: resources.signal,
+  })
+  const { leaseId, statement, payload } = body
+  if (status === 200 && typeof leaseId === 'string') return { leaseId, statement, payload }
+  if (status !== 404 && status !== 409)
+    warn(`The claim of job ${jobId} was answered with status ${status}; it is left.`)
+  return undefined
+}
+
+/**
+ * Reports how a job ended, after the rest of its output. Ending and output are on disk before, so that a restart goes on
+ * with the report; returns when the server has acknowledged it.
+ */
+export async function conclude(resources: Resources, lease: Lease, ending: Ending, upload?: Upload): Promise<void> {
+  const { jobId, leaseId } = lease
+  const { journal, spool } = resources
+  const undelivered = upload?.close() ?? []
+  orWarn(() => {
+    spool.keep(jobId, undelivered)
+    journal.append({ state: 'finished', jobId, leaseId, ending })
+  })
+  await upload?.sent()
+  await complete(resources, lease, ending)
+  orWarn(() => {
+    journal.append({ state: 'done', jobId, atMs: Date.now() })
+    spool.forget(jobId)
+  })
+}
+
+/** Reports the end of a job until the server has decided on it. */
+export async function complete(resources: Resources, { jobId, leaseId }: Lease, ending: Ending): Promise<void> {
+  const body: Completion = { leaseId, ...ending }
+  const answer = await resources.client.deliver({
+    path: `/jobs/${jobId}/complete`,
+    body,
+    signal: resources.signal,
+  })
+  const told = ending.exitCode === null ? ending.outcome : `${ending.outcome} with code ${ending.exitCode}`
+  if (answer.status === 200) say(`Job ${jobId}: ${told}.`)
+  else warn(`Job ${jobId}: ${told}; the server took no notice (${codeOf(answer)}).`)
+}
+
+/** A full disk must not keep a result from the server. */
+export function orWarn(write: () => void): void {
+  try {
+    write()
+  } catch (error) {
+    warn(`The journal cannot be written: ${messageOf(error)}. Make room on the disk.`)
+  }
+}

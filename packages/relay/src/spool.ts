@@ -1,0 +1,40 @@
+import { mkdirSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { readIfPresent, writeDurably } from './files.ts'
+import { isJsonObject } from './json.ts'
+import type { Chunk } from './output.ts'
+
+/** Keeps on disk the output of ended jobs that the server has not acknowledged. */
+export class Spool {
+  readonly #folder: string
+
+  constructor(stateFolder: string) {
+    this.#folder = join(stateFolder, 'spool')
+    mkdirSync(this.#folder, { recursive: true, mode: 0o700 })
+  }
+
+  /** Durable when it returns. */
+  keep(jobId: string, chunks: readonly Chunk[]): void {
+    if (chunks.length > 0) writeDurably(this.#path(jobId), JSON.stringify(chunks))
+  }
+
+  load(jobId: string): Chunk[] {
+    const text = readIfPresent(this.#path(jobId))
+    const chunks: unknown = text === undefined ? [] : JSON.parse(text)
+    return Array.isArray(chunks) ? chunks.filter(isChunk) : []
+  }
+
+  forget(jobId: string): void {
+    rmSync(this.#path(jobId), { force: true })
+  }
+
+  #path(jobId: string): string {
+    return join(this.#folder, `${jobId}.json`)
+  }
+}
+
+function isChunk(value: unknown): value is Chunk {
+  if (!isJsonObject(value)) return false
+  const { seq, nodeId, stream, data } = value
+  return typeof seq === 'number' && [nodeId, stream, data].every((text) => typeof text === 'string')
+}

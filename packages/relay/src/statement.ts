@@ -1,0 +1,56 @@
+import type { InvokeScriptPayload } from '@platform/contract/job'
+import { createHash, type KeyObject } from 'node:crypto'
+import { isJsonObject, type JsonObject } from './json.ts'
+import { InvalidJws, verifyJws } from './jws.ts'
+
+const statementType = 'job-statement+jws'
+const longestTimeoutSeconds = 172_800
+
+/** What a claim is answered with, before anything about it is trusted. */
+export type UnverifiedClaim = { leaseId: string; statement: unknown; payload: unknown }
+
+/** A job that must not run; the message says why. */
+export class Rejection extends Error {}
+
+export type Expected = { jobId: string; clusterId: string; keys: ReadonlyMap<string, KeyObject>; nowMs: number }
+
+/**
+ * The script of a claim and its settings. Throws `Rejection` unless the server signed exactly this for this job and
+ * cluster, and in time (D24).
+ */
+export function verifyClaim({ statement, payload }: UnverifiedClaim, expected: Expected): InvokeScriptPayload {
+  if (typeof statement !== 'string' || !isJsonObject(payload)) throw new Rejection('it came without a statement')
+  const claims = claimsOf(statement, expected.keys)
+  const payloadSha256 = createHash('sha256').update(JSON.stringify(payload)).digest('hex')
+  if (claims.jobId !== expected.jobId) throw new Rejection('its statement is for another job')
+  if (claims.clusterId !== expected.clusterId) throw new Rejection('its statement is for another cluster')
+  if (claims.payloadSha256 !== payloadSha256) throw new Rejection('its payload is not the one that was signed')
+  if (typeof claims.exp !== 'number' || claims.exp * 1000 <= expected.nowMs) {
+    throw new Rejection('its statement has expired')
+  }
+  return parsePayload(payload)
+}
+
+function parsePayload({ script, targetNodeIds, timeoutSeconds }: JsonObject): InvokeScriptPayload {
+  if (typeof script !== 'string' || script === '') throw new Rejection('it holds no script')
+  if (targetNodeIds !== undefined && !isTextList(targetNodeIds)) throw new Rejection('its targetNodeIds are no list')
+  if (timeoutSeconds !== undefined && !isTimeout(timeoutSeconds)) throw new Rejection('its timeoutSeconds are wrong')
+  return { script, targetNodeIds, timeoutSeconds }
+}
+
+function claimsOf(statement: string, keys: ReadonlyMap<string, KeyObject>): JsonObject {
+  try {
+    return verifyJws(statement, statementType, keys)
+  } catch (error) {
+    if (error instanceof InvalidJws) throw new Rejection(`its statement is not valid: ${error.message}`)
+    throw error
+  }
+}
+
+function isTextList(value: unknown): value is string[] {
+  return Array.isArray(value) && value.length > 0 && value.every((item) => typeof item === 'string')
+}
+
+function isTimeout(value: unknown): value is number {
+  return Number.isInteger(value) && Number(value) >= 1 && Number(value) <= longestTimeoutSeconds
+}

@@ -1,0 +1,90 @@
+import { pieceBytes, type Stream } from './backlog.ts'
+import type { Client } from './client.ts'
+import { type Answer, codeOf } from './http.ts'
+import { warn } from './log.ts'
+import type { Chunk, Output } from './output.ts'
+import { Wake } from './wake.ts'
+
+const pauseMs = 250
+
+export type Lease = { jobId: string; leaseId: string }
+
+/** Sends the output of a job while it is written: one call in 250 ms, or as soon as there is enough to fill one. */
+export class Upload {
+  readonly #lease: Lease
+  readonly #output: Output
+  readonly #client: Client
+  readonly #onCancel: () => void
+  readonly #wake = new Wake()
+  #closed = false
+  #sent = Promise.resolve()
+
+  /** `onCancel` is called when the server wants the script stopped. */
+  constructor(lease: Lease, output: Output, client: Client, onCancel: () => void) {
+    this.#lease = lease
+    this.#output = output
+    this.#client = client
+    this.#onCancel = onCancel
+  }
+
+  append(nodeId: string, stream: Stream, text: string): void {
+    this.#output.append(nodeId, stream, text)
+    this.#wake.wake()
+  }
+
+  /** Begins to send; the signal ends it. */
+  start(signal: AbortSignal): void {
+    this.#sent = this.#run(signal)
+    // Whoever waits for `sent` learns of a failure; until then it is not a stray one.
+    this.#sent.catch(() => {})
+  }
+
+  /** Nothing more comes, and what is pending is sent without a pause. Answers what is not acknowledged yet. */
+  close(): readonly Chunk[] {
+    this.#closed = true
+    this.#wake.wake()
+    return this.#output.freeze()
+  }
+
+  /** Returns when it is closed and the server has acknowledged everything, or refused to. */
+  sent(): Promise<void> {
+    return this.#sent
+  }
+
+  async #run(signal: AbortSignal): Promise<void> {
+    for (;;) {
+      if (!this.#output.isSending) await this.#roundEnd()
+      const chunk = this.#output.next()
+      if (!chunk) return
+      await this.#send(chunk, signal)
+    }
+  }
+
+  async #roundEnd(): Promise<void> {
+    while (!this.#closed && this.#output.pendingBytes === 0) await this.#wake.wait()
+    const endMs = performance.now() + pauseMs
+    while (!this.#closed && this.#output.pendingBytes < pieceBytes) {
+      const leftMs = endMs - performance.now()
+      if (leftMs <= 0) return
+      await this.#wake.wait(leftMs)
+    }
+  }
+
+  async #send(chunk: Chunk, signal: AbortSignal): Promise<void> {
+    const body = { leaseId: this.#lease.leaseId, ...chunk }
+    const answer = await this.#client.deliver({ path: `/jobs/${this.#lease.jobId}/output`, body, signal })
+    if (answer.status === 200) {
+      this.#output.acknowledge()
+      if (answer.body.cancel === true) this.#onCancel()
+    } else {
+      this.#output.discard()
+      if (isJobOver(answer)) this.#onCancel()
+      else warn(`The server refused output of job ${this.#lease.jobId} (${codeOf(answer)}); the rest is not sent.`)
+    }
+  }
+}
+
+/** The server ended the job in another way: nobody waits for the rest of it. */
+function isJobOver(answer: Answer): boolean {
+  return answer.status === 404 || (answer.status === 409 && codeOf(answer) !== 'output_out_of_order')
+}

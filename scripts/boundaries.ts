@@ -1,0 +1,85 @@
+import { posix } from 'node:path'
+import { isCode, type Reference, referencesOf, report, type Source, sources } from './source.ts'
+
+/** Layer → the layers that it may import. Imports run one way; what is not named here is free: tests, scripts. */
+const layers = {
+  contract: [],
+  core: ['contract'],
+  http: ['contract', 'core'],
+  api: ['contract', 'core', 'http'],
+  tasks: ['contract', 'core', 'http', 'modules'],
+  modules: ['contract', 'core'],
+  hello: ['modules'],
+  relay: [],
+  local: ['contract', 'core', 'modules', 'api', 'tasks'],
+  portal: ['contract'],
+  infra: ['contract'],
+} as const satisfies Record<string, readonly string[]>
+
+type Layer = keyof typeof layers
+
+/** The packages of others that a layer may load. A layer that is missing here may load any. */
+const outsiders: Partial<Record<Layer, RegExp>> = {
+  contract: /^zod$/,
+  relay: /^node:/,
+}
+
+/** Makes the OpenAPI document, with a library that no function shall carry. */
+const documentMaker = 'packages/contract/src/openapi.ts'
+
+const isLayer = (name: string): name is Layer => Object.hasOwn(layers, name)
+
+/** The layer that a file belongs to. Functions that serve the API lie flat; those of queues and schedules in folders. */
+function layerOf(path: string): Layer | undefined {
+  const [top = '', name = '', ...rest] = path.split('/')
+  if (top === 'functions') return rest.length > 0 ? 'tasks' : 'api'
+  const layer = top === 'packages' ? name : top
+  return isLayer(layer) ? layer : undefined
+}
+
+/** The file that an import means; nothing for a package of others. */
+function targetOf(path: string, specifier: string): string | undefined {
+  if (specifier.startsWith('.')) return posix.join(posix.dirname(path), specifier)
+  const [, name, inside] = /^@platform\/([^/]+)\/(.+)$/.exec(specifier) ?? []
+  return name === undefined ? undefined : `packages/${name}/src/${inside}.ts`
+}
+
+function outsiderFault(path: string, layer: Layer, { specifier, isTypeOnly }: Reference): string | undefined {
+  const allowed = outsiders[layer]
+  if (isTypeOnly || !allowed || allowed.test(specifier)) return undefined
+  if (path === documentMaker && specifier === 'zod-openapi') return undefined
+  return `${layer} must not load ${specifier}`
+}
+
+function layerFault(from: Layer, to: Layer, isTypeOnly: boolean): string | undefined {
+  const allowed: readonly string[] = layers[from]
+  if (allowed.includes(to)) return undefined
+  if (from === 'relay' && to === 'contract') {
+    return isTypeOnly ? undefined : 'relay may import types of contract only, with "import type"'
+  }
+  return `${from} must not import ${to}`
+}
+
+function faultOf(path: string, layer: Layer, reference: Reference): string | undefined {
+  const target = targetOf(path, reference.specifier)
+  if (target === undefined) return outsiderFault(path, layer, reference)
+  if (target === documentMaker) return 'the document is made by scripts, not at run time: read openapi.json'
+  const to = layerOf(target)
+  if (to === layer) return undefined
+  if (to === undefined) return `${layer} must not import ${target}`
+  const isByPath = reference.specifier.startsWith('.') && target.startsWith('packages/')
+  return layerFault(layer, to, reference.isTypeOnly) ?? (isByPath ? 'import another package by its name' : undefined)
+}
+
+/** Every import that runs against the order of the layers. */
+export const boundaryViolations = (files: readonly Source[]): string[] =>
+  files.filter(isCode).flatMap((file) => {
+    const layer = layerOf(file.path)
+    if (layer === undefined) return []
+    return referencesOf(file).flatMap((reference) => {
+      const fault = faultOf(file.path, layer, reference)
+      return fault === undefined ? [] : [`${file.path}:${reference.line} ${fault}`]
+    })
+  })
+
+if (import.meta.main) report(boundaryViolations(sources()))

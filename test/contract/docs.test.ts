@@ -1,0 +1,53 @@
+import { createHash } from 'node:crypto'
+import { docsPage, docsSecurityPolicy } from '@platform/contract/docs'
+import type { ApiDocument } from '@platform/contract/docs/document'
+import { routes } from '@platform/contract/index'
+import document from '@platform/contract/openapi.json' with { type: 'json' }
+import { expect, test } from 'vitest'
+import { attribute, attributeNames, elements, misplaced } from './support/markup.ts'
+
+const page = docsPage(document)
+const hostile = `</style></code><img src=x onerror="alert(1)"><script>'"&`
+
+/** The document with a hostile text in place of every text that people wrote. */
+const poisoned: ApiDocument = JSON.parse(
+  JSON.stringify(document, (key, value: unknown) =>
+    ['title', 'version', 'summary', 'description', 'example', 'operationId'].includes(key) ? hostile : value,
+  ),
+)
+
+test.for(routes)('$operationId has its place on the page and a link that leads there', ({ operationId, endpoint }) => {
+  expect(attribute(page, 'id')).toContain(operationId)
+  expect(attribute(page, 'href')).toContain(`#${operationId}`)
+  expect(page).toContain(`<code>${endpoint.path}</code>`)
+})
+
+test('the page loads nothing and runs nothing', () => {
+  const links = attribute(page, 'href').filter((address) => !/^(#|data:|\/api\/v1\/openapi\.json$)/.test(address))
+  expect(links).toEqual([])
+  expect(elements(page).filter((name) => ['script', 'img', 'iframe', 'object', 'form'].includes(name))).toEqual([])
+  expect(page).not.toMatch(/@import|url\(/)
+})
+
+test('the policy allows exactly the style that the page holds, and the page has no inline styles or handlers', async () => {
+  const [, style = ''] = /<style>(.*?)<\/style>/s.exec(page) ?? []
+  const hash = createHash('sha256').update(style).digest('base64')
+  expect(await docsSecurityPolicy()).toMatch(`default-src 'none'; style-src 'sha256-${hash}';`)
+  expect(attributeNames(page).filter((name) => name === 'style' || name.startsWith('on'))).toEqual([])
+})
+
+test('no text of the document becomes markup', () => {
+  const poisonedPage = docsPage(poisoned)
+  expect(poisonedPage).not.toContain('<img')
+  expect(poisonedPage).not.toContain('<script')
+  expect(new Set(attributeNames(poisonedPage))).toEqual(new Set(attributeNames(page)))
+  expect(misplaced(poisonedPage)).toBeUndefined()
+})
+
+test('every element that opens closes, every link on the page has its target, every id is unique', () => {
+  expect(misplaced(page)).toBeUndefined()
+  const ids = attribute(page, 'id')
+  expect(new Set(ids).size).toBe(ids.length)
+  const targets = attribute(page, 'href').filter((address) => address.startsWith('#'))
+  expect(targets.filter((target) => !ids.includes(target.slice(1)))).toEqual([])
+})

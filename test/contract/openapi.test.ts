@@ -1,0 +1,83 @@
+import { readFileSync } from 'node:fs'
+import type { ApiDocument, Operation } from '@platform/contract/docs/document'
+import { responseOf } from '@platform/contract/docs/document'
+import { statusOf, wireCodeOf } from '@platform/contract/errors'
+import { failuresOf } from '@platform/contract/failures'
+import { type Route, routes } from '@platform/contract/index'
+import committed from '@platform/contract/openapi.json' with { type: 'json' }
+import { describe, expect, test } from 'vitest'
+import { openApiFile, openApiText } from '../../scripts/openapi.ts'
+import { isUnbounded, schemasOf } from './support/schemas.ts'
+
+const document: ApiDocument = committed
+
+function operationOf({
+  endpoint,
+}: Route): Operation & { requestBody?: { required?: boolean }; 'x-permission'?: string } {
+  const operation = document.paths[endpoint.path]?.[endpoint.method.toLowerCase()]
+  if (!operation) throw new Error(`${endpoint.method} ${endpoint.path} is not in the document`)
+  return operation
+}
+
+test('the committed document is what the contract says', () => {
+  expect(readFileSync(openApiFile, 'utf8')).toBe(openApiText())
+})
+
+test('the document holds every operation of the route table and no other', () => {
+  const described = Object.values(document.paths).flatMap((methods) => Object.values(methods))
+  expect(described.length).toBe(routes.length)
+  expect(new Set(described.map((operation) => operation?.operationId))).toEqual(
+    new Set(routes.map(({ operationId }) => operationId)),
+  )
+})
+
+test('every text, list and whole number is bounded', () => {
+  expect(schemasOf(document).filter(isUnbounded)).toEqual([])
+})
+
+test('the payload of a job is described as that of a script', () => {
+  const { payload } = document.components.schemas['JobSubmission']?.properties ?? {}
+  expect(payload?.$ref).toBe('#/components/schemas/InvokeScriptPayload')
+  expect(document.components.schemas['InvokeScriptPayload']?.required).toEqual(['script'])
+})
+
+describe.for(routes)('$operationId', (route) => {
+  const { access, request } = route.endpoint
+  const operation = operationOf(route)
+  const answers = Object.entries(operation.responses).map(
+    ([status, response]) => [status, responseOf(document, response)] as const,
+  )
+
+  // A body that is not required is not validated when the content type is absent.
+  test('requires its body', () => {
+    expect(operation.requestBody?.required).toBe(request?.body ? true : undefined)
+  })
+
+  test('names who may call it', () => {
+    const scheme = { public: [], user: ['bearer'], relay: ['relayToken'] }[access as string] ?? ['bearer']
+    expect((operation.security ?? []).flatMap(Object.keys)).toEqual(scheme)
+    expect(operation['x-permission']).toBe(access.includes(':') ? access : undefined)
+  })
+
+  test('lists each code that it may answer under its status', () => {
+    for (const code of failuresOf(route.endpoint)) {
+      const [, answer] = answers.find(([status]) => status === String(statusOf(code))) ?? []
+      const declared = route.endpoint.responses[statusOf(code)]
+      expect(answer?.description).toContain(declared?.description ?? `\`${wireCodeOf(code)}\``)
+    }
+  })
+
+  test('tells 400, 429 and 500, and 401 to whoever needs a token', () => {
+    const statuses = answers.map(([status]) => status)
+    expect(statuses).toEqual(expect.arrayContaining(['400', '429', '500']))
+    if (access !== 'public') expect(statuses).toContain('401')
+  })
+
+  test('answers carry the trace id and the limits; 429 and 503 say when to try again', () => {
+    for (const [status, { headers }] of answers) {
+      const names = Object.keys(headers ?? {})
+      expect(names).toEqual(expect.arrayContaining(['X-Trace-Id', 'RateLimit-Remaining']))
+      expect(names.includes('Retry-After')).toBe(status === '429' || status === '503')
+    }
+  })
+})

@@ -1,0 +1,74 @@
+import { errors } from '@platform/contract/errors'
+import { routes } from '@platform/contract/index'
+import { isPermission } from '@platform/contract/permission'
+import { describe, expect, test } from 'vitest'
+import { addressOf, hidden, parametersOf } from './support/paths.ts'
+
+/** What needs no token (D57). Whoever makes another operation public has to say so here. */
+const publicPaths = [
+  /^\/health\//,
+  /^\/api\/v1\/setup\//,
+  /^\/api\/v1\/auth\/(login|local-login|refresh)$/,
+  /^\/api\/v1\/relay\/enroll$/,
+  /^\/api\/v1\/openapi\.json$/,
+  /^\/\.well-known\/jwks\.json$/,
+  /^\/docs$/,
+  /^\/relay\/relay\.mjs$/,
+]
+
+test('no two operations share a method and a path', () => {
+  const addresses = routes.map(({ endpoint }) => addressOf(endpoint))
+  expect(new Set(addresses).size).toBe(addresses.length)
+})
+
+test('no two operations share a name', () => {
+  const names = routes.map(({ operationId }) => operationId)
+  expect(new Set(names).size).toBe(names.length)
+})
+
+test('a literal segment wins over a parameter: it comes first in the table', () => {
+  expect(hidden(routes.map(({ endpoint }) => endpoint))).toEqual([])
+})
+
+test('an operation that a parameter would swallow is found', () => {
+  const swallowing = { method: 'GET', path: '/jobs/{id}' } as const
+  const swallowed = { method: 'GET', path: '/jobs/batch' } as const
+  expect(hidden([swallowing, swallowed])).toEqual(['GET /jobs/batch'])
+  expect(hidden([swallowed, swallowing])).toEqual([])
+})
+
+describe.for(routes)('$operationId', ({ operationId, endpoint }) => {
+  const { method, path, access, request, responses, fails = [] } = endpoint
+
+  test('has a name that is an identifier', () => {
+    expect(operationId).toMatch(/^[a-z][A-Za-z]+$/)
+  })
+
+  test('declares exactly the parameters of its path', () => {
+    expect(Object.keys(request?.params?.shape ?? {})).toEqual(parametersOf(path))
+  })
+
+  test('answers with success at least once', () => {
+    expect(Object.keys(responses).some((status) => status.startsWith('2'))).toBe(true)
+  })
+
+  test('takes a body only where a method has one', () => {
+    if (request?.body) expect(['POST', 'PUT', 'PATCH']).toContain(method)
+  })
+
+  test('answers 204 without a body, and nothing else without one', () => {
+    for (const [status, { schema, contentType }] of Object.entries(responses)) {
+      expect(schema === undefined && contentType === undefined).toBe(status === '204')
+    }
+  })
+
+  test('fails only with codes of the closed list, each named once', () => {
+    for (const code of fails) expect(Object.keys(errors)).toContain(code)
+    expect(new Set(fails).size).toBe(fails.length)
+  })
+
+  test('is public where the contract says so, and guarded elsewhere', () => {
+    expect(publicPaths.some((pattern) => pattern.test(path))).toBe(access === 'public')
+    if (access !== 'public' && access !== 'user' && access !== 'relay') expect(isPermission(access)).toBe(true)
+  })
+})

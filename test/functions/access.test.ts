@@ -1,0 +1,115 @@
+import { expect, test, vi } from 'vitest'
+import { messageOf } from '@platform/contract/errors'
+import { permissionsOf, type Role, roles } from '@platform/contract/permission'
+import { shiftClock } from '@platform/core/clock'
+import { newId } from '@platform/core/id'
+import { send } from '../support/event.ts'
+import { bearer } from '../support/tokens.ts'
+import { started } from '../support/world.ts'
+import { handlerOf, isProtected, needsPermission, requestTo, rows } from './table.ts'
+
+vi.hoisted(() => Object.assign(process.env, { PLAT_CHECK_RESPONSES: '1', PLAT_LIMIT_API_BURST: '20' }))
+
+await started()
+
+const challenge = (access: string): string => (access === 'relay' ? 'Relay' : 'Bearer')
+
+test.each(rows.filter(isProtected))('$name without a token answers 401', async (row) => {
+  const { status, headers, json } = await send(row.handler, requestTo(row))
+  expect(status).toBe(401)
+  expect(headers['www-authenticate']).toBe(challenge(row.endpoint.access))
+  expect(json).toEqual({
+    error: 'unauthenticated',
+    message: messageOf('unauthenticated'),
+    traceId: headers['x-trace-id'],
+  })
+})
+
+const token = (await bearer(['OrgAdmin'])).authorization.slice('Bearer '.length)
+const [head = '', claims = '', signature = ''] = token.split('.')
+const base64 = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url')
+
+test.each([
+  ['an empty header', ''],
+  ['no scheme', token],
+  ['another scheme', `Basic ${token}`],
+  ['two tokens, as the gateway joins them', `Bearer ${token},Bearer ${token}`],
+  ['two tokens in one', `Bearer ${token} ${token}`],
+  ['no token', 'Bearer '],
+  ['what is no token', 'Bearer abc'],
+  ['a token without a signature', `Bearer ${head}.${claims}.`],
+  ['the algorithm none', `Bearer ${base64({ alg: 'none', typ: 'at+jwt' })}.${claims}.`],
+  ['another algorithm', `Bearer ${base64({ alg: 'HS256', typ: 'at+jwt', kid: 'x' })}.${claims}.${signature}`],
+  ['changed claims', `Bearer ${head}.${base64({ sub: 'user', org: 'org', sid: 's', roles: [] })}.${signature}`],
+  ['a changed signature', `Bearer ${head}.${claims}.${signature.slice(1)}A`],
+  ['ten thousand letters', `Bearer ${'a'.repeat(10_000)}`],
+])('%s in Authorization answers 401', async (_, authorization) => {
+  const { status, json } = await send(handlerOf('auth'), { target: '/api/v1/auth/me', headers: { authorization } })
+  expect([status, json.error]).toEqual([401, 'unauthenticated'])
+})
+
+test('the scheme is read without regard to case', async () => {
+  for (const scheme of ['Bearer', 'bearer', 'BEARER']) {
+    const headers = { Authorization: `${scheme} ${token}` }
+    expect((await send(handlerOf('sites'), { target: '/api/v1/sites', headers })).status).toBe(200)
+  }
+})
+
+test('an expired token answers 401 token_expired, whether the process knew it or not', async () => {
+  const [known, unknown] = await Promise.all([bearer(['Viewer']), bearer(['Viewer'])])
+  const ask = async (headers: Record<string, string>) => send(handlerOf('sites'), { target: '/api/v1/sites', headers })
+  expect((await ask(known)).status).toBe(200)
+  shiftClock(16 * 60_000)
+  try {
+    for (const headers of [known, unknown]) {
+      const { status, json } = await ask(headers)
+      expect([status, json.error]).toEqual([401, 'token_expired'])
+    }
+  } finally {
+    shiftClock(-16 * 60_000)
+  }
+})
+
+const grants = rows.filter(needsPermission).flatMap((row) =>
+  [...(Object.keys(roles) as Role[]), 'Unknown'].map((role) => ({
+    ...row,
+    role,
+    isGranted: permissionsOf([role]).some((permission) => permission === row.endpoint.access),
+  })),
+)
+
+test.each(grants)('$name as $role: may call is $isGranted', async ({ role, isGranted, ...row }) => {
+  const { status, json } = await send(row.handler, requestTo(row, await bearer([role])))
+  if (isGranted) {
+    expect([200, 400, 404]).toContain(status)
+    return
+  }
+  expect(status).toBe(403)
+  expect(json).toEqual({
+    error: 'forbidden',
+    message: messageOf('forbidden'),
+    traceId: expect.any(String),
+    requiredPermission: row.endpoint.access,
+  })
+})
+
+test.each(rows.filter(isProtected))('$name as a caller of the other kind answers 401', async (row) => {
+  const scheme = row.endpoint.access === 'relay' ? await bearer(['PlatformAdmin']) : { authorization: `Relay ${token}` }
+  expect((await send(row.handler, requestTo(row, scheme))).status).toBe(401)
+})
+
+test('a user is limited over all functions of one process, and nobody else with it', async () => {
+  const organisationId = newId('org')
+  const headers = await bearer(['Viewer'], organisationId)
+  const ask = () => send(handlerOf('sites'), { target: '/api/v1/sites', headers })
+  const answers = await Promise.all(Array.from({ length: 21 }, ask))
+  const refused = answers.filter(({ status }) => status === 429)
+  expect(refused).toHaveLength(1)
+  expect(refused[0]?.json.error).toBe('rate_limited')
+  expect(Number(refused[0]?.headers['retry-after'])).toBeGreaterThan(0)
+  expect(answers[0]?.headers).toMatchObject({ 'ratelimit-limit': '20', 'ratelimit-remaining': '19' })
+  const elsewhere = await send(handlerOf('jobs'), { target: `/api/v1/jobs/${newId('job')}`, headers })
+  expect(elsewhere.status).toBe(429)
+  const other = await bearer(['Viewer'], organisationId)
+  expect((await send(handlerOf('sites'), { target: '/api/v1/sites', headers: other })).status).toBe(200)
+})

@@ -1,0 +1,155 @@
+import * as fc from 'fast-check'
+import { expect, test, vi } from 'vitest'
+import * as Cluster from '@platform/core/cluster'
+import { enroll } from '@platform/core/enrollment'
+import { posting, type Received, send, type Sent } from '../support/event.ts'
+import { bearer, relayToken } from '../support/tokens.ts'
+import { callerOf, enrollRequest, relayKey, started } from '../support/world.ts'
+import { isProtected, requestTo, type Row, rows, takesBody } from './table.ts'
+
+vi.hoisted(() => {
+  const limits = ['SETUP_PER_MINUTE', 'REFRESH_PER_MINUTE', 'ENROLL_PER_MINUTE', 'API_PER_MINUTE', 'API_BURST']
+  for (const limit of limits) process.env[`PLAT_LIMIT_${limit}`] = '1000000'
+  process.env['PLAT_CHECK_RESPONSES'] = '1'
+})
+
+await started()
+const administrator = await bearer(['PlatformAdmin'])
+const key = relayKey()
+const cluster = await Cluster.register(callerOf(), { name: 'fuzzed', type: 'Hypervisor' })
+const relay = await enroll({ ...enrollRequest(cluster.enrollmentToken), publicKey: key.wire })
+
+/** A request by somebody who may make it. */
+async function sendAllowed(row: Row, sent: Partial<Sent>): Promise<Received> {
+  const { access } = row.endpoint
+  const identity =
+    access === 'relay'
+      ? await relayToken(relay.relayId, key.privateKey, Buffer.from(sent.body ?? '').toString())
+      : administrator
+  const request = { ...requestTo(row), ...sent }
+  const headers = { ...sent.headers, ...(isProtected(row) && identity) }
+  return send(row.handler, { ...request, headers })
+}
+
+const asJson = { 'content-type': 'application/json' }
+const nested = (levels: number): string => `{"x": ${'['.repeat(levels)}${']'.repeat(levels)}}`
+const withBody = rows.filter(takesBody)
+
+const unreadable: [name: string, sent: Partial<Sent>, error: string][] = [
+  ['no body', {}, 'invalid_json'],
+  ['an empty body', { headers: asJson, body: '' }, 'invalid_json'],
+  ['half an object', { headers: asJson, body: '{"name"' }, 'invalid_json'],
+  ['an array', { headers: asJson, body: '[{}]' }, 'invalid_json'],
+  ['null', { headers: asJson, body: 'null' }, 'invalid_json'],
+  ['ten thousand brackets', { headers: asJson, body: '['.repeat(10_000) }, 'invalid_json'],
+  ['text', { headers: { 'content-type': 'text/plain' }, body: '{}' }, 'unsupported_media_type'],
+  [
+    'a form',
+    { headers: { 'content-type': 'application/x-www-form-urlencoded' }, body: 'a=b' },
+    'unsupported_media_type',
+  ],
+  ['JSON without a type', { body: '{}' }, 'unsupported_media_type'],
+  ['ten thousand levels', { headers: asJson, body: nested(10_000) }, 'validation_failed'],
+  ['a number beyond a double', { headers: asJson, body: '{"x": 1e400}' }, 'validation_failed'],
+  ['an unsafe integer', { headers: asJson, body: '{"x": 9007199254740993}' }, 'validation_failed'],
+  ['a lone surrogate', { headers: asJson, body: String.raw`{"x": "\ud800"}` }, 'validation_failed'],
+  ['__proto__', { headers: asJson, body: '{"__proto__": {"x": 1}}' }, 'validation_failed'],
+]
+
+test.each(withBody.flatMap((row) => unreadable.map(([what, sent, error]) => ({ ...row, what, sent, error }))))(
+  '$name with $what answers 400',
+  async ({ what: _, sent, error, ...row }) => {
+    const { status, json } = await sendAllowed(row, sent)
+    // Where the verb checks the body (D2), one that cannot be read is none.
+    expect([status, json.error]).toEqual([400, row.endpoint.request?.bodyCheckedByVerb ? 'invalid_json' : error])
+  },
+)
+
+test.each(rows)('$name with a body above 4 MiB answers 413, whoever sends it', async (row) => {
+  const body = ' '.repeat(4 * 1024 * 1024 + 1)
+  const { status, json } = await send(row.handler, { ...requestTo(row), headers: asJson, body })
+  expect([status, json.error]).toEqual([413, 'payload_too_large'])
+})
+
+/** Values that a field of the right name may hold, right and wrong ones. */
+const fieldValue = fc.oneof(
+  fc.constantFrom('a\0b', '\uffff', '', ' ', '\u202e', 'x'.repeat(5000), '__proto__', 'InvokeScript', 'Hypervisor'),
+  fc.constantFrom(0, -1, 1.5, 2 ** 31, 2 ** 53 - 1, 5e-324, true, false, null),
+  fc.jsonValue({ maxDepth: 4 }),
+)
+
+test.each(withBody)('$name answers no body with a 500', async (row) => {
+  const fields = Object.keys(row.endpoint.request?.body?.shape ?? {})
+  const body = fc.record(Object.fromEntries(fields.map((field) => [field, fieldValue])), { requiredKeys: [] })
+  const isRefusal = fc.asyncProperty(body, async (fieldsSent) => {
+    const sent = posting(row.endpoint.path, fieldsSent)
+    const { status } = await sendAllowed(row, { headers: asJson, body: String(sent.body) })
+    expect(status).toBeLessThan(500)
+  })
+  await fc.assert(isRefusal, { numRuns: 40 })
+})
+
+const withId = rows.filter(({ endpoint }) => endpoint.path.includes('{id}') && endpoint.access !== 'relay')
+const oddIds = ['x', ' ', 'ü', '\uffff', '🎉', '__proto__', 'constructor', 'null', '*', "' OR 1=1 --", 'x'.repeat(200)]
+
+test.each(withId)('$name about an id that is none answers 404, or 400 where its body is none', async (row) => {
+  for (const id of [...oddIds, 'clus_01jd8w5k3zr9x2m4c7t6v0b1qa'.toUpperCase()]) {
+    const target = row.endpoint.path.replace('{id}', encodeURIComponent(id))
+    expect((await sendAllowed(row, { target })).status).toBe(takesBody(row) ? 400 : 404)
+  }
+})
+
+test.each(rows)('$name with a path that hides a traversal answers 400 invalid_path', async (row) => {
+  const hidden = [
+    '/..%2f..%2fhealth%2flive',
+    '/%2e%2e/%2e%2e',
+    '/%252e%252e',
+    '%5c..%5cx',
+    '%00',
+    '%0d%0aX:%20y',
+    '//x',
+  ]
+  for (const tail of hidden) {
+    const target = `${requestTo(row).target}${tail}`
+    const { status, json } = await send(row.handler, { method: row.endpoint.method, target })
+    expect([target, status, json.error]).toEqual([target, 400, 'invalid_path'])
+  }
+})
+
+test.each(rows)('$name by another method, or below its path, answers 404', async ({ endpoint, handler }) => {
+  const { target } = requestTo({ name: '', endpoint, handler })
+  const served = rows.filter(({ endpoint: { path } }) => path === endpoint.path).map((row) => row.endpoint.method)
+  const others = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS', 'TRACE', 'PROPFIND']
+  const wrong = others.filter((method) => !served.some((known) => known === method))
+  const calls = [...wrong.map((method) => ({ method, target })), { method: endpoint.method, target: `${target}/more` }]
+  for (const call of [...calls, { method: endpoint.method, target: `${target}/` }]) {
+    const { status, json } = await send(handler, call)
+    expect([call, status, json.error]).toEqual([call, 404, 'route_not_found'])
+  }
+})
+
+const badPages = [
+  '0',
+  '-1',
+  '1.5',
+  '1e2',
+  'x',
+  '',
+  ' 1',
+  '01',
+  '100000001',
+  '99999999999999999999',
+  '1%00',
+  'NaN',
+  '%ff',
+]
+
+test.each(['page', 'pageSize'].flatMap((name) => [...badPages, '1&page=1&pageSize=1'].map((value) => [name, value])))(
+  'GET /api/v1/clusters?%s=%s answers 400 and names it',
+  async (name, value) => {
+    const row = rows.find(({ endpoint }) => endpoint.path === '/api/v1/clusters' && endpoint.method === 'GET') as Row
+    const { status, json } = await sendAllowed(row, { target: `/api/v1/clusters?${name}=${value}` })
+    expect([status, json.error]).toEqual([400, 'validation_failed'])
+    expect(json.details).toContainEqual(expect.objectContaining({ in: 'query', path: `/${name}` }))
+  },
+)

@@ -1,0 +1,102 @@
+import { endpoint } from '@platform/contract/endpoint'
+import { fault } from '@platform/core/fault'
+import { answer } from '@platform/http/answer'
+import { route } from '@platform/http/route'
+import { serve } from '@platform/http/serve'
+import * as z from 'zod'
+
+/** A small public API that answers what it was given, and fails where it is told to. */
+
+const common = { access: 'public', tag: 'Test', summary: 'Test' } as const
+const echoed = { 200: { description: 'What arrived', schema: z.record(z.string(), z.unknown()) } } as const
+const params = z.object({ id: z.string().min(1).max(20) })
+
+const listThings = endpoint({
+  ...common,
+  method: 'GET',
+  path: '/things',
+  request: {
+    query: z.object({
+      page: z
+        .string()
+        .regex(/^[1-9]$/)
+        .optional(),
+    }),
+  },
+  responses: echoed,
+})
+const getThing = endpoint({ ...common, method: 'GET', path: '/things/{id}', request: { params }, responses: echoed })
+const getCatalog = endpoint({ ...common, method: 'GET', path: '/things/catalog', responses: echoed })
+const addThing = endpoint({
+  ...common,
+  method: 'POST',
+  path: '/things',
+  request: {
+    body: z.object({
+      name: z.string().min(3).max(64),
+      kinds: z.array(z.enum(['a', 'b'])).optional(),
+      payload: z.record(z.string(), z.unknown()).optional(),
+    }),
+  },
+  responses: echoed,
+})
+const addChecked = endpoint({
+  ...common,
+  method: 'POST',
+  path: '/checked',
+  request: { body: z.object({ name: z.string() }), bodyCheckedByVerb: true },
+  responses: echoed,
+})
+const touch = endpoint({ ...common, method: 'POST', path: '/touch', responses: { 204: { description: 'Done' } } })
+const getPage = endpoint({
+  ...common,
+  method: 'GET',
+  path: '/page',
+  responses: { 200: { description: 'A page', contentType: 'text/html; charset=utf-8' } },
+})
+const getStrict = endpoint({
+  ...common,
+  method: 'GET',
+  path: '/strict/{id}',
+  request: { params },
+  responses: {
+    200: { description: 'Strict', schema: z.object({ list: z.array(z.object({ name: z.string() })) }) },
+    503: { description: 'Away', schema: z.object({ status: z.string() }) },
+  },
+})
+const fail = endpoint({ ...common, method: 'GET', path: '/fail/{id}', request: { params }, responses: echoed })
+
+const failures: Record<string, () => Error> = {
+  taken: () => fault('cluster_name_taken'),
+  token: () => fault('initial_admin_token_invalid', { howToRetrieve: 'look' }),
+  complete: () => fault('setup_already_complete', { setupComplete: true }),
+  site: () => fault('unknown_site'),
+  limited: () => fault('rate_limited', { retryAfterSeconds: 7 }),
+  away: () => fault('database_unavailable', {}, { cause: new Error('connection refused') }),
+  credentials: () => fault('invalid_credentials'),
+  defect: () => new TypeError('secret detail', { cause: new Error('deeper detail') }),
+}
+
+const strict = {
+  right: { list: [{ name: 'a' }] },
+  wrong: { list: [{ name: 1 }] },
+  more: { list: [{ name: 'a', passwordHash: 'x' }] },
+}
+
+export const handler = serve(
+  route(getThing, ({ params }) => answer(200, { thing: params.id })),
+  route(getCatalog, () => answer(200, { catalog: true })),
+  route(listThings, ({ query, origin }) => answer(200, { query, origin })),
+  route(addThing, ({ body }) => answer(200, { body })),
+  route(addChecked, ({ body }) => answer(200, { isGiven: body !== undefined, body })),
+  route(touch, () => answer(204)),
+  route(getPage, () => answer(200, '<p>Page</p>', { etag: '"v1"', 'cache-control': 'public, max-age=60' })),
+  route(getStrict, ({ params }) =>
+    params.id === 'away'
+      ? answer(503, { status: 'unavailable' })
+      : answer(200, strict[params.id as keyof typeof strict] as typeof strict.right),
+  ),
+  route(fail, ({ params }) => {
+    throw failures[params.id]?.() ?? new Error('no such failure')
+  }),
+)

@@ -1,0 +1,53 @@
+import { expect, test, vi } from 'vitest'
+import { handler as auth } from '../../functions/auth.ts'
+import { handler as relay } from '../../functions/relay.ts'
+import { posting, type Received, send } from '../support/event.ts'
+
+vi.hoisted(() =>
+  Object.assign(process.env, {
+    PLAT_LOG_LEVEL: 'error',
+    PLAT_LIMIT_ENROLL_PER_MINUTE: '3',
+    PLAT_LIMIT_REFRESH_PER_MINUTE: '2',
+  }),
+)
+
+const enrollFrom = (address: string): Promise<Received> =>
+  send(relay, { ...posting('/api/v1/relay/enroll', {}), address })
+const refresh = (refreshToken: unknown): Promise<Received> =>
+  send(auth, posting('/api/v1/auth/refresh', { refreshToken }))
+
+test('enrolling is limited by address, before anything is looked at', async () => {
+  const address = '198.51.100.1'
+  for (const remaining of ['2', '1', '0']) {
+    const { status, headers } = await enrollFrom(address)
+    expect(status).toBe(400)
+    expect(headers).toMatchObject({ 'ratelimit-limit': '3', 'ratelimit-remaining': remaining })
+  }
+  const refused = await enrollFrom(address)
+  expect(refused.status).toBe(429)
+  expect(refused.json).toMatchObject({ error: 'rate_limited', traceId: refused.headers['x-trace-id'] })
+  expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0)
+  expect(Number(refused.headers['ratelimit-reset'])).toBeGreaterThan(0)
+  expect((await enrollFrom('198.51.100.2')).status).toBe(400)
+})
+
+test('a header cannot make one address look like another', async () => {
+  const sent = { ...posting('/api/v1/relay/enroll', {}), address: '198.51.100.3' }
+  const statuses: number[] = []
+  for (let index = 0; index < 5; index++) {
+    const headers = { ...sent.headers, 'X-Forwarded-For': `203.0.113.${index}`, Forwarded: `for=203.0.113.${index}` }
+    statuses.push((await send(relay, { ...sent, headers })).status)
+  }
+  expect(statuses).toEqual([400, 400, 400, 429, 429])
+})
+
+test('refreshing is limited by session, whatever secret follows it', async () => {
+  expect((await refresh('session-1.a.secret')).status).toBe(401)
+  expect((await refresh('session-1.b.other')).status).toBe(401)
+  expect((await refresh('session-1.c')).status).toBe(429)
+  expect((await refresh('session-2.a.secret')).status).toBe(401)
+})
+
+test('a refresh token of the wrong type is refused by its schema', async () => {
+  for (const token of [7, {}, [], null]) expect((await refresh(token)).json.error).toBe('validation_failed')
+})

@@ -1,0 +1,87 @@
+import { expect, test } from 'vitest'
+import { endpoint } from '@platform/contract/endpoint'
+import type { Caller, RelayCaller } from '@platform/core/caller'
+import { answer } from '@platform/http/answer'
+import { route } from '@platform/http/route'
+import * as z from 'zod'
+
+const shapes = {
+  request: {
+    params: z.object({ id: z.string() }),
+    query: z.object({ page: z.string().transform(Number) }),
+    body: z.object({ name: z.string() }),
+  },
+  responses: {
+    200: { description: 'Done', schema: z.object({ kind: z.enum(['a', 'b']) }) },
+    202: { description: 'Taken', schema: z.object({ jobId: z.string() }) },
+    204: { description: 'Nothing' },
+  },
+} as const
+
+const common = { method: 'POST', path: '/things/{id}', tag: 'Things', summary: 'Things' } as const
+const forUser = endpoint({ ...common, ...shapes, access: 'clusters:read' })
+const forRelay = endpoint({ ...common, responses: shapes.responses, access: 'relay' })
+const forAll = endpoint({
+  ...common,
+  access: 'public',
+  request: { body: shapes.request.body, bodyCheckedByVerb: true },
+  responses: { 200: { description: 'A page', contentType: 'text/html' } },
+})
+
+const takes = <Type>(value: Type): Type => value
+
+test('a handler gets what its endpoint says: caller, parameters, query and body', () => {
+  const routes = [
+    route(forUser, ({ caller, params, query, body }) => {
+      takes<Caller>(caller)
+      takes<string>(params.id)
+      takes<number>(query.page)
+      takes<string>(body.name)
+      // @ts-expect-error the query is what its schema makes of it
+      takes<string>(query.page)
+      // @ts-expect-error the body has no such member
+      takes<unknown>(body.other)
+      return answer(204)
+    }),
+    route(forRelay, ({ caller, params, query, body }) => {
+      takes<RelayCaller>(caller)
+      takes<undefined>(params)
+      takes<undefined>(query)
+      takes<undefined>(body)
+      // @ts-expect-error a relay is not a user
+      takes<Caller>(caller)
+      return answer(204)
+    }),
+    route(forAll, ({ caller, body }) => {
+      takes<undefined>(caller)
+      takes<unknown>(body)
+      // @ts-expect-error nothing is known of a body that the verb checks
+      takes<{ name: string }>(body)
+      return answer(200, '<p>')
+    }),
+  ]
+  expect(routes).toHaveLength(3)
+})
+
+test('an answer that the endpoint does not promise does not compile', () => {
+  const routes = [
+    route(forUser, () => answer(200, { kind: 'a' })),
+    route(forUser, async () => answer(202, { jobId: 'job' }, { location: '/jobs/job' })),
+    route(forUser, ({ body }) => answer(body.name ? 200 : 200, { kind: 'b' })),
+    // @ts-expect-error a status that is not promised
+    route(forUser, () => answer(201, { kind: 'a' })),
+    // @ts-expect-error the body of another status
+    route(forUser, () => answer(200, { jobId: 'job' })),
+    // @ts-expect-error a value outside of the enumeration
+    route(forUser, () => answer(200, { kind: 'c' })),
+    // @ts-expect-error a missing body
+    route(forUser, () => answer(200)),
+    // @ts-expect-error a body where there is none
+    route(forUser, () => answer(204, { kind: 'a' })),
+    // @ts-expect-error a page is text
+    route(forAll, () => answer(200, { kind: 'a' })),
+    // @ts-expect-error nothing at all
+    route(forUser, () => undefined),
+  ]
+  expect(routes).toHaveLength(10)
+})

@@ -1,0 +1,75 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import { text } from 'node:stream/consumers'
+import { ErrorBody } from '@platform/contract/common'
+import type { HttpEvent } from '@platform/local/gateway/event'
+import type { Invoke } from '@platform/local/gateway/exchange'
+import { createHolding } from '@platform/local/gateway/holding'
+import { createRouter, type GatewayRoute } from '@platform/local/gateway/routes'
+import { listen } from '@platform/local/gateway/server'
+
+/** Paths of every shape, and the functions that serve them. */
+export const sampleRoutes: GatewayRoute[] = [
+  { functionName: 'things', method: 'GET', path: '/things' },
+  { functionName: 'things', method: 'POST', path: '/things' },
+  { functionName: 'things', method: 'GET', path: '/things/{id}' },
+  { functionName: 'catalog', method: 'GET', path: '/things/catalog' },
+  { functionName: 'parts', method: 'GET', path: '/things/{thingId}/parts/{partId}' },
+]
+
+/** A listening gateway in front of a function written by the test. `await using` closes it. */
+export async function startGateway(invoke: Invoke, routes = sampleRoutes) {
+  const gateway = await listen('127.0.0.1', 0)
+  const holding = createHolding()
+  const logged: { message: string; details: Record<string, unknown> }[] = []
+  const log = (message: string, details: Record<string, unknown> = {}) => void logged.push({ message, details })
+  gateway.open({ route: createRouter(routes, 'fallback'), invoke, holding, log })
+  const close = () => {
+    holding.releaseAll()
+    return gateway.drain(0)
+  }
+  return { ...gateway, holding, logged, [Symbol.asyncDispose]: close }
+}
+
+/** A gateway whose function remembers its events. */
+export async function startRecorder(routes = sampleRoutes) {
+  const invocations: { functionName: string; event: HttpEvent }[] = []
+  const gateway = await startGateway(async (functionName, event) => {
+    invocations.push({ functionName, event })
+    return { statusCode: 204 }
+  }, routes)
+  const last = () => {
+    const invocation = invocations.at(-1)
+    if (invocation === undefined) throw new Error('The function was not invoked.')
+    return invocation
+  }
+  return { ...gateway, invocations, last }
+}
+
+/** Sends bytes as they are, and reads until the gateway closes the connection. */
+export async function sendBytes(url: string, bytes: string): Promise<string> {
+  const { hostname, port } = new URL(url)
+  const socket = connect(Number(port), hostname)
+  socket.write(bytes, 'latin1')
+  return text(socket)
+}
+
+/** Sends a request line and a host, and asks to close the connection afterwards. */
+export const sendTarget = (url: string, target: string, method = 'GET') =>
+  sendBytes(url, `${method} ${target} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`)
+
+/** The error body of an answer that was read as text; fails when it is not one. */
+export function errorOf(answer: string) {
+  const [head = '', body = ''] = answer.split('\r\n\r\n')
+  const status = Number(head.split(' ')[1])
+  const traceId = /^x-trace-id: (.*)$/im.exec(head)?.[1]
+  return { status, headerTraceId: traceId, ...ErrorBody.parse(JSON.parse(body)) }
+}
+
+/** A connection of its own that stays open: `read` waits for the next bytes. */
+export async function openConnection(url: string) {
+  const { hostname, port } = new URL(url)
+  const socket = connect(Number(port), hostname)
+  await once(socket, 'connect')
+  return socket
+}

@@ -1,0 +1,84 @@
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import { EventEmitter, once } from 'node:events'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { functions } from '@platform/contract/index'
+import { listenAt } from '@platform/local/listening'
+import { startPlatform } from '@platform/local/platform'
+import { parseSettings, type Settings } from '@platform/local/settings'
+
+/** A folder that is gone after use. */
+export async function temporaryFolder() {
+  const path = await mkdtemp(join(tmpdir(), 'runner-'))
+  return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) }
+}
+
+const echo = `export const handler = async (event) => ({ statusCode: 200, body: JSON.stringify({ path: event.rawPath }) })`
+const idle = `export const handler = async () => ({})`
+
+/** Writes a folder of functions: those given as source text, and simple ones for the rest of the platform. */
+export async function writeFunctions(folder: string, sources: Record<string, string> = {}): Promise<string> {
+  const functionsDir = join(folder, 'functions')
+  const simple = Object.fromEntries(Object.keys(functions).map((name) => [name, echo]))
+  const all = { ...simple, bootstrap: idle, 'queue/jobs': idle, 'schedule/sweep': idle, ...sources }
+  for (const [name, source] of Object.entries(all)) {
+    const file = join(functionsDir, `${name}.ts`)
+    await mkdir(dirname(file), { recursive: true })
+    await writeFile(file, source)
+  }
+  await writeFile(join(functionsDir, 'package.json'), '{"type":"module"}')
+  return functionsDir
+}
+
+/** Settings of a platform that lives in a folder and disturbs no other. */
+export async function settingsIn(
+  folder: string,
+  sources: Record<string, string> = {},
+  environment: Record<string, string> = {},
+): Promise<Settings> {
+  return {
+    ...parseSettings({ PLAT_PORT: '0', PLAT_DATA_DIR: join(folder, 'data'), ...environment }),
+    functionsDir: await writeFunctions(folder, sources),
+    assetsDir: join(folder, 'assets'),
+  }
+}
+
+/** A whole platform with functions of the test's own; `await using` stops it. */
+export async function platformIn(
+  folder: string,
+  sources: Record<string, string> = {},
+  environment: Record<string, string> = {},
+) {
+  const platform = await startPlatform(await settingsIn(folder, sources, environment), { log: () => undefined })
+  return { ...platform, [Symbol.asyncDispose]: platform.stop }
+}
+
+/**
+ * Where functions and tests meet: what a function sends to the gate shows in `arrivals`, and the function gets its
+ * answer when the gate is opened.
+ */
+export async function startGate() {
+  const arrivals: unknown[] = []
+  const arrival = new EventEmitter()
+  const opened = Promise.withResolvers<void>()
+  const server = createServer((request, response) => {
+    void text(request).then((sent) => {
+      arrivals.push(JSON.parse(sent || 'null'))
+      arrival.emit('arrival')
+      return opened.promise.then(() => response.end('{}'))
+    })
+  })
+  const { port } = await listenAt(server, '127.0.0.1', 0)
+  const close = async () => {
+    server.close()
+    server.closeAllConnections()
+    await once(server, 'close')
+  }
+  const arrived = async (count: number) => {
+    while (arrivals.length < count) await once(arrival, 'arrival')
+    return arrivals
+  }
+  return { url: `http://127.0.0.1:${port}`, arrivals, arrived, open: opened.resolve, [Symbol.asyncDispose]: close }
+}

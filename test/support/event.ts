@@ -1,0 +1,64 @@
+import type { GatewayEvent, GatewayHandler } from '@platform/http/event'
+
+/** A request as a client sends it. */
+export interface Sent {
+  method?: string
+  /** The request target: percent-encoded, with its query. */
+  target: string
+  headers?: Record<string, string>
+  body?: string | Uint8Array
+  address?: string
+}
+
+/** An answer as a client sees it. */
+export interface Received {
+  status: number
+  headers: Record<string, string>
+  text: string
+  /** The body where it is JSON. */
+  json: any
+}
+
+const textType = /^(text\/.*|application\/(json|xml|javascript))$/
+
+/** The event that API Gateway makes of a request: decoded path, lower-case names, cookies apart, bytes in Base64. */
+export function gatewayEvent({
+  method = 'GET',
+  target,
+  headers = {},
+  body,
+  address = '192.0.2.1',
+}: Sent): GatewayEvent {
+  const [path = '', rawQueryString = ''] = target.split('?', 2)
+  const named = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value] as const)
+  const cookies = named.filter(([name]) => name === 'cookie').flatMap(([, value]) => value.split(/; */))
+  const fields = Object.fromEntries(named.filter(([name]) => name !== 'cookie'))
+  const isText = textType.test(fields['content-type']?.split(';')[0] ?? '')
+  const event = {
+    version: '2.0',
+    routeKey: '$default',
+    rawPath: decodeURIComponent(path),
+    rawQueryString,
+    ...(cookies.length > 0 && { cookies }),
+    headers: { host: 'platform.example.com', 'x-forwarded-for': address, ...fields },
+    requestContext: { http: { method, path: decodeURIComponent(path), protocol: 'HTTP/1.1', sourceIp: address } },
+    ...(body !== undefined && { body: Buffer.from(body).toString(isText ? 'utf8' : 'base64') }),
+    isBase64Encoded: body !== undefined && !isText,
+  }
+  return event
+}
+
+/** Sends a request to a function. */
+export async function send(handler: GatewayHandler, sent: Sent): Promise<Received> {
+  const { statusCode, headers, body } = await handler(gatewayEvent(sent))
+  const isJson = headers['content-type'] === 'application/json'
+  return { status: statusCode, headers, text: body, json: isJson ? JSON.parse(body) : undefined }
+}
+
+/** A request with a JSON body. */
+export const posting = (target: string, body: unknown, headers: Record<string, string> = {}): Sent => ({
+  method: 'POST',
+  target,
+  headers: { 'Content-Type': 'application/json', ...headers },
+  body: typeof body === 'string' ? body : JSON.stringify(body),
+})

@@ -1,0 +1,25 @@
+import { createHash, type KeyObject, randomUUID } from 'node:crypto'
+import { nowSeconds } from '@platform/core/clock'
+import { newId } from '@platform/core/id'
+import { relayAudience } from '@platform/core/relay-token'
+import { issueAccessToken } from '@platform/core/token'
+import { SignJWT } from 'jose'
+
+/** The header of a user with these roles; of a fresh organisation where none is given. */
+export async function bearer(roles: string[], organisationId = newId('org')): Promise<{ authorization: string }> {
+  const subject = { userId: newId('user'), organisationId, sessionId: newId('sess'), roles }
+  return { authorization: `Bearer ${await issueAccessToken(subject)}` }
+}
+
+/** The header of a relay that sends this body. */
+export async function relayToken(relayId: string, key: KeyObject, body = ''): Promise<{ authorization: string }> {
+  const bodySha256 = createHash('sha256').update(body).digest('base64url')
+  const token = await new SignJWT({ bodySha256 })
+    .setProtectedHeader({ alg: 'EdDSA', kid: relayId })
+    .setAudience(relayAudience)
+    .setJti(randomUUID())
+    .setIssuedAt(nowSeconds())
+    .setExpirationTime(nowSeconds() + 30)
+    .sign(key)
+  return { authorization: `Relay ${token}` }
+}
