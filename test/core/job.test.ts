@@ -59,7 +59,9 @@ test('a job is queued, found by a beat, claimed, and completed with its output',
     nextOffset: 6,
     finished: false,
   })
+  expect(await readOutput(caller, jobId, 1)).toMatchObject({ items: [{ offset: 1, data: 'el' }, { offset: 3 }] })
   expect(await complete(world.request(), jobId, completion(world, leaseId))).toEqual({ jobId, status: 'Completed' })
+  expect(await readOutput(caller, jobId, 6)).toMatchObject({ items: [], nextOffset: 6, finished: true })
   expect(await Job.read(caller, jobId)).toMatchObject({
     status: 'Completed',
     result: {

@@ -9,7 +9,7 @@ import { config } from './config.ts'
 import * as keys from './db/keys.ts'
 import { create, get, patch, remove, replace, transact } from './db/table.ts'
 import { type EnrollmentRow, EnrollmentRow as Row, mintEnrollment } from './enrollment-token.ts'
-import { fault, invalid } from './fault.ts'
+import { contended, fault, invalid } from './fault.ts'
 import { derivedId, isId, sha256, timeOf } from './id.ts'
 import { nodesHash, nodesItem, type StoredNode } from './node.ts'
 import { clusterStatus, dueAfterBeat } from './status.ts'
@@ -19,6 +19,7 @@ import { statementKeys } from './signing-keys.ts'
 
 /** For this long the same token with the same key answers the same again: the first answer may have been lost. */
 const repeatMs = 600_000
+const attempts = 5
 
 /** Issues a new token for a cluster and revokes the unused one. Two calls. */
 export async function issue({ organisationId }: Caller, clusterId: string): Promise<Enrollment> {
@@ -44,21 +45,27 @@ export async function enroll(request: EnrollRequest): Promise<EnrollAnswer> {
   if (new Set(request.nodes.map(({ name }) => name)).size < request.nodes.length) {
     throw invalid([{ in: 'body', path: '/nodes', code: 'not_unique', message: 'node names must be unique' }])
   }
+  for (let attempt = 0; attempt < attempts; attempt++) {
+    const enrolled = await tryEnroll(request, sha256(request.publicKey.x))
+    if (enrolled !== undefined) return enrolled
+  }
+  throw contended()
+}
+
+/** Undefined where the token or its cluster changed meanwhile: then look again. */
+async function tryEnroll(request: EnrollRequest, thumbprint: string): Promise<EnrollAnswer | undefined> {
   const token = await genuineToken(request.enrollmentToken)
-  const thumbprint = sha256(request.publicKey.x)
   if (token.usedAtMs !== undefined) return repeated(token, thumbprint, request)
   if (token.expiresAtMs <= now()) throw fault('enrollment_token_expired')
-
   const cluster = await Cluster.find(token.organisationId, token.clusterId)
-  const relayId = relayIdOf(token, thumbprint)
-  const isCurrent = cluster?.enrollmentId === token.id
-  if (!isCurrent || (await transact(steps(token, cluster, relayId, thumbprint, request)))) {
-    // Somebody was faster, or the token was replaced: what it says now decides.
+  if (cluster?.enrollmentId !== token.id) {
     const latest = await genuineToken(request.enrollmentToken)
-    if (latest.usedAtMs !== undefined) return repeated(latest, thumbprint, request)
-    throw fault(isCurrent ? 'conflict' : 'enrollment_token_invalid')
+    if (latest.usedAtMs === undefined) throw fault('enrollment_token_invalid')
+    return repeated(latest, thumbprint, request)
   }
-  return answer(token, relayId, request)
+  const relayId = relayIdOf(token, thumbprint)
+  const refusal = await transact(steps(token, cluster, relayId, thumbprint, request))
+  return refusal === undefined ? answer(token, relayId, request) : undefined
 }
 
 async function genuineToken(text: string): Promise<EnrollmentRow> {
@@ -80,7 +87,11 @@ function repeated(token: EnrollmentRow, thumbprint: string, request: EnrollReque
 const relayIdOf = (token: EnrollmentRow, thumbprint: string): string =>
   derivedId('relay', timeOf(token.id), token.id, thumbprint)
 const nodesOf = (token: EnrollmentRow, { nodes }: EnrollRequest): StoredNode[] =>
-  nodes.map(({ name }) => ({ id: derivedId('node', timeOf(token.clusterId), token.clusterId, name), name, status: 'Online' }))
+  nodes.map(({ name }) => ({
+    id: derivedId('node', timeOf(token.clusterId), token.clusterId, name),
+    name,
+    status: 'Online',
+  }))
 
 function steps(token: EnrollmentRow, cluster: ClusterRow, relayId: string, thumbprint: string, request: EnrollRequest) {
   const { organisationId, clusterId } = token

@@ -26,5 +26,8 @@ export class Fault extends Error {
 export const fault = (code: ErrorCode, extra: FaultExtra = {}, options?: ErrorOptions): Fault =>
   new Fault(code, messageOf(code), extra, options)
 
+/** Too many writers met at one place: nothing was done, and trying again soon helps. */
+export const contended = (): Fault => fault('database_unavailable', { retryAfterSeconds: 1 })
+
 /** A refusal of single fields (D32). */
 export const invalid = (details: ErrorDetail[]): Fault => fault('validation_failed', { details: details.slice(0, 50) })

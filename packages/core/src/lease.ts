@@ -4,7 +4,7 @@ import { type RelayCaller } from './caller.ts'
 import { iso, now, nowSeconds } from './clock.ts'
 import * as keys from './db/keys.ts'
 import { get, getAll, patch, remove, transact, tryUpdate } from './db/table.ts'
-import { fault } from './fault.ts'
+import { contended, fault } from './fault.ts'
 import { isId, newId, sha256 } from './id.ts'
 import { isOver, type JobRow, parseJob } from './job-row.ts'
 import { spendToken } from './replay.ts'
@@ -129,7 +129,7 @@ export async function complete(caller: RelayCaller, jobId: string, report: Compl
     if (refusal === undefined) return { jobId, status: ended.status }
     if (refusal.step === 3) throw fault('unauthenticated')
   }
-  throw fault('conflict')
+  throw contended()
 }
 
 const reasons = {

@@ -37,3 +37,10 @@ export function keptText(stretches: readonly Stretch[], totalBytes: number): str
   })
   return Buffer.concat(parts).toString()
 }
+
+/** A stretch without what lies before an offset; the cut moves on to the next whole character. */
+export function cutBefore({ offset, data }: Stretch, from: number): Stretch {
+  const bytes = Buffer.from(data)
+  const rest = cutStart(bytes, from - offset)
+  return { offset: offset + bytes.length - rest.length, data: rest.toString() }
+}

@@ -1,16 +1,16 @@
-import { type JobOutput } from '@platform/contract/job'
-import { type OutputAnswer, type OutputReport } from '@platform/contract/relay'
+import { type JobOutput, type OutputChunk } from '@platform/contract/job'
+import { type OutputAnswer, outputChunkBytes, type OutputReport } from '@platform/contract/relay'
 import { type Caller, type RelayCaller } from './caller.ts'
 import { now } from './clock.ts'
 import * as keys from './db/keys.ts'
 import { create, get, patch, query, remove, transact } from './db/table.ts'
-import { fault } from './fault.ts'
+import { contended, fault } from './fault.ts'
 import { isId } from './id.ts'
 import { isOver, type JobRow, parseJob } from './job-row.ts'
 import { checkLease, jobOf } from './lease.ts'
-import { headBytes, tailBytes } from './output-window.ts'
+import { cutBefore, headBytes, tailBytes } from './output-window.ts'
 import { spendToken } from './replay.ts'
-import { readChunks } from './result.ts'
+import { lastChunk, readChunks } from './result.ts'
 
 /** Live output: relays append, callers read from an offset on. */
 
@@ -35,7 +35,7 @@ export async function append(caller: RelayCaller, jobId: string, report: OutputR
     await clearMiddle(job, Buffer.byteLength(report.data))
     return { nextSeq: report.seq + 1, cancel }
   }
-  throw fault('conflict')
+  throw contended()
 }
 
 function appendSteps(caller: RelayCaller, job: JobRow, { seq, nodeId, stream, data, leaseId }: OutputReport) {
@@ -56,13 +56,16 @@ function appendSteps(caller: RelayCaller, job: JobRow, { seq, nodeId, stream, da
 async function clearMiddle({ organisationId, id, outputBytes }: JobRow, addedBytes: number): Promise<void> {
   const total = outputBytes + addedBytes
   const isDue = Math.floor(total / clearEveryBytes) > Math.floor(outputBytes / clearEveryBytes)
-  // One chunk of 64 KiB may reach into the window from before it: it stays.
-  const clearTo = total - tailBytes - 65_536
+  // One chunk may reach into the window from before it: it stays.
+  const clearTo = total - tailBytes - outputChunkBytes
   if (!isDue || clearTo <= headBytes) return
   const { pk, sk: from } = keys.output(organisationId, id, headBytes)
   const { sk: to } = keys.output(organisationId, id, clearTo)
-  const { items } = await query({ pk, from, to, limit: 100 })
-  if (items.length > 0) await transact(items.map((item) => remove({ pk, sk: String(item['sk']) })))
+  let found
+  do {
+    found = (await query({ pk, from, to, limit: 100 })).items
+    if (found.length > 0) await transact(found.map((item) => remove({ pk, sk: String(item['sk']) })))
+  } while (found.length === 100)
 }
 
 /** Output from a byte offset on. Two calls. */
@@ -70,8 +73,17 @@ export async function readOutput({ organisationId }: Caller, jobId: string, offs
   const item = isId('job', jobId) ? await get(keys.job(organisationId, jobId)) : undefined
   if (item === undefined) throw fault('job_not_found')
   const job = parseJob(item)
-  const items = offset >= job.outputBytes ? [] : await readChunks(job, offset, readChunkLimit)
+  const items = offset >= job.outputBytes ? [] : await readFrom(job, offset)
   const last = items.at(-1)
   const nextOffset = last === undefined ? Math.max(offset, job.outputBytes) : last.offset + Buffer.byteLength(last.data)
   return { items, nextOffset, status: job.status, finished: isOver(job) && nextOffset >= job.outputBytes }
+}
+
+/** Chunks from an offset on; one that begins before the offset and reaches past it is cut there. */
+async function readFrom(job: JobRow, offset: number): Promise<OutputChunk[]> {
+  const chunks = await readChunks(job, offset, readChunkLimit)
+  if (chunks[0]?.offset === offset) return chunks
+  const before = await lastChunk(job, offset)
+  const isCut = before !== undefined && before.offset + Buffer.byteLength(before.data) > offset
+  return isCut ? [{ ...before, ...cutBefore(before, offset) }, ...chunks] : chunks
 }

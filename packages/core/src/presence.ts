@@ -6,7 +6,7 @@ import * as Cluster from './cluster.ts'
 import { config } from './config.ts'
 import * as keys from './db/keys.ts'
 import { get, getAll, type Item, patch, query, replace, transact, tryUpdate } from './db/table.ts'
-import { fault } from './fault.ts'
+import { contended, fault } from './fault.ts'
 import { type JobRow, parseJob } from './job-row.ts'
 import { renewLease } from './lease.ts'
 import { countOnline, nodesHash, nodesItem, parseNodes } from './node.ts'
@@ -68,7 +68,7 @@ async function recordBeat(caller: RelayCaller, beat: Heartbeat): Promise<Cluster
     const heard = { ...(await heardFrom(row, beat)), recentTokens, nonce }
     if (await writeBeat(row, heard)) return { ...row, ...heard.presence }
   }
-  throw fault('conflict')
+  throw contended()
 }
 
 /** What a beat tells about a cluster. Node names are read only when a status differs from the last report. */
@@ -135,5 +135,5 @@ export async function goodbye(caller: RelayCaller, _: { reason: string }): Promi
     const presence = { saidGoodbye: true, lastSeenAtMs: now(), isSteady: true }
     if (await writeBeat(row, { presence, nodes: undefined, recentTokens, nonce })) return
   }
-  throw fault('conflict')
+  throw contended()
 }

@@ -51,6 +51,14 @@ export async function readChunks(
   return chunks
 }
 
+/** The last stored chunk that begins at or before a byte offset. One call. */
+export async function lastChunk({ organisationId, id }: JobRow, offset: number): Promise<OutputChunk | undefined> {
+  const { pk, sk: to } = keys.output(organisationId, id, offset)
+  const { sk: from } = keys.output(organisationId, id, 0)
+  const { items } = await query({ pk, from, to, limit: 1, newestFirst: true })
+  return Chunks.parse(items)[0]
+}
+
 /** The wire form of a stored result. */
 export async function readResult(job: JobRow, item: Item): Promise<JobResult> {
   const row = Row.parse(item)

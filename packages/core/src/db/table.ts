@@ -9,7 +9,7 @@ import {
 } from '@aws-sdk/lib-dynamodb'
 import { unmarshall } from '@aws-sdk/util-dynamodb'
 import { config } from '../config.ts'
-import { fault } from '../fault.ts'
+import { contended, fault } from '../fault.ts'
 import { jitter } from '../id.ts'
 import { client, reach } from './client.ts'
 import { type Change, type Condition, conditional, updating } from './expression.ts'
@@ -143,7 +143,7 @@ export async function transact(steps: readonly Step[]): Promise<Refusal | undefi
   for (let attempt = 1; ; attempt++) {
     const outcome = await reach(send(steps))
     if (outcome !== 'collided') return outcome
-    if (attempt === 6) throw fault('conflict')
+    if (attempt === 6) throw contended()
     await pause(attempt)
   }
 }
