@@ -1,25 +1,35 @@
 import { build } from 'esbuild'
-import { readFile } from 'node:fs/promises'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { relayVersion } from '../packages/relay/src/version.ts'
 
 const root = new URL('../', import.meta.url)
 
-/** Bundles the relay into one file that any Node from 20 on runs by itself (D22). */
+/** Bundles the relay into one file that people can read, and any Node from 20 on runs by itself (D22). */
 export async function buildRelay(outfile: string): Promise<void> {
   const { license }: { license: string } = JSON.parse(await readFile(new URL('package.json', root), 'utf8'))
-  await build({
-    entryPoints: [fileURLToPath(new URL('packages/relay/src/main.ts', root))],
-    outfile,
+  const { outputFiles } = await build({
+    absWorkingDir: fileURLToPath(root),
+    entryPoints: ['packages/relay/src/main.ts'],
+    write: false,
     bundle: true,
     platform: 'node',
     format: 'esm',
     target: 'node20',
     charset: 'utf8',
+    minifySyntax: true,
     banner: {
       js: `#!/usr/bin/env node\n// platform-relay ${relayVersion} | license: ${license} | needs Node 20 or later`,
     },
   })
+  await mkdir(dirname(outfile), { recursive: true })
+  await writeFile(outfile, tidy(outputFiles[0]!.text))
+}
+
+/** Shortens the heading of each source file, and drops the few comments that the bundler leaves inside of classes. */
+function tidy(bundle: string): string {
+  return bundle.replaceAll('// packages/relay/src/', '// ').replaceAll(/^ +(\/\*\*[^]*?\*\/|\/\/.*)\n/gm, '')
 }
 
 if (import.meta.main) await buildRelay(fileURLToPath(new URL('dist/relay.mjs', root)))

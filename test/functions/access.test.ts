@@ -1,16 +1,26 @@
-import { expect, test, vi } from 'vitest'
+import { afterEach, expect, test, vi } from 'vitest'
 import { messageOf } from '@platform/contract/errors'
 import { permissionsOf, type Role, roles } from '@platform/contract/permission'
 import { shiftClock } from '@platform/core/clock'
 import { newId } from '@platform/core/id'
-import { send } from '../support/event.ts'
+import { posting, type Received, send } from '../support/event.ts'
 import { bearer } from '../support/tokens.ts'
 import { started } from '../support/world.ts'
 import { handlerOf, isProtected, needsPermission, requestTo, rows } from './table.ts'
 
-vi.hoisted(() => Object.assign(process.env, { PLAT_CHECK_RESPONSES: '1', PLAT_LIMIT_API_BURST: '20' }))
+vi.hoisted(() =>
+  Object.assign(process.env, {
+    PLAT_CHECK_RESPONSES: '1',
+    PLAT_LIMIT_API_BURST: '20',
+    PLAT_LIMIT_SETUP_PER_MINUTE: '3',
+  }),
+)
 
+afterEach(() => void vi.useRealTimers())
 await started()
+
+const listSites = (headers: Record<string, string>): Promise<Received> =>
+  send(handlerOf('sites'), { target: '/api/v1/sites', headers })
 
 const challenge = (access: string): string => (access === 'relay' ? 'Relay' : 'Bearer')
 
@@ -51,18 +61,17 @@ test.each([
 test('the scheme is read without regard to case', async () => {
   for (const scheme of ['Bearer', 'bearer', 'BEARER']) {
     const headers = { Authorization: `${scheme} ${token}` }
-    expect((await send(handlerOf('sites'), { target: '/api/v1/sites', headers })).status).toBe(200)
+    expect((await listSites(headers)).status).toBe(200)
   }
 })
 
 test('an expired token answers 401 token_expired, whether the process knew it or not', async () => {
   const [known, unknown] = await Promise.all([bearer(['Viewer']), bearer(['Viewer'])])
-  const ask = async (headers: Record<string, string>) => send(handlerOf('sites'), { target: '/api/v1/sites', headers })
-  expect((await ask(known)).status).toBe(200)
+  expect((await listSites(known)).status).toBe(200)
   shiftClock(16 * 60_000)
   try {
     for (const headers of [known, unknown]) {
-      const { status, json } = await ask(headers)
+      const { status, json } = await listSites(headers)
       expect([status, json.error]).toEqual([401, 'token_expired'])
     }
   } finally {
@@ -70,15 +79,17 @@ test('an expired token answers 401 token_expired, whether the process knew it or
   }
 })
 
+const everyRole = [...(Object.keys(roles) as Role[]), 'Unknown']
 const grants = rows.filter(needsPermission).flatMap((row) =>
-  [...(Object.keys(roles) as Role[]), 'Unknown'].map((role) => ({
-    ...row,
+  everyRole.map((role) => ({
+    name: row.name,
+    row,
     role,
     isGranted: permissionsOf([role]).some((permission) => permission === row.endpoint.access),
   })),
 )
 
-test.each(grants)('$name as $role: may call is $isGranted', async ({ role, isGranted, ...row }) => {
+test.each(grants)('$name as $role: may call is $isGranted', async ({ row, role, isGranted }) => {
   const { status, json } = await send(row.handler, requestTo(row, await bearer([role])))
   if (isGranted) {
     expect([200, 400, 404]).toContain(status)
@@ -101,8 +112,8 @@ test.each(rows.filter(isProtected))('$name as a caller of the other kind answers
 test('a user is limited over all functions of one process, and nobody else with it', async () => {
   const organisationId = newId('org')
   const headers = await bearer(['Viewer'], organisationId)
-  const ask = () => send(handlerOf('sites'), { target: '/api/v1/sites', headers })
-  const answers = await Promise.all(Array.from({ length: 21 }, ask))
+  vi.useFakeTimers({ toFake: ['Date'] })
+  const answers = await Promise.all(Array.from({ length: 21 }, () => listSites(headers)))
   const refused = answers.filter(({ status }) => status === 429)
   expect(refused).toHaveLength(1)
   expect(refused[0]?.json.error).toBe('rate_limited')
@@ -111,5 +122,26 @@ test('a user is limited over all functions of one process, and nobody else with 
   const elsewhere = await send(handlerOf('jobs'), { target: `/api/v1/jobs/${newId('job')}`, headers })
   expect(elsewhere.status).toBe(429)
   const other = await bearer(['Viewer'], organisationId)
-  expect((await send(handlerOf('sites'), { target: '/api/v1/sites', headers: other })).status).toBe(200)
+  expect((await listSites(other)).status).toBe(200)
+})
+
+const guess = (address: string): Promise<Received> =>
+  send(handlerOf('setup'), { ...posting('/api/v1/setup/complete', { initialAdminToken: 'guess' }), address })
+
+test('setup is limited by address: its token cannot be guessed', async () => {
+  vi.useFakeTimers({ toFake: ['Date'] })
+  for (const status of [422, 422, 422, 429, 429]) expect((await guess('198.51.100.9')).status).toBe(status)
+  expect((await guess('198.51.100.10')).status).toBe(422)
+})
+
+test('of several things wrong a caller hears the first: token, then permission, then the request', async () => {
+  const broken = { method: 'POST', target: '/api/v1/clusters', body: '{broken' }
+  const asText = { 'content-type': 'text/plain' }
+  const errorFor = async (headers: Record<string, string>) =>
+    (await send(handlerOf('clusters'), { ...broken, headers })).json.error
+  expect(await errorFor(asText)).toBe('unauthenticated')
+  expect(await errorFor({ ...(await bearer(['Viewer'])), ...asText })).toBe('forbidden')
+  const operator = await bearer(['ClusterAdmin'])
+  expect(await errorFor({ ...operator, ...asText })).toBe('unsupported_media_type')
+  expect(await errorFor({ ...operator, 'content-type': 'application/json' })).toBe('invalid_json')
 })

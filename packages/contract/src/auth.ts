@@ -52,7 +52,7 @@ const signIn = {
   tag: 'Authentication',
   request: { body: Credentials },
   responses: { 200: { description: 'Signed in', schema: TokenSet } },
-  fails: ['invalid_credentials'],
+  fails: ['invalid_credentials', 'conflict'],
   uses: ['table:read', 'table:write', 'secret:signing-keys'],
 } as const
 

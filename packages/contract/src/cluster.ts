@@ -114,7 +114,7 @@ export const registerCluster = endpoint({
   summary: 'Register a cluster',
   request: { body: ClusterRegistration },
   responses: { 201: { description: 'Registered; run relayCommand next', schema: RegisteredCluster } },
-  fails: ['cluster_name_taken', 'unknown_site'],
+  fails: ['cluster_name_taken', 'unknown_site', 'conflict'],
   uses: ['table:read', 'table:write'],
 })
 

@@ -10,7 +10,7 @@ type Problem = Pick<ErrorDetail, 'code' | 'message'>
 const notUnicode = { code: 'invalid_unicode', message: 'must not hold lone surrogates' }
 const notPortable = { code: 'unsafe_number', message: 'must be finite, and within ±(2^53 - 1) where it is whole' }
 const tooDeep = { code: 'too_deep', message: `must not be nested more than ${maximumDepth} deep` }
-const reservedKey = { code: 'reserved_key', message: 'this name is reserved' }
+const reservedName = { code: 'reserved_key', message: 'this name is reserved' }
 
 /**
  * What no body may hold anywhere, because a store or another reader would change it or refuse it: numbers that a
@@ -18,29 +18,38 @@ const reservedKey = { code: 'reserved_key', message: 'this name is reserved' }
  */
 export function outOfBounds(body: object): ErrorDetail[] {
   const details: ErrorDetail[] = []
-  visit(body, [], details)
+  visitMembers(body, [], details)
   return details
 }
 
-function visit(value: unknown, path: string[], details: ErrorDetail[]): void {
-  const problem = problemOf(value, path.length)
-  if (problem) report(problem, path, details)
-  else if (typeof value === 'object' && value !== null) visitMembers(value, path, details)
+type Path = (string | number)[]
+
+// A body may hold a million members: the common ones, numbers and short texts, must cost next to nothing.
+function visitMembers(container: object, path: Path, details: ErrorDetail[]): void {
+  if (Array.isArray(container)) {
+    for (let index = 0; index < container.length; index++) visit(index, container[index], path, details)
+    return
+  }
+  for (const [name, member] of Object.entries(container)) {
+    const problem = problemOfName(name)
+    if (problem) report(problem, [...path, name], details)
+    else visit(name, member, path, details)
+  }
 }
 
-function visitMembers(container: object, path: string[], details: ErrorDetail[]): void {
-  for (const [name, member] of Object.entries(container)) {
-    if (details.length >= maximumDetails) return
+function visit(name: string | number, value: unknown, path: Path, details: ErrorDetail[]): void {
+  const problem = problemOf(value, path.length + 1)
+  if (problem) {
+    report(problem, [...path, name], details)
+  } else if (typeof value === 'object' && value !== null) {
     path.push(name)
-    const problem = Array.isArray(container) ? undefined : problemOfName(name)
-    if (problem) report(problem, path, details)
-    else visit(member, path, details)
+    visitMembers(value, path, details)
     path.pop()
   }
 }
 
-const report = (problem: Problem, path: readonly string[], details: ErrorDetail[]): void => {
-  details.push({ in: 'body', path: pointer(path).toWellFormed(), ...problem })
+function report(problem: Problem, path: Path, details: ErrorDetail[]): void {
+  if (details.length < maximumDetails) details.push({ in: 'body', path: pointer(path).toWellFormed(), ...problem })
 }
 
 function problemOf(value: unknown, depth: number): Problem | undefined {
@@ -51,7 +60,7 @@ function problemOf(value: unknown, depth: number): Problem | undefined {
 }
 
 function problemOfName(name: string): Problem | undefined {
-  if (name === '__proto__') return reservedKey
+  if (name === '__proto__') return reservedName
   return name.isWellFormed() ? undefined : notUnicode
 }
 

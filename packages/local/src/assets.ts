@@ -1,6 +1,10 @@
-import { mkdir, readdir, readFile, rename, stat, writeFile } from 'node:fs/promises'
+import { execFile } from 'node:child_process'
+import { copyFile, mkdir, readdir, readFile, rename, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { projectDir } from './settings.ts'
+
+const run = promisify(execFile)
 
 /** A built file that functions hand out, and the files that it is built from. */
 interface Asset {
@@ -14,6 +18,7 @@ const document = join(projectDir, 'packages/contract/openapi.json')
 const docs = join(projectDir, 'packages/contract/src')
 const relay = join(projectDir, 'packages/relay/src')
 const relayBuilder = join(projectDir, 'scripts/build-relay.ts')
+const builtRelay = join(projectDir, 'dist/relay.mjs')
 
 const assets: readonly Asset[] = [
   {
@@ -33,8 +38,8 @@ const assets: readonly Asset[] = [
     file: 'relay.mjs',
     sources: [relay, relayBuilder],
     build: async (file) => {
-      const { buildRelay } = await import('../../../scripts/build-relay.ts')
-      await buildRelay(file)
+      await run(process.execPath, [relayBuilder])
+      await copyFile(builtRelay, file)
     },
   },
 ]

@@ -4,6 +4,7 @@ import { type Connections, watchConnections } from './aws-connections.ts'
 import { AwsFault, ConnectionDropped } from './aws-fault.ts'
 import { actionOf, type JsonObject, readJson, requireLoopbackHost, requireSigner } from './aws-request.ts'
 import type { AwsService } from './aws-service.ts'
+import { listenAt } from './listening.ts'
 
 /** A listening stand-in. */
 export interface AwsServer {
@@ -31,8 +32,7 @@ export async function serveAws(service: AwsService, port = 0): Promise<AwsServer
     response.once('finish', () => server.listening || request.socket.end())
     void respond({ service, connections, request, response })
   })
-  server.listen(port, '127.0.0.1')
-  await once(server, 'listening')
+  const address = await listenAt(server, '127.0.0.1', port)
 
   const shut = async () => {
     server.close()
@@ -41,8 +41,6 @@ export async function serveAws(service: AwsService, port = 0): Promise<AwsServer
     service.release?.()
   }
   let closing: Promise<void> | undefined
-  const address = server.address()
-  if (address === null || typeof address === 'string') throw new Error('The server has no port.')
   return { url: `http://127.0.0.1:${address.port}`, close: () => (closing ??= shut()) }
 }
 

@@ -32,4 +32,7 @@ async function run(): Promise<void> {
   for (const line of await welcome(platform.url)) say(line)
 }
 
+// Whoever read the output may go; the platform stays.
+process.stdout.on('error', () => undefined)
+process.stderr.on('error', () => undefined)
 await run().catch(fail)

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { routes } from '@platform/contract/index'
 import { buildAssets } from './assets.ts'
 import type { StandIns } from './aws-environment.ts'
@@ -77,7 +78,9 @@ export async function startPlatform(settings: Settings, observer: Observer = {})
   const schedule = startSweep(settings, pool, log)
   parts.defer(async () => {
     holding.releaseAll()
-    await Promise.all([gateway.drain(drainLimitMs), consumers.stop(), schedule.stop()])
+    const drained = Promise.all([gateway.drain(drainLimitMs), consumers.stop(), schedule.stop()])
+    // A batch or a sweep that takes longer comes again after the next start.
+    await Promise.race([drained, delay(drainLimitMs, undefined, { ref: false })])
   })
   await announce(settings, gateway, standIns)
   parts.defer(() => removeRuntimeFile(settings.dataDir))

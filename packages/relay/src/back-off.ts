@@ -9,6 +9,11 @@ export function backOffMs(attempt: number): number {
   return Math.random() * Math.min(longestMs, firstMs * 2 ** attempt)
 }
 
+/** A little less than this, so that relays do not beat in step. */
+export function spreadMs(periodMs: number): number {
+  return periodMs * (0.9 + 0.1 * Math.random())
+}
+
 /** The pause before the next attempt: what the server asked for, if anything, and the back-off. */
 export function retryPauseMs(attempt: number, cause: TryAgain): number {
   return Math.min(longestMs, cause.afterMs + backOffMs(attempt))

@@ -1,10 +1,10 @@
 import type { Heartbeat } from '@platform/contract/relay'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { backOffMs, retryPauseMs } from './back-off.ts'
+import { backOffMs, retryPauseMs, spreadMs } from './back-off.ts'
 import type { Client } from './client.ts'
 import type { ServerClock } from './clock.ts'
 import type { Crew } from './crew.ts'
-import { type Answer, TryAgain } from './http.ts'
+import { type Answer, codeOf, TryAgain } from './http.ts'
 import { textsIn } from './json.ts'
 import type { NodeWatch } from './node-watch.ts'
 
@@ -14,6 +14,7 @@ const answerMarginMs = 15_000
 const claimMs = 200
 const nudgeMs = 50
 const quickMs = 1000
+const freeRepeats = 10
 
 export type BeatParts = { client: Client; clock: ServerClock; crew: Crew; watch: NodeWatch; intervalSeconds: number }
 
@@ -27,7 +28,7 @@ export class Beat {
   #failures = 0
   #fruitless = 0
   // The first beat, and the first after a failure, is not held: it shows at once whether the server is there.
-  #isWelcome = false
+  #mayHold = false
 
   constructor(parts: BeatParts) {
     this.#parts = parts
@@ -60,29 +61,33 @@ export class Beat {
 
   /** Answers the milliseconds to wait before the next beat. */
   async #beat(signal: AbortSignal): Promise<number> {
+    const mayHold = this.#mayHold
     const startedMs = performance.now()
     try {
       const answer = await this.#call(signal)
-      const isFruitful = this.#take(answer) || performance.now() - startedMs > quickMs || !this.#isWelcome
-      const pauseMs = this.#pauseMs(answer, isFruitful)
-      this.#isWelcome = true
+      this.#mayHold = true
       this.#failures = 0
-      return pauseMs
+      if (this.#take(answer) || !mayHold) return this.#soon()
+      return this.#pauseMs(answer, performance.now() - startedMs)
     } catch (error) {
       if (!(error instanceof TryAgain)) throw error
-      this.#isWelcome = false
+      this.#mayHold = false
       return retryPauseMs(this.#failures++, error)
     }
   }
 
   async #call(signal: AbortSignal): Promise<Answer> {
     const { client, crew, watch } = this.#parts
-    const waitSeconds = this.#isWelcome ? Math.min(longestWaitSeconds, this.#intervalSeconds) : 0
+    const waitSeconds = this.#mayHold ? Math.min(longestWaitSeconds, this.#intervalSeconds) : 0
     const body: Heartbeat = { nodes: watch.statuses(), running: crew.running, freeSlots: crew.freeSlots }
-    const headers = { prefer: `wait=${waitSeconds}` }
-    const timeoutMs = waitSeconds * 1000 + answerMarginMs
-    const answer = await client.attempt({ path: '/heartbeat', body, headers, timeoutMs, signal })
-    if (answer.status !== 200) throw new TryAgain(`it answered ${answer.status}`)
+    const answer = await client.attempt({
+      path: '/heartbeat',
+      body,
+      headers: waitSeconds > 0 ? { prefer: `wait=${waitSeconds}` } : {},
+      timeoutMs: waitSeconds * 1000 + answerMarginMs,
+      signal,
+    })
+    if (answer.status !== 200) throw new TryAgain(`it answered ${codeOf(answer)}`)
     return answer
   }
 
@@ -99,14 +104,17 @@ export class Beat {
     return offers.filter((jobId) => crew.offer(jobId)).length > 0
   }
 
-  #pauseMs({ headers, body }: Answer, isFruitful: boolean): number {
-    const mayBeAtOnce = !this.#isWelcome || headers.get('preference-applied')?.startsWith('wait') === true
-    if (!mayBeAtOnce) return this.#intervalSeconds * 1000 * (0.9 + 0.1 * Math.random())
-    if (isFruitful) {
-      this.#fruitless = 0
-      return textsIn(body.jobs).length > 0 ? claimMs : 0
-    }
-    // A server that answers at once and brings nothing new must not be asked in a tight loop.
-    return Math.min(this.#intervalSeconds * 1000, backOffMs(this.#fruitless++))
+  #soon(): number {
+    this.#fruitless = 0
+    return claimMs
+  }
+
+  #pauseMs({ headers, body }: Answer, tookMs: number): number {
+    const intervalMs = this.#intervalSeconds * 1000
+    const wasHeld = headers.get('preference-applied')?.startsWith('wait') === true
+    if (!wasHeld && textsIn(body.jobs).length === 0) return spreadMs(intervalMs)
+    if (tookMs > quickMs) this.#fruitless = 0
+    // An early answer says that the next one brings work. One after the other without any would be a tight loop.
+    return Math.min(intervalMs, backOffMs(this.#fruitless++ - freeRepeats))
   }
 }

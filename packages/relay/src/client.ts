@@ -7,7 +7,7 @@ import { say, warn } from './log.ts'
 import { relayVersion } from './version.ts'
 
 const audience = 'platform-relay'
-const tokenLifeSeconds = 60
+const tokenLifeSeconds = 55
 // A token that was signed by a clock slightly ahead of the server's is valid all the same.
 const backdateSeconds = 5
 const mostRefusals = 5

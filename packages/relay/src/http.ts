@@ -56,7 +56,8 @@ async function decided(response: Response): Promise<Answer> {
   const text = await readText(response)
   const body = parseJsonObject(text)
   const { status, headers } = response
-  if (status === 408 || status === 429 || status >= 500) throw new TryAgain(`it answered ${status}`, response)
+  const isUndecided = status === 408 || status === 429 || status >= 500 || body?.error === 'conflict'
+  if (isUndecided) throw new TryAgain(`it answered ${status}`, response)
   // A proxy's own page is no word of the server.
   if (body === undefined && status !== 204) throw new TryAgain(`it answered ${status} without JSON`, response)
   return { status, headers, body: body ?? {} }

@@ -1,11 +1,12 @@
 import { closeSync, fdatasyncSync, ftruncateSync, openSync, writeSync } from 'node:fs'
+import { now } from './clock.ts'
 import { Fatal } from './exit.ts'
 import { readIfPresent, writeDurably } from './files.ts'
 import { applyRecord, type Entry, type JournalRecord, parseRecord, type Unfinished } from './journal-entry.ts'
 
 // Statements expire sooner, so a job that is forgotten cannot be replayed (D24).
 const rememberedMs = 35 * 24 * 3600 * 1000
-const mostRecords = 5000
+const mostRecords = 1000
 
 /**
  * What the relay has promised, one JSON record a line (D23). Appending is synchronous on purpose: when `append` returns,
@@ -56,7 +57,7 @@ export class Journal {
   }
 
   #compact(): void {
-    const oldestMs = Date.now() - rememberedMs
+    const oldestMs = now() - rememberedMs
     const kept = [...this.#entries].filter(([, entry]) => entry.state !== 'done' || entry.atMs > oldestMs)
     this.#entries = new Map(kept)
     const text = kept.map(([, entry]) => `${JSON.stringify(entry)}\n`).join('')

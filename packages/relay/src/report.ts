@@ -1,4 +1,5 @@
 import type { Completion } from '@platform/contract/relay'
+import { now } from './clock.ts'
 import type { Ending } from './journal-entry.ts'
 import { codeOf } from './http.ts'
 import { messageOf, say, warn } from './log.ts'
@@ -39,7 +40,7 @@ export async function conclude(resources: Resources, lease: Lease, ending: Endin
   await upload?.sent()
   await complete(resources, lease, ending)
   orWarn(() => {
-    journal.append({ state: 'done', jobId, atMs: Date.now() })
+    journal.append({ state: 'done', jobId, atMs: now() })
     spool.forget(jobId)
   })
 }

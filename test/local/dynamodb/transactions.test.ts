@@ -1,6 +1,6 @@
 import { TransactGetCommand } from '@aws-sdk/lib-dynamodb'
 import { expect, test } from 'vitest'
-import { refusalOf, useStore } from './support/table.ts'
+import { refusalOf, TestTable, useStore } from './support/table.ts'
 import type { TransactItems } from './support/table.ts'
 
 const store = useStore()
@@ -103,6 +103,11 @@ test.each<[string, () => TransactItems, RegExp]>([
     /cannot include multiple operations on one item/,
   ],
   [
+    'two members on one item, one of which fails its condition',
+    () => [check('twice', '1', 1), store.table.addMember('twice', '1', 1)],
+    /cannot include multiple operations on one item/,
+  ],
+  [
     'a check without a condition',
     () => [{ ConditionCheck: { ...removal('a', 'b').Delete, ConditionExpression: undefined } }],
     /conditionCheck.conditionExpression/,
@@ -115,6 +120,13 @@ test.each<[string, () => TransactItems, RegExp]>([
 ])('a transaction with %s is refused', async (_name, members, message) => {
   const refusal = await refusalOf(store.table.transact(members()))
   expect(refusal).toMatchObject({ name: 'ValidationException', message: expect.stringMatching(message) })
+})
+
+test('a transaction spans tables', async () => {
+  const other = new TestTable(store.table.client)
+  await other.create()
+  await store.table.transact([store.table.putMember({ pk: 'span', sk: '1' }), other.putMember({ pk: 'span', sk: '1' })])
+  expect(await other.item('span', '1')).toEqual(await store.table.item('span', '1'))
 })
 
 test('index rows follow a transaction', async () => {

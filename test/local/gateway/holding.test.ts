@@ -19,7 +19,8 @@ const held = (channel: string, timeoutSeconds: number | string = hourSeconds) =>
   body: 'nothing yet',
 })
 
-const ring = (url: string, body: string, method = 'POST') => fetch(url, { method, body }).then(({ status }) => status)
+/** Rings as a function does. */
+const ring = async (url: string, body: string) => (await fetch(url, { method: 'POST', body })).status
 
 /** Whether a promise is settled after all that is due now has run. */
 async function isSettled(promise: Promise<unknown>): Promise<boolean> {
@@ -132,7 +133,7 @@ test('functions ring over HTTP, and only those who know the secret path', async 
   expect(await ring(listener.url, body)).toBe(204)
   expect(await ring(new URL('/', listener.url).href, body)).toBe(404)
   expect(await ring(`${listener.url}x`, body)).toBe(404)
-  expect(await ring(listener.url, body, 'PUT')).toBe(404)
+  expect((await fetch(listener.url)).status).toBe(404)
   expect(await ring(listener.url, 'nonsense')).toBe(400)
   expect(await ring(listener.url, '{"channel":""}')).toBe(400)
   expect(rung).toEqual(['clus_1'])

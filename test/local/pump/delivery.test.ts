@@ -1,7 +1,7 @@
 import type { SqsRecord } from '@platform/local/pump-event'
 import { expect, test } from 'vitest'
-import { serveSqs, TestQueue } from '../sqs/support.ts'
-import { depth, gate, giveBack, pumpOf, recorder, until } from './support.ts'
+import { serveSqs, TestQueue, until } from '../sqs/support.ts'
+import { depth, gate, giveBack, pumpOf, recorder } from './support.ts'
 
 const failuresOf = (records: { messageId: string }[]) => ({
   batchItemFailures: records.map((record) => ({ itemIdentifier: record.messageId })),

@@ -1,7 +1,7 @@
 import { startPump } from '@platform/local/pump'
 import { expect, test } from 'vitest'
-import { callsOf, serveSqs, temporaryFolder, TestQueue } from '../sqs/support.ts'
-import { depth, gate, pumpOf, recorder, until } from './support.ts'
+import { callsOf, serveSqs, temporaryFolder, TestQueue, until } from '../sqs/support.ts'
+import { depth, gate, pumpOf, recorder } from './support.ts'
 
 test('stopping waits for the batches under way and deletes what they handled', async () => {
   const { client } = await serveSqs()
@@ -32,7 +32,7 @@ test('stopping an idle pump leaves the next message to others at once', async ()
   await until(() => callsOf(sqs.url, 'ReceiveMessage')).toBe(1)
   await pump.stop()
   await queue.send('body')
-  expect(await queue.receive({ WaitTimeSeconds: 5 })).toHaveLength(1)
+  expect(await queue.await()).toHaveLength(1)
 })
 
 test('starting and stopping under load handles every message', async () => {

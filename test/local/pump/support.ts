@@ -1,6 +1,6 @@
 import { type PumpOptions, startPump } from '@platform/local/pump'
 import type { SqsBatchResponse, SqsEvent, SqsRecord } from '@platform/local/pump-event'
-import { expect, onTestFinished } from 'vitest'
+import { onTestFinished } from 'vitest'
 import type { TestQueue } from '../sqs/support.ts'
 
 /** Starts a pump that stops with the test at the latest. */
@@ -46,9 +46,6 @@ export function gate() {
   const { promise, resolve } = Promise.withResolvers<void>()
   return { opened: promise, open: resolve }
 }
-
-/** Waits until a value is as expected. */
-export const until = <Value>(value: () => Value) => expect.poll(value, { timeout: 20_000, interval: 10 })
 
 /** Messages that a queue holds, waiting or in flight. */
 export async function depth(queue: TestQueue): Promise<number> {

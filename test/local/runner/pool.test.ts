@@ -1,7 +1,8 @@
 import { FunctionFailed, FunctionTimedOut } from '@platform/local/functions/failure'
 import { startPool } from '@platform/local/functions/pool'
 import { expect, test } from 'vitest'
-import { startGate, temporaryFolder, writeFunctions } from './support.ts'
+import { startGate } from './gate.ts'
+import { temporaryFolder, writeFunctions } from './support.ts'
 
 async function poolIn(
   folder: string,
@@ -58,10 +59,10 @@ test('many invocations run on a thread at once, and on the thread that has least
   await using folder = await temporaryFolder()
   await using gate = await startGate()
   const source = `import { threadId } from 'node:worker_threads'
-    export const handler = async () => { await fetch('${gate.url}', { method: 'POST' }); return threadId }`
+    export const handler = async () => { ${gate.pass('wait')}; return threadId }`
   await using pool = await poolIn(folder.path, { wait: source }, { threads: 2 })
   const results = Promise.all([1, 2, 3, 4].map(() => pool.invoke('wait', {})))
-  await gate.arrived(4)
+  await gate.arrived('wait', 4)
   gate.open()
   const threads = await results
   expect(new Set(threads).size).toBe(2)
@@ -97,12 +98,12 @@ test.for([
 ] as const)('%s ends the thread: what ran on it fails, and another takes its place', async ([, crash, reason]) => {
   await using folder = await temporaryFolder()
   await using gate = await startGate()
-  const waiting = `export const handler = () => fetch('${gate.url}', { method: 'POST' })`
+  const waiting = `export const handler = async () => { ${gate.pass('waiting')} }`
   const crashing = `export const handler = () => { ${crash}; return new Promise(() => {}) }`
   await using pool = await poolIn(folder.path, { waiting, crashing, fine: 'export const handler = () => 7' })
   const bystander = pool.invoke('waiting', {})
   const failed = expect(bystander).rejects.toThrow(reason)
-  await gate.arrived(1)
+  await gate.arrived('waiting')
   await expect(pool.invoke('crashing', {})).rejects.toThrow(reason)
   await failed
   expect(await pool.invoke('fine', {})).toBe(7)
@@ -129,10 +130,10 @@ test('a thread that a function keeps busy for ever is replaced', async () => {
 test('closing ends what still runs', async () => {
   await using folder = await temporaryFolder()
   await using gate = await startGate()
-  const waiting = `export const handler = () => fetch('${gate.url}', { method: 'POST' })`
+  const waiting = `export const handler = async () => { ${gate.pass('waiting')} }`
   const pool = await poolIn(folder.path, { waiting })
   const failed = expect(pool.invoke('waiting', {})).rejects.toBeInstanceOf(FunctionFailed)
-  await gate.arrived(1)
+  await gate.arrived('waiting')
   await pool.close()
   await failed
   expect(pool.logged).toEqual([])

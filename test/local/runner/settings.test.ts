@@ -23,7 +23,7 @@ test('the environment sets what it names; an empty value sets nothing', () => {
     PLAT_DATA_DIR: '/var/lib/platform',
     PLAT_SWEEP_INTERVAL_SECONDS: '1',
     PLAT_FUNCTION_THREADS: '',
-    HOME: '/home/someone',
+    LANG: 'C',
   })
   expect(settings).toMatchObject({ port: 0, host: '::1', dataDir: '/var/lib/platform', sweepIntervalSeconds: 1 })
   expect(settings.functionThreads).toBe(2)

@@ -1,12 +1,10 @@
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:http'
-import { EventEmitter, once } from 'node:events'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { text } from 'node:stream/consumers'
+import { SQSClient } from '@aws-sdk/client-sqs'
 import { functions } from '@platform/contract/index'
-import { listenAt } from '@platform/local/listening'
-import { startPlatform } from '@platform/local/platform'
+import { clientSettings } from '@platform/local/aws-environment'
+import { type Platform, startPlatform } from '@platform/local/platform'
 import { parseSettings, type Settings } from '@platform/local/settings'
 
 /** A folder that is gone after use. */
@@ -41,7 +39,6 @@ export async function settingsIn(
   return {
     ...parseSettings({ PLAT_PORT: '0', PLAT_DATA_DIR: join(folder, 'data'), ...environment }),
     functionsDir: await writeFunctions(folder, sources),
-    assetsDir: join(folder, 'assets'),
   }
 }
 
@@ -55,30 +52,6 @@ export async function platformIn(
   return { ...platform, [Symbol.asyncDispose]: platform.stop }
 }
 
-/**
- * Where functions and tests meet: what a function sends to the gate shows in `arrivals`, and the function gets its
- * answer when the gate is opened.
- */
-export async function startGate() {
-  const arrivals: unknown[] = []
-  const arrival = new EventEmitter()
-  const opened = Promise.withResolvers<void>()
-  const server = createServer((request, response) => {
-    void text(request).then((sent) => {
-      arrivals.push(JSON.parse(sent || 'null'))
-      arrival.emit('arrival')
-      return opened.promise.then(() => response.end('{}'))
-    })
-  })
-  const { port } = await listenAt(server, '127.0.0.1', 0)
-  const close = async () => {
-    server.close()
-    server.closeAllConnections()
-    await once(server, 'close')
-  }
-  const arrived = async (count: number) => {
-    while (arrivals.length < count) await once(arrival, 'arrival')
-    return arrivals
-  }
-  return { url: `http://127.0.0.1:${port}`, arrivals, arrived, open: opened.resolve, [Symbol.asyncDispose]: close }
-}
+/** A client of a platform's queues. */
+export const queueClient = ({ standIns }: Platform): SQSClient =>
+  new SQSClient(clientSettings(standIns.sqsUrl, standIns.accessKeyId))

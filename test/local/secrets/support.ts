@@ -5,6 +5,8 @@ import {
   CreateSecretCommand,
   GetSecretValueCommand,
   type GetSecretValueCommandInput,
+  ListSecretsCommand,
+  type ListSecretsCommandInput,
   PutSecretValueCommand,
   SecretsManagerClient,
 } from '@aws-sdk/client-secrets-manager'
@@ -45,4 +47,10 @@ export const get = (client: SecretsManagerClient, name: string, more: Partial<Ge
 /** The value of a secret, at a stage or the current one. */
 export async function valueOf(client: SecretsManagerClient, name: string, stage?: string) {
   return (await get(client, name, stage === undefined ? {} : { VersionStage: stage })).SecretString
+}
+
+/** The names that a list shows. */
+export async function namesOf(client: SecretsManagerClient, input: ListSecretsCommandInput = {}) {
+  const { SecretList = [] } = await client.send(new ListSecretsCommand(input))
+  return SecretList.map((secret) => secret.Name)
 }

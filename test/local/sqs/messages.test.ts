@@ -1,7 +1,6 @@
-import { Socket } from 'node:net'
 import { ChangeMessageVisibilityBatchCommand } from '@aws-sdk/client-sqs'
 import { expect, test } from 'vitest'
-import { callsOf, serveQueue, TestQueue } from './support.ts'
+import { callsOf, serveQueue, TestQueue, until } from './support.ts'
 
 test('a message arrives with its body, attributes and system attributes', async () => {
   const { queue } = await serveQueue()
@@ -71,7 +70,7 @@ test('visibility 0 shows a message at once, also to those who wait', async () =>
   await queue.send('body')
   const [first] = await queue.receive()
   const waiting = queue.await()
-  await expect.poll(() => callsOf(sqs.url, 'ReceiveMessage')).toBe(2)
+  await until(() => callsOf(sqs.url, 'ReceiveMessage')).toBe(2)
   await queue.changeVisibility(first?.ReceiptHandle, 0)
   expect(await waiting).toMatchObject([{ MessageId: first?.MessageId }])
 })
@@ -104,33 +103,6 @@ test('ten messages are sent, received and deleted in one batch each', async () =
     ApproximateNumberOfMessages: '0',
     ApproximateNumberOfMessagesNotVisible: '0',
   })
-})
-
-test('a long poll returns a message that arrives while it waits', async () => {
-  const { queue, sqs } = await serveQueue()
-  const waiting = queue.await()
-  await expect.poll(() => callsOf(sqs.url, 'ReceiveMessage')).toBe(1)
-  await queue.send('body')
-  expect(await waiting).toHaveLength(1)
-})
-
-test('a long poll that its caller aborted does not swallow the next message', async () => {
-  const { queue, sqs } = await serveQueue({ VisibilityTimeout: '600' })
-  const caller = new AbortController()
-  const waiting = queue.receive({ WaitTimeSeconds: 20 }, caller.signal)
-  await expect.poll(() => callsOf(sqs.url, 'ReceiveMessage')).toBe(1)
-  caller.abort()
-  await expect(waiting).rejects.toThrow(/abort/i)
-  await queue.send('body')
-  expect(await queue.receive({ WaitTimeSeconds: 5 })).toHaveLength(1)
-})
-
-test('a queue may make every receive a long poll', async () => {
-  const { queue, sqs } = await serveQueue({ ReceiveMessageWaitTimeSeconds: '20' })
-  const waiting = queue.receive()
-  await expect.poll(() => callsOf(sqs.url, 'ReceiveMessage')).toBe(1)
-  await queue.send('body')
-  expect(await waiting).toHaveLength(1)
 })
 
 test('a delay hides a message until it is over, be it the message’s or the queue’s', async () => {
@@ -191,40 +163,3 @@ test('eight consumers share 500 messages without receiving any twice', async () 
   await Promise.all(Array.from({ length: 8 }, consume))
   expect(received.toSorted()).toEqual(bodies.toSorted())
 })
-
-test('a message taken for a caller who has hung up meanwhile goes to the next one', async () => {
-  const { queue, sqs } = await serveQueue({ VisibilityTimeout: '600' })
-  await queue.send('body')
-  const caller = await sendReceive(sqs.url, queue.url)
-  caller.destroy()
-  await expect.poll(() => callsOf(sqs.url, 'ReceiveMessage')).toBe(1)
-  expect(await queue.receive({ WaitTimeSeconds: 5 })).toHaveLength(1)
-})
-
-test('a message whose receiver hangs up without reading goes to the next one', async () => {
-  const { queue, sqs } = await serveQueue({ VisibilityTimeout: '600' })
-  await queue.send('body')
-  const caller = await sendReceive(sqs.url, queue.url)
-  const inFlight = async () => (await queue.attributes())['ApproximateNumberOfMessagesNotVisible']
-  await expect.poll(inFlight).toBe('1')
-  caller.destroy()
-  expect(await queue.receive({ WaitTimeSeconds: 5 })).toHaveLength(1)
-})
-
-/** Sends ReceiveMessage over a connection that never reads. */
-async function sendReceive(serverUrl: string, queueUrl: string): Promise<Socket> {
-  const { hostname, port } = new URL(serverUrl)
-  const body = JSON.stringify({ QueueUrl: queueUrl })
-  const head = [
-    'POST / HTTP/1.1',
-    `Host: ${hostname}`,
-    'Authorization: AWS4-HMAC-SHA256 Credential=test/20260101/eu-central-1/sqs/aws4_request',
-    'X-Amz-Target: AmazonSQS.ReceiveMessage',
-    `Content-Length: ${body.length}`,
-  ]
-  const socket = new Socket().pause().connect(Number(port), hostname)
-  const written = Promise.withResolvers<void>()
-  socket.write(`${head.join('\r\n')}\r\n\r\n${body}`, () => written.resolve())
-  await written.promise
-  return socket
-}

@@ -4,7 +4,7 @@ import { networkInterfaces } from 'node:os'
 import { Worker } from 'node:worker_threads'
 import { GetQueueUrlCommand } from '@aws-sdk/client-sqs'
 import { expect, test } from 'vitest'
-import { callsOf, serveQueue, serveSqs, sqsClient, temporaryFolder, TestQueue } from './support.ts'
+import { callsOf, serveQueue, serveSqs, sqsClient, temporaryFolder, TestQueue, until } from './support.ts'
 
 test('calls are counted by action until the counts are reset', async () => {
   const { sqs, queue } = await serveQueue()
@@ -18,7 +18,7 @@ test('calls are counted by action until the counts are reset', async () => {
 test('closing answers those who wait at once, and then nobody', { timeout: 10_000 }, async () => {
   const { sqs, queue } = await serveQueue()
   const waiting = queue.await()
-  await expect.poll(() => callsOf(sqs.url, 'ReceiveMessage')).toBe(1)
+  await until(() => callsOf(sqs.url, 'ReceiveMessage')).toBe(1)
   await Promise.all([sqs.close(), sqs.close()])
   expect(await waiting).toEqual([])
   await expect(queue.send('body')).rejects.toMatchObject({ code: 'ECONNREFUSED' })

@@ -18,7 +18,7 @@ import {
   SQSClient,
 } from '@aws-sdk/client-sqs'
 import { type SqsOptions, startSqs } from '@platform/local/sqs/server'
-import { onTestFinished } from 'vitest'
+import { expect, onTestFinished } from 'vitest'
 import * as z from 'zod'
 
 /** A folder that is gone after the test. */
@@ -118,3 +118,6 @@ export async function callsOf(serverUrl: string, action: string): Promise<number
   const counts = z.record(z.string(), z.number()).parse(await response.json())
   return counts[action] ?? 0
 }
+
+/** Waits until a value is as expected. */
+export const until = <Value>(value: () => Value) => expect.poll(value, { timeout: 20_000, interval: 10 })

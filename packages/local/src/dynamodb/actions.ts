@@ -2,9 +2,9 @@ import { actionOf, MAX_ITEM_BYTES } from './dynalite.ts'
 import type { ActionName, Data, Done, PageReader } from './dynalite.ts'
 import type { Input, Item, TableDescription } from './types.ts'
 
-export type ItemAction = 'putItem' | 'updateItem' | 'deleteItem' | 'getItem'
+type ItemAction = 'putItem' | 'updateItem' | 'deleteItem' | 'getItem'
 
-export interface ItemOutcome {
+interface ItemOutcome {
   output: Input
   after: Item | undefined
 }

@@ -5,7 +5,7 @@ import type { Store } from './store.ts'
 import type { Input } from './types.ts'
 
 /** What becomes of a call: an answer, a connection that breaks, or silence. */
-export type Fate = { answer: Input } | 'broken' | 'silent'
+type Fate = { answer: Input } | 'broken' | 'silent'
 
 export function isOperation(name: string): boolean {
   return operations.has(name)

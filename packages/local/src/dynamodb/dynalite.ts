@@ -15,15 +15,9 @@ if (version !== SUPPORTED_VERSION) throw new Error(`dynalite ${SUPPORTED_VERSION
 export const MAX_ITEM_BYTES = 400 * 1024
 
 export type Done<T> = (error: Error | null, value?: T) => void
-export type Action = (store: object, data: Data, done: Done<Input>) => void
+type Action = (store: object, data: Data, done: Done<Input>) => void
 export type ActionName = 'putItem' | 'updateItem' | 'deleteItem' | 'getItem' | 'query' | 'scan' | 'createTable'
-export type RequestName =
-  | ActionName
-  | 'batchGetItem'
-  | 'batchWriteItem'
-  | 'deleteTable'
-  | 'describeTable'
-  | 'listTables'
+type RequestName = ActionName | 'batchGetItem' | 'batchWriteItem' | 'deleteTable' | 'describeTable' | 'listTables'
 
 /** A validated request: its fields, and the parsed expressions under names with an underscore. */
 export interface Data extends Input {

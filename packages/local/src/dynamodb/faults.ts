@@ -26,7 +26,7 @@ export interface FaultSettings {
   expiryPaused: boolean
 }
 
-export type FaultKind = 'throttle' | 'unprocessed' | 'transactionConflict' | 'lostAcknowledgement' | 'hang'
+type FaultKind = 'throttle' | 'unprocessed' | 'transactionConflict' | 'lostAcknowledgement' | 'hang'
 
 const NONE: FaultSettings = {
   seed: 1,

@@ -1,6 +1,6 @@
 import type { Usage } from './types.ts'
 
-export interface OperationMetrics extends Usage {
+interface OperationMetrics extends Usage {
   calls: number
   /** Calls that were refused, broken or left hanging. */
   failures: number

@@ -11,7 +11,7 @@ import type { Input, Usage } from './types.ts'
 import { updateTable } from './update-table.ts'
 
 /** One operation: the answer to a request, or a thrown AwsError. It notes the capacity it used. */
-export type Operation = (store: Store, input: Input, usage: Usage) => Input | Promise<Input>
+type Operation = (store: Store, input: Input, usage: Usage) => Input | Promise<Input>
 
 export const operations = new Map<string, Operation>(
   Object.entries({

@@ -11,8 +11,9 @@
  * show only what is on the disk. Index keys end in the item's key, so equal ones stay apart.
  *
  * Not covered: streams, PartiQL, tags, backups, exports, global tables, provisioned throughput (no call is throttled
- * but by a fault switch). `=` and `contains` compare lists and maps by identity (dynalite), so they never match. A
- * repeated transaction token reports no read capacity. Signatures are not verified.
+ * but by a fault switch). `=` and `contains` compare lists and maps by identity (dynalite), so they never match. The
+ * depth of an item is not limited, a repeated transaction token reports no read capacity, and signatures are not
+ * verified.
  *
  * Beside the protocol, JSON over the same port: `GET /_faults`, `POST /_faults` (changes what it names),
  * `DELETE /_faults` (all off), `GET /_metrics`, `POST /_metrics/reset`; changes need the type application/json.

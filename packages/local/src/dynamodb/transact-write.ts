@@ -10,7 +10,7 @@ import type { Store } from './store.ts'
 import { readTransactWrite, transactionMembers } from './transaction-request.ts'
 import type { Input, Usage } from './types.ts'
 import { isConditionFailure, isPlanned, planWrite } from './writes.ts'
-import type { PlannedWrite, RefusedWrite } from './writes.ts'
+import type { PlannedWrite, RefusedWrite, WriteRequest } from './writes.ts'
 
 const MAX_BYTES = 4 * 1024 * 1024
 
@@ -26,7 +26,7 @@ export async function transactWriteItems(store: Store, input: Input, usage: Usag
   }
   const results = requests.map((request) => planWrite(store, request))
   const plans = results.filter(isPlanned)
-  refuseRepeatedItems(plans)
+  refuseRepeatedItems(requests, results)
   if (plans.length < results.length) {
     usage.writeUnits += attemptUnits(results)
     await finish(store, changes)
@@ -61,9 +61,11 @@ function attemptUnits(results: (PlannedWrite | RefusedWrite)[]): number {
   return results.reduce((units, { before }) => units + TRANSACTION_FACTOR * itemWriteUnits(before), 0)
 }
 
-function refuseRepeatedItems(plans: PlannedWrite[]): void {
-  const items = new Set(plans.map((plan) => `${plan.stored.description.TableName} ${plan.itemKey}`))
-  if (items.size < plans.length) {
+function refuseRepeatedItems(requests: WriteRequest[], results: (PlannedWrite | RefusedWrite)[]): void {
+  const items = results.flatMap(({ itemKey }, position) =>
+    itemKey === undefined ? [] : [`${requests[position]!.data.TableName} ${itemKey}`],
+  )
+  if (new Set(items).size < items.length) {
     throw validationError('Transaction request cannot include multiple operations on one item')
   }
 }

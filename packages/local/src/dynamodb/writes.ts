@@ -10,7 +10,7 @@ import { itemPrefix } from './keys.ts'
 import { writeOf } from './staging.ts'
 import type { Write } from './staging.ts'
 import type { Store } from './store.ts'
-import type { Input, Item } from './types.ts'
+import type { Input, Item, TableDescription } from './types.ts'
 
 export type WriteAction = 'putItem' | 'updateItem' | 'deleteItem' | 'conditionCheck'
 
@@ -27,9 +27,10 @@ export interface PlannedWrite extends Write {
   cost: Cost
 }
 
-/** Why one write cannot be done, and the item that stood in its way. */
+/** Why one write cannot be done, and the item that stood in its way; no item when not even its key is valid. */
 export interface RefusedWrite {
   refusal: AwsError
+  itemKey?: string
   before?: Item | undefined
 }
 
@@ -54,17 +55,23 @@ export function planWrite(store: Store, request: WriteRequest): PlannedWrite | R
   const itemKey = createKey(data.Item ?? data.Key!, table)
   const before: Item | undefined = store.commits.latest(itemPrefix(table.TableId) + itemKey)
   try {
-    const outcome = runItemAction(action === 'conditionCheck' ? 'deleteItem' : action, data, table, before)
-    const after = action === 'conditionCheck' ? before : outcome.after
-    const problem = after && keyProblem(table, after)
-    if (problem) return { refusal: problem, before }
+    const { output, after } = runWriteAction(action, data, table, before)
     const write = writeOf(stored, itemKey, before, after)
-    return { ...write, output: outcome.output, cost: writeCost(before, after, write.indexChanges) }
+    return { ...write, output, cost: writeCost(before, after, write.indexChanges) }
   } catch (error) {
     if (!isAwsError(error)) throw error
     if (showsItem && before && isConditionFailure(error)) error.body['Item'] = before
-    return { refusal: error, before }
+    return { refusal: error, itemKey, before }
   }
+}
+
+/** A condition check is a delete that does not delete. */
+function runWriteAction(action: WriteAction, data: Data, table: TableDescription, before: Item | undefined) {
+  if (action === 'conditionCheck') return { ...runItemAction('deleteItem', data, table, before), after: before }
+  const outcome = runItemAction(action, data, table, before)
+  const problem = outcome.after && keyProblem(table, outcome.after)
+  if (problem) throw problem
+  return outcome
 }
 
 export function isPlanned(result: PlannedWrite | RefusedWrite): result is PlannedWrite {

@@ -11,7 +11,7 @@ export interface HttpAnswer {
 }
 
 /** A function answered what API Gateway would not send on. */
-export class BadResult extends Error {
+class BadResult extends Error {
   override readonly name = 'BadResult'
 }
 

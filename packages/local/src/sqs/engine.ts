@@ -24,6 +24,7 @@ export async function openEngine(dataDir: string | undefined): Promise<Engine> {
   const perform = async ({ action: name, input, host, authorization }: AwsCall): Promise<JsonObject> => {
     const action = actions.get(name)
     if (action === undefined) throw new AwsFault('UnsupportedOperation', `${name} is not supported here.`)
+    // Every action makes its changes before it first waits, so one transaction can enclose them.
     const work = () => action(input, store, { headers: { host, authorization } })
     try {
       return withCurrentHost(await (journal === undefined ? work() : journal.atomically(work)), host)

@@ -55,6 +55,7 @@ function waitSeconds(queue: Queue, input: JsonObject): number {
 
 /** Resolves when messages may have arrived, the time is over, or the caller has gone. */
 async function arrival(queue: Queue, waitMs: number, signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return
   const woken = queue.waitForMessages(waitMs / 1000)
   const waiter = queue.pollWaiters.at(-1)
   const leave = () => {

@@ -42,8 +42,8 @@ async function performBatch(call: AwsCall, check: Check, perform: (call: AwsCall
   const refused = new Map<JsonObject, JsonObject>()
   for (const entry of entries) {
     const fault = check(entry)
-    if (fault !== undefined)
-      refused.set(entry, { Id: entry['Id'], SenderFault: true, Code: fault.code, Message: fault.message })
+    if (fault === undefined) continue
+    refused.set(entry, { Id: entry['Id'], SenderFault: true, Code: fault.code, Message: fault.message })
   }
   // A batch that is malformed as a whole is refused as a whole, by fauxqs.
   if (refused.size === 0 || !isWellFormed(entries)) return perform(call)

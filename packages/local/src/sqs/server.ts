@@ -32,11 +32,10 @@ export async function startSqs(options: SqsOptions = {}): Promise<Sqs> {
 
   const answer = async (call: AwsCall) => {
     callsByAction.set(call.action, (callsByAction.get(call.action) ?? 0) + 1)
-    if (faults.strikes('throttleRate'))
-      throw new AwsFault('RequestThrottled', 'The request was denied due to throttling.')
+    if (faults.strikes('throttleRate')) throw new AwsFault('RequestThrottled', 'The request is throttled.')
     const output = await performChecked(call, call.action === 'ReceiveMessage' ? receive : engine.perform)
-    if (call.action.startsWith('SendMessage') && faults.strikes('lostAcknowledgementRate'))
-      throw new ConnectionDropped()
+    const isSend = call.action.startsWith('SendMessage')
+    if (isSend && faults.strikes('lostAcknowledgementRate')) throw new ConnectionDropped()
     return output
   }
   const server = await serveAws(

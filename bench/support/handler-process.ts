@@ -1,0 +1,33 @@
+import type { GatewayEvent, GatewayHandler } from '@platform/http/event'
+
+/** What a handler's process is asked to do. */
+export interface Task {
+  /** Address of a module that exports `handler`. */
+  module: string
+  events: GatewayEvent[]
+}
+
+/** What that took, and how long the bodies of its answers were. Every answer was a success. */
+export interface Outcome {
+  cpuMicroseconds: number
+  wallMs: number[]
+  bodyBytes: number
+}
+
+async function perform({ module, events }: Task): Promise<Outcome> {
+  const { handler }: { handler: GatewayHandler } = await import(module)
+  const wallMs: number[] = []
+  let bodyBytes = 0
+  const before = process.cpuUsage()
+  for (const event of events) {
+    const startedAtMs = performance.now()
+    const { statusCode, body } = await handler(event)
+    wallMs.push(performance.now() - startedAtMs)
+    if (statusCode >= 300) throw new Error(`${module} answered ${statusCode}: ${body}`)
+    bodyBytes += body.length
+  }
+  const { user, system } = process.cpuUsage(before)
+  return { cpuMicroseconds: user + system, wallMs, bodyBytes }
+}
+
+process.on('message', (task: Task) => void perform(task).then((outcome) => process.send?.(outcome)))

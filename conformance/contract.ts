@@ -1,0 +1,93 @@
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import formats from 'ajv-formats'
+import type { Answer } from './answer.ts'
+import {
+  type HeaderObject,
+  isReference,
+  type OpenApi,
+  type Operation,
+  operationOf,
+  operationsOf,
+  pointer,
+  resolve,
+  type ResponseObject,
+} from './document.ts'
+import { errorViolations, everywhereViolations } from './promises.ts'
+
+const errorSchema = pointer('components', 'schemas', 'Error')
+
+/** The OpenAPI document that the platform serves, as the measure of what it answers. */
+export class Contract {
+  readonly document: OpenApi
+  readonly operations: readonly Operation[]
+  /** Identifiers of the operations that have answered with success. */
+  readonly succeeded = new Set<string>()
+  readonly #ajv = new Ajv2020({ strict: false, allErrors: true, validateSchema: false })
+
+  constructor(document: OpenApi) {
+    this.document = document
+    this.operations = operationsOf(document)
+    formats.default(this.#ajv)
+    this.#ajv.addSchema(document, 'contract')
+  }
+
+  /** Where an answer breaks what the document and the specification promise. */
+  violations(answer: Answer): string[] {
+    return [...everywhereViolations(answer), ...errorViolations(answer), ...this.#undocumented(answer)]
+  }
+
+  #undocumented(answer: Answer): string[] {
+    // "Not modified" belongs to HTTP: whoever asks for it knows the body already.
+    if (answer.status === 304) return []
+    const operation = operationOf(this.operations, answer.method, answer.path)
+    if (operation === undefined) return this.#invalid(errorSchema, answer.body)
+    const { operationId, method, template, responses } = operation
+    const entry = responses[answer.status]
+    if (entry === undefined) return [`${operationId} does not document the status ${answer.status}`]
+    if (answer.status < 300) this.succeeded.add(operationId)
+    const response = resolve<ResponseObject>(this.document, entry)
+    const place = isReference(entry)
+      ? entry.$ref
+      : pointer('paths', template, method.toLowerCase(), 'responses', String(answer.status))
+    return [
+      ...this.#content(place, response, answer),
+      ...this.#headers(response, answer),
+      ...undocumentedCode(operationId, response, answer),
+    ]
+  }
+
+  #content(place: string, { content }: ResponseObject, { headers, text, body }: Answer): string[] {
+    if (content === undefined) return text === '' ? [] : ['no body is documented']
+    const type = headers.get('content-type') ?? ''
+    const documented = content[type]
+    if (documented === undefined) return [`the content type ${type} is not documented`]
+    return documented.schema === undefined
+      ? []
+      : this.#invalid(place + pointer('content', type, 'schema').slice(1), body)
+  }
+
+  #headers({ headers: documented = {} }: ResponseObject, { headers }: Answer): string[] {
+    return Object.entries(documented).flatMap(([name, entry]) => {
+      const { required, schema } = resolve<HeaderObject>(this.document, entry)
+      const text = headers.get(name)
+      if (text === null) return required ? [`the header ${name} is missing`] : []
+      const value = schema['type'] === 'integer' ? Number(text) : text
+      return this.#ajv.validate(schema, value) ? [] : [`the header ${name} is ${text}`]
+    })
+  }
+
+  #invalid(place: string, value: unknown): string[] {
+    const validate = this.#ajv.getSchema(`contract${place}`)
+    if (validate === undefined) return [`the document has nothing at ${place}`]
+    if (validate(value)) return []
+    return (validate.errors ?? []).map(
+      ({ instancePath, message, params }) => `the body ${instancePath} ${message} ${JSON.stringify(params)}`,
+    )
+  }
+}
+
+/** The description of a failure lists its codes. */
+function undocumentedCode(operationId: string, { description }: ResponseObject, { status, body }: Answer): string[] {
+  const isUnknown = status >= 400 && typeof body?.error === 'string' && !description.includes(`\`${body.error}\``)
+  return isUnknown ? [`${operationId} does not document ${body.error} for ${status}`] : []
+}

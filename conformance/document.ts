@@ -1,0 +1,70 @@
+/** The parts of an OpenAPI document that the journeys look at. */
+export interface OpenApi {
+  openapi: string
+  paths: Record<string, Record<string, OperationObject>>
+}
+
+interface OperationObject {
+  operationId: string
+  security?: Record<string, unknown>[]
+  parameters?: { in: string; name: string; schema: Schema }[]
+  requestBody?: { content: Record<string, { schema: Schema }> }
+  responses: Record<string, ResponseObject | Reference>
+}
+
+export interface ResponseObject {
+  description: string
+  headers?: Record<string, HeaderObject | Reference>
+  content?: Record<string, { schema?: unknown }>
+}
+
+export interface HeaderObject {
+  required?: boolean
+  schema: Schema
+}
+
+export interface Reference {
+  $ref: string
+}
+
+/** A JSON Schema. */
+export interface Schema {
+  [keyword: string]: any
+}
+
+/** One method of one path template. */
+export interface Operation extends OperationObject {
+  method: string
+  template: string
+}
+
+export const isReference = (value: object): value is Reference => '$ref' in value
+
+/** A JSON Pointer as the fragment of an address. */
+export const pointer = (...names: string[]): string =>
+  `#/${names.map((name) => encodeURIComponent(name.replaceAll('~', '~0').replaceAll('/', '~1'))).join('/')}`
+
+/** What a reference leads to; anything else as it is. */
+export function resolve<Value extends object>(document: OpenApi, value: Value | Reference): Value {
+  if (!isReference(value)) return value
+  const names = value.$ref.split('/').slice(1)
+  const target = names.reduce<any>((place, name) => place?.[name.replaceAll('~1', '/')], document)
+  return resolve<Value>(document, target)
+}
+
+/** Every operation, the most literal path first, as gateways choose among paths. */
+export const operationsOf = ({ paths }: OpenApi): Operation[] =>
+  Object.entries(paths)
+    .flatMap(([template, methods]) =>
+      Object.entries(methods).map(([method, operation]) => ({ ...operation, method: method.toUpperCase(), template })),
+    )
+    .toSorted((a, b) => a.template.split('{').length - b.template.split('{').length)
+
+/** The operation that a request asks for. */
+export const operationOf = (operations: readonly Operation[], method: string, path: string): Operation | undefined =>
+  operations.find((operation) => operation.method === method && fits(operation.template, path.split('?', 1)[0] ?? ''))
+
+function fits(template: string, path: string): boolean {
+  const [wanted, given] = [template.split('/'), path.split('/')]
+  return wanted.length === given.length && wanted.every((part, index) => part.startsWith('{') || part === given[index])
+}

@@ -1,0 +1,64 @@
+import { parseArgs } from 'node:util'
+
+/** What a run is told. */
+export interface Options {
+  /** Where the platform answers, without a slash at the end. */
+  baseUrl: string
+  /** The platform runs on this machine: its commands can be run, and well-known credentials do no harm. */
+  isLocal: boolean
+  username: string
+  password: string
+  /** Completes setup; retrieved by the platform's own command where it runs on this machine. */
+  initialAdminToken: string | undefined
+}
+
+/** Thrown with a line for whoever typed the command. */
+export class UsageError extends Error {}
+
+export const help = `npm run conformance -- --base-url URL [--token TOKEN]
+
+Runs black-box journeys over HTTP against a running platform. Exits with 1 when the platform breaks a promise.
+
+  --base-url URL  where the platform answers, such as http://127.0.0.1:8080
+  --token TOKEN   the initial admin token of a platform that is not set up; better in PLAT_INITIAL_ADMIN_TOKEN,
+                  where other users of the machine do not see it
+
+A platform that is not set up is set up. On this machine the initial admin token is retrieved with the command that the
+platform names; run this in the project's folder, in the environment that the platform was started in (PLAT_DATA_DIR).
+A platform that is set up is signed in to as its administrator.
+
+  PLAT_CONFORMANCE_USERNAME  the administrator; default conformance
+  PLAT_CONFORMANCE_PASSWORD  its password; has a default for platforms on this machine only
+
+Each run uses names of its own and removes the clusters and sites that it made; ended jobs go with their clusters.
+`
+
+const loopback = /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/
+
+/** Reads the command line; `undefined` asks for the help text. Throws `UsageError`. */
+export function readOptions(args: string[], environment: NodeJS.ProcessEnv): Options | undefined {
+  const flags = parse(args)
+  if (flags.help) return undefined
+  const text = flags['base-url']
+  if (text === undefined || !URL.canParse(text)) throw new UsageError('Name the platform with --base-url URL.')
+  const { origin, pathname, hostname } = new URL(text)
+  const isLocal = loopback.test(hostname)
+  const password = environment['PLAT_CONFORMANCE_PASSWORD'] ?? (isLocal ? 'conformance-password' : undefined)
+  if (password === undefined) throw new UsageError('Set PLAT_CONFORMANCE_PASSWORD: the platform is on another machine.')
+  return {
+    baseUrl: `${origin}${pathname}`.replace(/\/+$/, ''),
+    isLocal,
+    username: environment['PLAT_CONFORMANCE_USERNAME'] ?? 'conformance',
+    password,
+    initialAdminToken: flags.token ?? environment['PLAT_INITIAL_ADMIN_TOKEN'],
+  }
+}
+
+function parse(args: string[]) {
+  try {
+    const options = { 'base-url': { type: 'string' }, token: { type: 'string' }, help: { type: 'boolean' } } as const
+    return parseArgs({ args, options }).values
+  } catch (error) {
+    throw new UsageError(error instanceof Error ? error.message : String(error))
+  }
+}

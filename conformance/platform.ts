@@ -1,0 +1,130 @@
+import { randomBytes } from 'node:crypto'
+import { answered } from './answer.ts'
+import { Client } from './client.ts'
+import { Contract } from './contract.ts'
+import type { Options } from './options.ts'
+import { newRelayKey, Relay, requestEnrollment } from './relay.ts'
+import { until } from './until.ts'
+
+/** A journey: runs against a platform, and throws where it breaks the promise that names the journey. */
+export type Journey = (platform: Platform, report: Report) => Promise<void>
+
+/** Journeys by the promise that each of them proves, in one line. */
+export type Journeys = Record<string, Journey>
+
+/** What a journey tells beside passing. */
+export interface Report {
+  diagnostic: (message: string) => void
+  skip: (reason: string) => void
+}
+
+/** Reaches a platform and reads its contract. */
+export async function connect(options: Options): Promise<Platform> {
+  const response = await fetch(`${options.baseUrl}/api/v1/openapi.json`)
+  if (!response.ok) throw new Error(`${response.url} answered ${response.status}.`)
+  const document: any = await response.json()
+  return new Platform(options, new Contract(document))
+}
+
+/** The platform under test, and what this run has made on it. */
+export class Platform {
+  readonly options: Options
+  readonly contract: Contract
+  /** Calls without a token. */
+  readonly anonymous: Client
+  readonly #made: string[] = []
+  #admin: Promise<Client> | undefined
+
+  constructor(options: Options, contract: Contract) {
+    this.options = options
+    this.contract = contract
+    this.anonymous = new Client(options.baseUrl, contract)
+  }
+
+  /** Calls as the administrator. */
+  get admin(): Promise<Client> {
+    return (this.#admin ??= this.signIn().then(({ accessToken }) => this.anonymous.withToken(accessToken)))
+  }
+
+  /** A new session of the administrator. */
+  async signIn(): Promise<any> {
+    const { username, password } = this.options
+    return answered(await this.anonymous.post('/api/v1/auth/login', { username, password }), 200)
+  }
+
+  /** A name that no other run uses. */
+  newName(): string {
+    return `conformance ${randomBytes(6).toString('hex')}`
+  }
+
+  /** Registers a cluster that is removed when the run ends. */
+  async newCluster(registration: object = {}): Promise<any> {
+    const admin = await this.admin
+    const body = { name: this.newName(), type: 'Hypervisor', ...registration }
+    const cluster = answered(await admin.post('/api/v1/clusters', body), 201)
+    this.#made.push(`/api/v1/clusters/${cluster.id}`)
+    return cluster
+  }
+
+  /** Creates a site that is removed when the run ends. */
+  async newSite(): Promise<any> {
+    const admin = await this.admin
+    const site = answered(await admin.post('/api/v1/sites', { name: this.newName() }), 201)
+    this.#made.push(`/api/v1/sites/${site.id}`)
+    return site
+  }
+
+  /** A cluster with an enrolled relay. */
+  async newRelay(nodes?: readonly string[]): Promise<Relay> {
+    const { enrollmentToken } = await this.newCluster()
+    return this.enroll(enrollmentToken, nodes)
+  }
+
+  async enroll(enrollmentToken: string, nodes?: readonly string[]): Promise<Relay> {
+    const key = newRelayKey()
+    return new Relay(
+      this.anonymous,
+      key,
+      answered(await requestEnrollment(this.anonymous, enrollmentToken, key, nodes), 201),
+    )
+  }
+
+  /** Submits a script to a cluster; answers the identifier of the job. */
+  async submit(clusterId: string, payload: object = {}, rest: object = {}): Promise<string> {
+    const admin = await this.admin
+    const job = { clusterId, type: 'InvokeScript', payload: { script: 'uname', ...payload }, ...rest }
+    return answered(await admin.post('/api/v1/jobs', job), 202).id
+  }
+
+  async job(jobId: string): Promise<any> {
+    return answered(await (await this.admin).get(`/api/v1/jobs/${jobId}`), 200)
+  }
+
+  async cluster(clusterId: string): Promise<any> {
+    return answered(await (await this.admin).get(`/api/v1/clusters/${clusterId}`), 200)
+  }
+
+  /** Submits a script and claims it, once a beat has told the relay of it. */
+  async running(relay: Relay, payload?: object): Promise<{ jobId: string; leaseId: string }> {
+    const jobId = await this.submit(relay.clusterId, payload)
+    await this.told(relay, jobId)
+    return { jobId, leaseId: (await relay.claim(jobId)).leaseId }
+  }
+
+  /** Beats until the relay has been told of a job. */
+  async told(relay: Relay, jobId: string): Promise<void> {
+    await until(`the relay is told of ${jobId}`, async () =>
+      answered(await relay.beat({}, 'wait=5'), 200).jobs.includes(jobId),
+    )
+  }
+
+  /** Removes what this run has made, the newest first; answers how much that was. */
+  async cleanUp(): Promise<number> {
+    const admin = await this.admin
+    for (const path of this.#made.toReversed()) {
+      const answer = await admin.delete(path)
+      if (answer.status !== 404) answered(answer, 204)
+    }
+    return this.#made.length
+  }
+}

@@ -1,0 +1,96 @@
+import { createHash, generateKeyPairSync, type KeyObject, randomUUID } from 'node:crypto'
+import { type Answer, answered } from './answer.ts'
+import type { Client } from './client.ts'
+import { type KeySet, signJws } from './jws.ts'
+
+/** The relay protocol (D21) as far as a relay speaks it: a relay without scripts. */
+
+/** A relay's key, and how it appears on the wire. */
+export function newRelayKey() {
+  const { publicKey, privateKey } = generateKeyPairSync('ed25519')
+  const { kty, crv, x } = publicKey.export({ format: 'jwk' })
+  return { privateKey, publicKey: { kty, crv, x } }
+}
+
+export type RelayKey = ReturnType<typeof newRelayKey>
+
+/** Asks for enrolment. */
+export const requestEnrollment = (
+  client: Client,
+  enrollmentToken: string,
+  { publicKey }: RelayKey,
+  nodes: readonly string[] = ['node-1'],
+): Promise<Answer> =>
+  client.post('/api/v1/relay/enroll', {
+    enrollmentToken,
+    publicKey,
+    displayName: 'conformance',
+    hostname: 'conformance',
+    platform: 'linux',
+    relayVersion: '1.0.0',
+    nodes: nodes.map((name) => ({ name })),
+  })
+
+/** The claims of a token for one request with this body. */
+export function tokenClaims(body: string | Uint8Array) {
+  const iat = Math.floor(Date.now() / 1000)
+  const bodySha256 = createHash('sha256').update(body).digest('base64url')
+  return { aud: 'platform-relay', iat, exp: iat + 60, jti: randomUUID(), bodySha256 }
+}
+
+/** An enrolled relay. */
+export class Relay {
+  readonly client: Client
+  readonly relayId: string
+  readonly clusterId: string
+  readonly nodes: readonly { id: string; name: string }[]
+  /** The keys pinned at enrolment: they verify job statements. */
+  readonly keys: KeySet
+  readonly #key: KeyObject
+
+  constructor(client: Client, key: RelayKey, enrolled: any) {
+    this.#key = key.privateKey
+    this.relayId = enrolled.relayId
+    this.clusterId = enrolled.clusterId
+    this.nodes = enrolled.nodes
+    this.keys = enrolled.keys
+    this.client = client.as((body) => `Relay ${this.sign(tokenClaims(body))}`)
+  }
+
+  /** A token with these claims. */
+  sign(claims: object): string {
+    return signJws({ typ: 'relay+jwt', kid: this.relayId }, claims, this.#key)
+  }
+
+  /** One beat with every node Online, unless told otherwise. */
+  beat(told: { nodes?: object[]; running?: string[]; freeSlots?: number } = {}, prefer = 'wait=0'): Promise<Answer> {
+    const nodes = this.nodes.map(({ id }) => ({ id, status: 'Online' }))
+    const body = { nodes, running: [], freeSlots: 4, ...told }
+    return this.client.post('/api/v1/relay/heartbeat', body, { prefer })
+  }
+
+  /** Claims a job; the same key repeats a claim. */
+  async claim(jobId: string, claimKey: string = randomUUID()): Promise<any> {
+    return answered(await this.#call(jobId, 'claim', undefined, { 'idempotency-key': claimKey }), 200)
+  }
+
+  output(jobId: string, report: { leaseId: string; seq: number; data: string; stream?: string }): Promise<Answer> {
+    return this.#call(jobId, 'output', { nodeId: this.nodes[0]?.id, stream: 'stdout', ...report })
+  }
+
+  /** Reports how a job ended: by itself with an exit code, or in another way. */
+  complete(jobId: string, leaseId: string, ended: number | string): Promise<Answer> {
+    const exitCode = typeof ended === 'number' ? ended : null
+    const outcome = typeof ended === 'number' ? 'exited' : ended
+    const nodes = this.nodes.map(({ id }) => ({ nodeId: id, exitCode }))
+    return this.#call(jobId, 'complete', { leaseId, outcome, exitCode, nodes })
+  }
+
+  goodbye(): Promise<Answer> {
+    return this.client.post('/api/v1/relay/goodbye', { reason: 'conformance' })
+  }
+
+  #call(jobId: string, verb: string, body?: object, headers?: Record<string, string>): Promise<Answer> {
+    return this.client.post(`/api/v1/relay/jobs/${jobId}/${verb}`, body, headers)
+  }
+}

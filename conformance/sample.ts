@@ -1,0 +1,27 @@
+import { type OpenApi, resolve, type Schema } from './document.ts'
+
+const texts: Record<string, string> = {
+  uri: 'https://platform.example.com',
+  email: 'conformance@example.com',
+  'date-time': '2026-01-01T00:00:00.000Z',
+}
+
+/** An object that a schema describes, with all its optional fields. */
+export const sample = (document: OpenApi, schema: Schema): object =>
+  Object.fromEntries(
+    Object.entries<Schema>(resolve(document, schema)['properties'] ?? {}).map(([name, property]) => [
+      name,
+      valueOf(document, property),
+    ]),
+  )
+
+function valueOf(document: OpenApi, schema: Schema): unknown {
+  const { example, const: constant, enum: named, anyOf, type, items, format, minLength } = resolve(document, schema)
+  const given = example ?? constant ?? named?.[0]
+  if (given !== undefined) return given
+  if (anyOf) return valueOf(document, anyOf[0])
+  if (type === 'array') return [valueOf(document, items)]
+  if (type === 'object') return sample(document, schema)
+  if (type === 'string') return texts[format] ?? 'x'.repeat(minLength ?? 43)
+  return type === 'boolean' ? true : 1
+}

@@ -1,0 +1,117 @@
+import { DescribeTableCommand, DescribeTimeToLiveCommand, DynamoDBClient } from '@aws-sdk/client-dynamodb'
+import { GetQueueAttributesCommand, GetQueueUrlCommand, SendMessageCommand } from '@aws-sdk/client-sqs'
+import { parseConfig } from '@platform/core/config'
+import { clientSettings } from '@platform/local/aws-environment'
+import * as z from 'zod'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type Gate, startGate } from './gate.ts'
+import { platformIn, queueClient, temporaryFolder } from './support.ts'
+
+const disposables = new AsyncDisposableStack()
+let gate: Gate
+let platform: Awaited<ReturnType<typeof platformIn>>
+
+const telling = (name: string, expression: string) =>
+  `export const handler = async (event) => { ${gate.pass(name, expression)}; return {} }`
+
+beforeAll(async () => {
+  const folder = disposables.use(await temporaryFolder())
+  gate = disposables.use(await startGate())
+  gate.open()
+  const sources = {
+    bootstrap: telling('bootstrap', 'process.env'),
+    'queue/jobs': telling('batch', 'event'),
+    'schedule/sweep': telling('sweep', 'event'),
+    relay: `export const handler = async () => {
+      ${gate.pass('beat')}
+      const headers = { 'grip-hold': 'response', 'grip-channel': 'clus_1', 'grip-timeout': '600' }
+      return { statusCode: 200, headers, body: 'released' }
+    }`,
+    jobs: `export const handler = async () => {
+      await fetch(process.env.PLAT_WAKE_URL, { method: 'POST', body: JSON.stringify({ channel: 'clus_1' }) })
+      return { statusCode: 202 }
+    }`,
+    sites: `export const handler = () => {
+      setImmediate(() => { throw new Error('crash') })
+      return new Promise(() => {})
+    }`,
+  }
+  platform = disposables.use(await platformIn(folder.path, sources, { PLAT_SWEEP_INTERVAL_SECONDS: '1' }))
+})
+afterAll(() => disposables.disposeAsync())
+
+test('a start is one API start, in the environment that functions need and nothing else', async () => {
+  const environments = z.array(z.record(z.string(), z.string())).parse(await gate.arrived('bootstrap'))
+  expect(environments).toHaveLength(1)
+  expect(parseConfig(environments[0] ?? {})).toMatchObject({
+    PLAT_TABLE: 'platform',
+    PLAT_API_URL: platform.url,
+    PLAT_WAKE_URL: platform.wakeUrl,
+    PLAT_HOW_TO_RETRIEVE: 'npm run -s admin-token',
+    PLAT_QUEUE_JOBS: expect.stringMatching(/\/jobs$/),
+  })
+  expect(environments[0]).toMatchObject({
+    AWS_ENDPOINT_URL_DYNAMODB: platform.standIns.dynamoDbUrl,
+    AWS_ENDPOINT_URL_SQS: platform.standIns.sqsUrl,
+    AWS_ENDPOINT_URL_SECRETS_MANAGER: platform.standIns.secretsUrl,
+    AWS_CONFIG_FILE: '/dev/null',
+  })
+  expect(Object.keys(environments[0] ?? {}).filter((name) => !/^(PLAT|AWS)_/.test(name))).toEqual([])
+})
+
+test('a request reaches the function of its route', async () => {
+  const response = await fetch(`${platform.url}/api/v1/clusters/a%20b`)
+  expect(await response.json()).toEqual({ path: '/api/v1/clusters/a b' })
+})
+
+test('the table is the one of the deployment, and expires its items', async () => {
+  const client = new DynamoDBClient(clientSettings(platform.standIns.dynamoDbUrl, platform.standIns.accessKeyId))
+  const { Table } = await client.send(new DescribeTableCommand({ TableName: 'platform' }))
+  const indexes = Table?.GlobalSecondaryIndexes?.map(({ IndexName }) => IndexName)
+  expect(indexes?.toSorted()).toEqual(['due', 'gsi1', 'gsi2', 'gsi3'])
+  const { TimeToLiveDescription } = await client.send(new DescribeTimeToLiveCommand({ TableName: 'platform' }))
+  expect(TimeToLiveDescription).toEqual({ AttributeName: 'ttl', TimeToLiveStatus: 'ENABLED' })
+  client.destroy()
+})
+
+test.for(['jobs', 'batches', 'updates', 'events'])(
+  'the queue %s gives a message five tries before its dead-letter queue gets it',
+  async (name) => {
+    const client = queueClient(platform)
+    const { QueueUrl } = await client.send(new GetQueueUrlCommand({ QueueName: name }))
+    const { Attributes } = await client.send(new GetQueueAttributesCommand({ QueueUrl, AttributeNames: ['All'] }))
+    expect(Attributes?.['VisibilityTimeout']).toBe('180')
+    expect(JSON.parse(Attributes?.['RedrivePolicy'] ?? '')).toEqual({
+      deadLetterTargetArn: expect.stringMatching(`:${name}-dead-letter$`),
+      maxReceiveCount: 5,
+    })
+    client.destroy()
+  },
+)
+
+test('a message reaches the function of its queue', async () => {
+  const client = queueClient(platform)
+  const { QueueUrl } = await client.send(new GetQueueUrlCommand({ QueueName: 'jobs' }))
+  await client.send(new SendMessageCommand({ QueueUrl, MessageBody: 'the message' }))
+  expect(await gate.arrived('batch')).toMatchObject([{ Records: [{ body: 'the message', eventSource: 'aws:sqs' }] }])
+  client.destroy()
+})
+
+test('the sweep runs again and again', async () => {
+  expect(await gate.arrived('sweep', 2)).toContainEqual(expect.objectContaining({ source: 'aws.events' }))
+})
+
+test('a function that rings releases the answer that another one had held', async () => {
+  const beat = fetch(`${platform.url}/api/v1/relay/heartbeat`, { method: 'POST' })
+  await gate.arrived('beat')
+  await fetch(`${platform.url}/api/v1/jobs`, { method: 'POST' })
+  expect(await (await beat).text()).toBe('released')
+})
+
+test('a crashing function costs its own requests, not the platform', async () => {
+  const crashed = await fetch(`${platform.url}/api/v1/sites`)
+  expect(crashed.status).toBe(500)
+  expect(await crashed.json()).toMatchObject({ error: 'internal_error', traceId: crashed.headers.get('x-trace-id') })
+  const answers = await Promise.all([1, 2, 3, 4].map(() => fetch(`${platform.url}/health/live`)))
+  expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200])
+})

@@ -1,0 +1,83 @@
+import { parseOptions } from '@platform/relay/options'
+import { readNodes } from '@platform/relay/nodes'
+import { relayVersion } from '@platform/relay/version'
+import { readFileSync, statSync, writeFileSync } from 'node:fs'
+import { builtinModules } from 'node:module'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { RelayProcess, Workplace } from './support/relay-process.ts'
+
+let workplace: Workplace
+
+beforeAll(async () => {
+  workplace = await Workplace.make()
+})
+
+afterAll(() => workplace.remove())
+
+const environment = {
+  PLAT_ENROLLMENT_TOKEN: 'enroll_1.secret',
+  PLAT_RELAY_SERVER: 'https://platform.example.org/base/',
+}
+
+test('the bundle is one small file that needs nothing but Node', () => {
+  const text = readFileSync(workplace.bundle, 'utf8')
+  expect(statSync(workplace.bundle).size).toBeLessThan(60 * 1024)
+  expect(text).toMatch(/^#!\/usr\/bin\/env node\n\/\/ platform-relay \d+\.\d+\.\d+ \| license: /)
+  const imported = [...text.matchAll(/^import .* from "(.*)";$/gm)].map(([, name]) => name!)
+  expect(imported.length).toBeGreaterThan(0)
+  expect(imported.filter((name) => !builtinModules.includes(name.replace('node:', '')))).toEqual([])
+})
+
+test('the version is the one of the package', () => {
+  const manifest: unknown = JSON.parse(readFileSync('packages/relay/package.json', 'utf8'))
+  expect(manifest).toMatchObject({ version: relayVersion })
+})
+
+test('--help and --version answer without a token', async () => {
+  const help = new RelayProcess({ bundle: workplace.bundle, args: ['--help'] })
+  expect(await help.exitCode).toBe(0)
+  expect(help.text).toContain('Exit codes')
+  const version = new RelayProcess({ bundle: workplace.bundle, args: ['--version'] })
+  expect(await version.exitCode).toBe(0)
+  expect(version.text).toBe(`platform-relay ${relayVersion}\n`)
+})
+
+test('a wrong command line ends with code 2 and one line of advice', async () => {
+  const relay = new RelayProcess({ bundle: workplace.bundle, args: ['--unknown'], environment })
+  expect(await relay.exitCode).toBe(2)
+  expect(relay.text.trim().split('\n')).toHaveLength(1)
+})
+
+test('the state folder is named after the id of the token, never after its secret', () => {
+  expect(parseOptions([], environment)).toMatchObject({
+    server: 'https://platform.example.org/base',
+    stateFolder: expect.stringMatching(/\/platform-relay\/enroll_1$/),
+  })
+})
+
+test.for([
+  [['--server', 'ftp://example.org'], {}],
+  [['--slots', '0'], {}],
+  [['--slots', '1e1'], {}],
+  [['--name', 'two\nlines'], {}],
+  [[], { PLAT_ENROLLMENT_TOKEN: '../../etc.secret' }],
+  [[], { PLAT_ENROLLMENT_TOKEN: '' }],
+] as [string[], Record<string, string>][])('%j with %j is refused', ([args, changed]) => {
+  expect(() => parseOptions(args, { ...environment, ...changed })).toThrow()
+})
+
+test.for([
+  'no JSON',
+  '{"nodes": []}',
+  '{"nodes": [{"name": "a", "executor": "telnet"}]}',
+  '{"nodes": [{"name": "a", "executor": "ssh"}]}',
+  '{"nodes": [{"name": "a", "executor": "ssh", "host": "-oProxyCommand=evil"}]}',
+  '{"nodes": [{"name": "a", "executor": "ssh", "host": "b", "user": "-x"}]}',
+  '{"nodes": [{"name": "a", "executor": "ssh", "host": "b", "port": 0}]}',
+  '{"nodes": [{"name": "a", "executor": "ssh", "host": "b", "proxy": "c"}]}',
+  '{"nodes": [{"name": "a", "executor": "local"}, {"name": "a", "executor": "local"}]}',
+])('the nodes file %s is refused', (text) => {
+  const path = `${workplace.folder}/nodes.json`
+  writeFileSync(path, text)
+  expect(() => readNodes(path)).toThrow()
+})

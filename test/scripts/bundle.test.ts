@@ -1,0 +1,28 @@
+import { readFileSync } from 'node:fs'
+import { gzipSync } from 'node:zlib'
+import { expect, test, vi } from 'vitest'
+import { functions } from '@platform/contract/index'
+import type { GatewayHandler } from '@platform/http/event'
+import { bundle } from '../../scripts/bundle.ts'
+import { send } from '../support/event.ts'
+
+vi.hoisted(() => Object.assign(process.env, { PLAT_LOG_LEVEL: 'error' }))
+
+const names = [...Object.keys(functions), 'queue/jobs', 'schedule/sweep', 'bootstrap']
+const kibibyte = 1024
+
+test.each(names)('the bundle of %s is small and holds no way to credentials but the environment', async (name) => {
+  const { path, bytes, metafile } = await bundle(name)
+  expect(bytes).toBeLessThan(540 * kibibyte)
+  expect(gzipSync(readFileSync(path)).length).toBeLessThan(170 * kibibyte)
+  const [output] = Object.values(metafile.outputs)
+  const inputs = Object.entries(output?.inputs ?? {}).filter(([, { bytesInOutput }]) => bytesInOutput > 0)
+  const unwanted = /credential-provider-(?!env)|nested-clients|zod-openapi|zod\/v4\/locales\/(?!en\.|index)|fast-check/
+  expect(inputs.map(([path]) => path).filter((path) => unwanted.test(path))).toEqual([])
+})
+
+test('a bundle serves without anything beside it', async () => {
+  const { path } = await bundle('health')
+  const { handler }: { handler: GatewayHandler } = await import(path)
+  expect(await send(handler, { target: '/health/live' })).toMatchObject({ status: 200, json: { status: 'ok' } })
+})
