@@ -1,5 +1,5 @@
 import { locate, noRanks, withoutRow, withRow } from '@platform/core/ranks'
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 
 /** Reads a page the way the list does: rows older than the bound, newest first, some skipped. */

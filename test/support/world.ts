@@ -1,4 +1,4 @@
-import { generateKeyPairSync, type JsonWebKey, randomUUID } from 'node:crypto'
+import { generateKeyPairSync, randomUUID } from 'node:crypto'
 import { permissionsOf } from '@platform/contract/permission'
 import { bootstrap } from '@platform/core/bootstrap'
 import { type Caller, type RelayCaller } from '@platform/core/caller'
@@ -37,7 +37,7 @@ export const started = (): Promise<void> => bootstrap()
 /** A relay's key as it appears on the wire. */
 export function relayKey() {
   const { publicKey, privateKey } = generateKeyPairSync('ed25519')
-  const { x = '' } = publicKey.export({ format: 'jwk' }) as JsonWebKey
+  const { x = '' } = publicKey.export({ format: 'jwk' })
   return { privateKey, wire: { kty: 'OKP', crv: 'Ed25519', x } as const }
 }
 

@@ -11,7 +11,7 @@ import { iso, now } from './clock.ts'
 import { config } from './config.ts'
 import { type Condition } from './db/expression.ts'
 import * as keys from './db/keys.ts'
-import { check, create, get, getAll, patch, remove as removal, replace, transact, upsert } from './db/table.ts'
+import { create, get, getAll, patch, remove as removal, replace, transact, upsert } from './db/table.ts'
 import { mintEnrollment } from './enrollment-token.ts'
 import { type ErrorCode } from '@platform/contract/errors'
 import { fault } from './fault.ts'
@@ -196,7 +196,3 @@ function removalSteps(row: ClusterRow, head: ReturnType<typeof ClusterHead.parse
     create(keys.removedCluster(id), { organisationId, clusterId: id, removedAtMs: now(), ...keys.due(id, now()) }),
   ]
 }
-
-/** The step that holds a transaction to a cluster that exists. */
-export const exists = (organisationId: string, clusterId: string) =>
-  check(keys.cluster(organisationId, clusterId), { pk: { present: true } })

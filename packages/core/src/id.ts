@@ -15,8 +15,7 @@ const ulid = (timeMs: number, entropy: Uint8Array): string =>
   base32(BigInt(timeMs), 10) + base32(BigInt(`0x${Buffer.from(entropy).toString('hex')}`), 16)
 
 /** A fresh identifier (D11): 48 bits of time, 80 random bits. `timeMs` lets a caller keep ids in order. */
-export const newId = <Prefix extends IdPrefix>(prefix: Prefix, timeMs: number = now()): string =>
-  `${prefix}_${ulid(timeMs, randomBytes(10))}`
+export const newId = (prefix: IdPrefix, timeMs: number = now()): string => `${prefix}_${ulid(timeMs, randomBytes(10))}`
 
 /** An identifier that is the same for the same parts: a retried write finds what its first try made. */
 export const derivedId = (prefix: IdPrefix, timeMs: number, ...parts: string[]): string =>

@@ -36,6 +36,11 @@ export type JobRow = z.infer<typeof JobRow>
 
 export const parseJob = (item: Item): JobRow => JobRow.parse(item)
 
+const Payload = z.record(z.string(), z.unknown())
+
+/** The payload of its stored text. */
+export const parsePayload = (text: unknown): Record<string, unknown> => Payload.parse(JSON.parse(String(text)))
+
 /** Whether a job has ended: its status does not change any more. */
 export const isOver = ({ status }: JobRow): boolean => status !== 'Queued' && status !== 'Running'
 

@@ -13,7 +13,7 @@ import * as keys from './db/keys.ts'
 import { create, get, getAll, patch, remove, transact } from './db/table.ts'
 import { fault } from './fault.ts'
 import { isId, newId } from './id.ts'
-import { isOver, type JobRow, jobView, parseJob } from './job-row.ts'
+import { isOver, type JobRow, jobView, parseJob, parsePayload } from './job-row.ts'
 import { parseNodes } from './node.ts'
 import { announceJob } from './queue.ts'
 import { readResult } from './result.ts'
@@ -97,7 +97,7 @@ export async function read({ organisationId }: Caller, jobId: string): Promise<J
   ])
   if (row === undefined || payload === undefined) throw fault('job_not_found')
   const job = parseJob(row)
-  const view = jobView(job, JSON.parse(String(payload['payload'])) as Record<string, unknown>)
+  const view = jobView(job, parsePayload(payload['payload']))
   return result === undefined ? view : { ...view, result: await readResult(job, result) }
 }
 

@@ -6,7 +6,7 @@ import * as keys from './db/keys.ts'
 import { get, getAll, patch, remove, transact, tryUpdate } from './db/table.ts'
 import { contended, fault } from './fault.ts'
 import { isId, newId, sha256 } from './id.ts'
-import { isOver, type JobRow, parseJob } from './job-row.ts'
+import { isOver, type JobRow, parseJob, parsePayload } from './job-row.ts'
 import { spendToken } from './replay.ts'
 import { resultStep } from './result.ts'
 import { signer } from './signing-keys.ts'
@@ -98,7 +98,7 @@ async function leased(job: JobRow, leaseId: string, payload: string): Promise<Cl
     .setProtectedHeader({ alg: 'EdDSA', typ: 'job-statement+jws', kid })
     .sign(key)
   const leaseExpiresAt = iso(job.leaseRenewedAtMs + leaseMs)
-  return { leaseId, leaseExpiresAt, statement, payload: JSON.parse(payload) as Record<string, unknown> }
+  return { leaseId, leaseExpiresAt, statement, payload: parsePayload(payload) }
 }
 
 /** Keeps a running job's lease alive; writes only when much of it is gone. May happen twice. */

@@ -16,7 +16,10 @@ export const nodesItem = (nodes: readonly StoredNode[]): Item => ({ nodes: JSON.
 
 /** Tells two reports about nodes apart. */
 export const nodesHash = (nodes: readonly { id: string; status: string }[]): string =>
-  sha256(JSON.stringify(nodes.map(({ id, status }) => [id, status]).toSorted())).slice(0, 16)
+  sha256(JSON.stringify(nodes.map(({ id, status }) => `${id} ${status}`).toSorted((a, b) => (a < b ? -1 : 1)))).slice(
+    0,
+    16,
+  )
 
 export const countOnline = (nodes: readonly { status: string }[]): number =>
   nodes.filter(({ status }) => status === 'Online').length

@@ -5,10 +5,11 @@ import { iso, now } from './clock.ts'
 import * as Cluster from './cluster.ts'
 import { config } from './config.ts'
 import * as keys from './db/keys.ts'
-import { get, getAll, type Item, patch, query, replace, transact, tryUpdate } from './db/table.ts'
+import { get, getAll, patch, query, replace, transact, tryUpdate } from './db/table.ts'
 import { contended, fault } from './fault.ts'
 import { type JobRow, parseJob } from './job-row.ts'
 import { renewLease } from './lease.ts'
+import { log } from './log.ts'
 import { countOnline, nodesHash, nodesItem, parseNodes } from './node.ts'
 import { newNonce } from './id.ts'
 import { spendBeat } from './replay.ts'
@@ -118,14 +119,20 @@ async function tendRunning(caller: RelayCaller, jobIds: readonly string[]): Prom
   if (jobIds.length === 0) return []
   const unique = [...new Set(jobIds)].slice(0, 100)
   const items = await getAll(unique.map((id) => keys.job(caller.organisationId, id)))
-  const jobs = items.map((item: Item | undefined) => item && parseJob(item))
+  const jobs = items.map((item) => item && parseJob(item))
   const isOurs = (job: JobRow | undefined) => job?.status === 'Running' && job.relayId === caller.relayId
-  await Promise.all(jobs.map((job) => (job && isOurs(job) ? renewLease(job) : undefined)))
+  await Promise.all(
+    jobs
+      .filter((job) => job !== undefined)
+      .filter(isOurs)
+      .map(renewLease),
+  )
   return unique.filter((_, index) => !isOurs(jobs[index]) || jobs[index]?.cancelRequestedAtMs !== undefined)
 }
 
 /** The relay stops: its cluster is Offline at once. Two calls. */
-export async function goodbye(caller: RelayCaller, _: { reason: string }): Promise<void> {
+export async function goodbye(caller: RelayCaller, { reason }: { reason: string }): Promise<void> {
+  log('info', 'A relay says goodbye', { clusterId: caller.clusterId, reason })
   const nonce = newNonce()
   for (let attempt = 0; attempt < attempts; attempt++) {
     const row = await currentCluster(caller, attempt)

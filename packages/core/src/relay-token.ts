@@ -7,6 +7,7 @@ import * as keys from './db/keys.ts'
 import { get } from './db/table.ts'
 import { fault } from './fault.ts'
 import { isId } from './id.ts'
+import { Recent } from './recent.ts'
 
 /** Signed relay requests (D21): a fresh EdDSA token per request, bound to its body, by the key that enrolled. */
 
@@ -25,8 +26,7 @@ interface Identity {
 }
 
 // A relay's key and cluster never change. Whether it is still the cluster's relay, each verb asks the cluster's row.
-const identities = new Map<string, Identity>()
-const identityLimit = 10_000
+const identities = new Recent<Identity>(10_000)
 
 async function identityOf(relayId: string): Promise<Identity | undefined> {
   const known = identities.get(relayId)
@@ -35,9 +35,9 @@ async function identityOf(relayId: string): Promise<Identity | undefined> {
   if (item === undefined) return undefined
   const { publicKey, organisationId, clusterId } = Row.parse(item)
   const key = createPublicKey({ format: 'jwk', key: { kty: 'OKP', crv: 'Ed25519', x: publicKey } })
-  if (identities.size >= identityLimit) identities.delete(identities.keys().next().value as string)
-  identities.set(relayId, { key, organisationId, clusterId })
-  return identities.get(relayId)
+  const identity = { key, organisationId, clusterId }
+  identities.set(relayId, identity)
+  return identity
 }
 
 /** The relay that signed a request with this body. Throws `unauthenticated`. No call for a relay known to the process. */

@@ -1,6 +1,6 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { type KeySet } from '@platform/contract/relay'
-import { type CryptoKey, importJWK, type JWK } from 'jose'
+import { type CryptoKey, importJWK } from 'jose'
 import * as z from 'zod'
 import { now } from './clock.ts'
 import { config } from './config.ts'
@@ -15,11 +15,8 @@ import { readSecret, writeSecret } from './secret.ts'
  * Manager; the public halves of access keys stand in the table, so that whoever only verifies needs no secret.
  */
 
-const PrivateKey = z.object({
-  kid: z.string(),
-  createdAtMs: z.number(),
-  jwk: z.object({ kty: z.literal('OKP'), crv: z.literal('Ed25519'), x: z.string(), d: z.string() }),
-})
+const PrivateJwk = z.object({ kty: z.literal('OKP'), crv: z.literal('Ed25519'), x: z.string(), d: z.string() })
+const PrivateKey = z.object({ kid: z.string(), createdAtMs: z.number(), jwk: PrivateJwk })
 const Keys = z.object({ access: z.array(PrivateKey).min(1), statement: z.array(PrivateKey).min(1) })
 type PrivateKey = z.infer<typeof PrivateKey>
 type Keys = z.infer<typeof Keys>
@@ -34,7 +31,7 @@ const keepReplacedMs = 3_600_000
 const mint = (): PrivateKey => ({
   kid: newSecret().slice(0, 16),
   createdAtMs: now(),
-  jwk: generateKeyPairSync('ed25519').privateKey.export({ format: 'jwk' }) as PrivateKey['jwk'],
+  jwk: PrivateJwk.parse(generateKeyPairSync('ed25519').privateKey.export({ format: 'jwk' })),
 })
 
 const publicHalf = ({ kid, jwk }: PrivateKey): KeySet['keys'][number] => ({
@@ -118,7 +115,7 @@ export async function signer(purpose: Purpose): Promise<Signer> {
   if (known !== undefined && now() - known.readAtMs < rereadAfterMs) return known.signer
   const key = (await stored())?.[purpose][0]
   if (key === undefined) throw fault('starting', { retryAfterSeconds: 2 })
-  const fresh = { kid: key.kid, key: (await importJWK(key.jwk as JWK, 'EdDSA')) as CryptoKey }
+  const fresh = { kid: key.kid, key: await importJWK(key.jwk, 'EdDSA') }
   signers.set(purpose, { signer: fresh, readAtMs: now() })
   return fresh
 }

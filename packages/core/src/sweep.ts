@@ -36,7 +36,7 @@ async function sweepShard(pk: string): Promise<number> {
     const part = await query({ index: 'due', pk, to, limit: atOnce, ...(after && { after }) })
     const due = part.items.map((item) => ({ pk: String(item['pk']), sk: String(item['sk']) }))
     const items = due.length === 0 ? [] : await getAll(due)
-    await Promise.all(items.map((item) => item && lookSafely(item)))
+    await Promise.all(items.filter((item) => item !== undefined).map(lookSafely))
     looked += due.length
     after = part.next
   } while (after !== undefined)

@@ -6,6 +6,7 @@ import { type Caller } from './caller.ts'
 import { now, nowSeconds } from './clock.ts'
 import { fault } from './fault.ts'
 import { newSecret } from './id.ts'
+import { Recent } from './recent.ts'
 import { readAccessKeys, signer } from './signing-keys.ts'
 
 /** Access tokens (section 5): EdDSA, fifteen minutes, verified without a store call by a process that knows the keys. */
@@ -53,8 +54,7 @@ interface Verified {
 }
 
 // An access token cannot be revoked before it expires, so what was verified once stays true until then.
-const verified = new Map<string, Verified>()
-const verifiedLimit = 500
+const verified = new Recent<Verified>(500)
 
 /** The caller that a token speaks for. Throws `unauthenticated` or `token_expired`. */
 export async function verifyAccessToken(token: string): Promise<Caller> {
@@ -65,7 +65,6 @@ export async function verifyAccessToken(token: string): Promise<Caller> {
     throw fault('token_expired')
   }
   const fresh = await verify(token)
-  if (verified.size >= verifiedLimit) verified.delete(verified.keys().next().value as string)
   verified.set(token, fresh)
   return fresh.caller
 }
@@ -113,7 +112,7 @@ async function keyOf(token: string): Promise<CryptoKey> {
 
 async function readPublicKeys(): Promise<void> {
   const set = await readAccessKeys()
-  const imported = set.keys.map(async (jwk) => [jwk.kid, (await importJWK(jwk, 'EdDSA')) as CryptoKey] as const)
+  const imported = set.keys.map(async (jwk) => [jwk.kid, await importJWK(jwk, 'EdDSA')] as const)
   publicKeys = new Map(await Promise.all(imported))
   readAtMs = now()
 }

@@ -19,11 +19,9 @@ const transient = new Set([
   'TransactionInProgressException',
 ])
 
+// Errors of the network carry a `code`; those of the store a name.
 const isTransient = (error: unknown): boolean =>
-  error instanceof Error &&
-  (transient.has(error.name) ||
-    'code' in error ||
-    ('$metadata' in error && (error.$metadata as { httpStatusCode?: number }).httpStatusCode === undefined))
+  error instanceof Error && (transient.has(error.name) || 'code' in error || error.name.startsWith('AbortError'))
 
 /** Says "the store is not reachable" for what may pass by itself; anything else stays the defect that it is. */
 export async function reach<Answer>(call: Promise<Answer>): Promise<Answer> {

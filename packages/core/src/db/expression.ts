@@ -62,7 +62,6 @@ class Builder {
       .map(([attribute, value]) => `${this.name(attribute)} = ${this.value(value)}`)
     const additions = Object.entries(add).map(([attribute, by]) => `${this.name(attribute)} ${this.value(by)}`)
     const removals = remove.map((attribute) => this.name(attribute))
-    const clause = (word: string, parts: string[]) => (parts.length > 0 ? [`${word} ${parts.join(', ')}`] : [])
     return [...clause('SET', assignments), ...clause('ADD', additions), ...clause('REMOVE', removals)].join(' ')
   }
 }
@@ -72,6 +71,8 @@ const names = (builder: Builder) =>
 
 const values = (builder: Builder) =>
   Object.keys(builder.values).length > 0 ? { ExpressionAttributeValues: builder.values } : {}
+
+const clause = (word: string, parts: string[]): string[] => (parts.length > 0 ? [`${word} ${parts.join(', ')}`] : [])
 
 /** Request parts of a write that happens only if the condition holds. */
 export function conditional(condition: Condition) {

@@ -32,7 +32,6 @@ export async function get(key: Key, options: { stale?: boolean } = {}): Promise<
 
 /** Up to 100 items in the order of their keys, as they stand now. One call, unless the store leaves some out. */
 export async function getAll(keys: readonly Key[], options: { stale?: boolean } = {}): Promise<(Item | undefined)[]> {
-  const name = ({ pk, sk }: Key) => JSON.stringify([pk, sk])
   const found = new Map<string, Item>()
   let pending: Item[] = keys.map((key) => ({ ...key }))
   for (let attempt = 0; pending.length > 0; attempt++) {
@@ -40,11 +39,13 @@ export async function getAll(keys: readonly Key[], options: { stale?: boolean } 
     if (attempt > 0) await pause(attempt)
     const request = { RequestItems: { [TableName]: { Keys: pending, ConsistentRead: options.stale !== true } } }
     const answer = await reach(client.send(new BatchGetCommand(request)))
-    for (const item of answer.Responses?.[TableName] ?? []) found.set(name(item as unknown as Key), item)
+    for (const item of answer.Responses?.[TableName] ?? []) found.set(name(item), item)
     pending = answer.UnprocessedKeys?.[TableName]?.Keys ?? []
   }
   return keys.map((key) => found.get(name(key)))
 }
+
+const name = ({ pk, sk }: Partial<Record<keyof Key, unknown>>): string => JSON.stringify([pk, sk])
 
 /** A range of one partition. `from` and `to` are inclusive; `after` continues behind a key that a query returned. */
 export interface Range {
@@ -124,9 +125,6 @@ export const upsert = (key: Key, change: Change, condition: Condition = {}): Ste
 })
 export const remove = (key: Key, condition: Condition = {}): Step => ({
   Delete: { TableName, Key: { ...key }, ...conditional(condition), ...returnOld },
-})
-export const check = (key: Key, condition: Condition): Step => ({
-  ConditionCheck: { TableName, Key: { ...key }, ...conditional(condition), ...returnOld } as Step['ConditionCheck'],
 })
 
 /** Which step of a transaction was refused, and the item that refused it (undefined: there was none). */
