@@ -1,5 +1,3 @@
-import assert from 'node:assert/strict'
-
 /** An answer of the platform, and what was asked. */
 export interface Answer {
   method: string
@@ -24,16 +22,15 @@ export function parseJson(text: string): unknown {
   }
 }
 
-/** The body of an answer that has this status, and this error code where one is named. */
+/** The body of an answer that has this status, and this error code where one is named. Throws for any other. */
 export function answered(answer: Answer, status: number, code?: string): any {
-  assert.equal(answer.status, status, `Expected ${status} ${code ?? ''}: ${show(answer)}`)
-  if (code !== undefined) assert.equal(answer.body?.error, code, show(answer))
+  const isExpected = answer.status === status && (code === undefined || answer.body?.error === code)
+  if (!isExpected) throw new Error(`Expected ${[status, code].join(' ')}: ${show(answer)}`)
   return answer.body
 }
 
-/** The details of a `validation_failed` answer by the pointers that they name. */
+/** The fields that a `validation_failed` answer names: part of the request and JSON Pointer, each once. */
 export function refusedFields(answer: Answer): string[] {
-  const { details } = answered(answer, 400, 'validation_failed')
-  assert.ok(Array.isArray(details) && details.length > 0, `Expected details: ${show(answer)}`)
-  return details.map(({ in: part, path }: { in: string; path: string }) => `${part} ${path}`)
+  const { details = [] } = answered(answer, 400, 'validation_failed')
+  return [...new Set<string>(details.map(({ in: part, path }: any) => `${part} ${path}`))]
 }

@@ -1,6 +1,5 @@
-import assert from 'node:assert/strict'
 import { setTimeout as delay } from 'node:timers/promises'
-import { type Answer, parseJson, show } from './answer.ts'
+import { type Answer, parseJson } from './answer.ts'
 import type { Contract } from './contract.ts'
 
 /** A request beyond its method and path. */
@@ -78,8 +77,7 @@ export class Client {
     })
     const text = await response.text()
     const answer = { method, path, status: response.status, headers: response.headers, text, body: parseJson(text) }
-    const violations = this.#contract.violations(answer)
-    assert.deepEqual(violations, [], `${show(answer)}\n  ${violations.join('\n  ')}\n`)
+    this.#contract.check(answer)
     return answer
   }
 }

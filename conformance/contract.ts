@@ -1,6 +1,6 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import formats from 'ajv-formats'
-import type { Answer } from './answer.ts'
+import { type Answer, show } from './answer.ts'
 import {
   type HeaderObject,
   isReference,
@@ -31,9 +31,10 @@ export class Contract {
     this.#ajv.addSchema(document, 'contract')
   }
 
-  /** Where an answer breaks what the document and the specification promise. */
-  violations(answer: Answer): string[] {
-    return [...everywhereViolations(answer), ...errorViolations(answer), ...this.#undocumented(answer)]
+  /** Throws when an answer breaks what the document and the specification promise. */
+  check(answer: Answer): void {
+    const violations = [...everywhereViolations(answer), ...errorViolations(answer), ...this.#undocumented(answer)]
+    if (violations.length > 0) throw new Error(`${show(answer)}\n  ${violations.join('\n  ')}`)
   }
 
   #undocumented(answer: Answer): string[] {

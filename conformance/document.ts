@@ -66,5 +66,6 @@ export const operationOf = (operations: readonly Operation[], method: string, pa
 
 function fits(template: string, path: string): boolean {
   const [wanted, given] = [template.split('/'), path.split('/')]
-  return wanted.length === given.length && wanted.every((part, index) => part.startsWith('{') || part === given[index])
+  const isFit = (part: string, index: number) => (part.startsWith('{') ? given[index] !== '' : part === given[index])
+  return wanted.length === given.length && wanted.every(isFit)
 }

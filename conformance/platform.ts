@@ -33,6 +33,7 @@ export class Platform {
   /** Calls without a token. */
   readonly anonymous: Client
   readonly #made: string[] = []
+  readonly #jobs: string[] = []
   #admin: Promise<Client> | undefined
 
   constructor(options: Options, contract: Contract) {
@@ -93,7 +94,9 @@ export class Platform {
   async submit(clusterId: string, payload: object = {}, rest: object = {}): Promise<string> {
     const admin = await this.admin
     const job = { clusterId, type: 'InvokeScript', payload: { script: 'uname', ...payload }, ...rest }
-    return answered(await admin.post('/api/v1/jobs', job), 202).id
+    const { id } = answered(await admin.post('/api/v1/jobs', job), 202)
+    this.#jobs.push(id)
+    return id
   }
 
   async job(jobId: string): Promise<any> {
@@ -121,9 +124,10 @@ export class Platform {
   /** Removes what this run has made, the newest first; answers how much that was. */
   async cleanUp(): Promise<number> {
     const admin = await this.admin
+    for (const jobId of this.#jobs) await admin.post(`/api/v1/jobs/${jobId}/cancel`)
     for (const path of this.#made.toReversed()) {
-      const answer = await admin.delete(path)
-      if (answer.status !== 404) answered(answer, 204)
+      // A job that a failed journey has left running ends a minute after it was cancelled.
+      await until(`${path} is removed`, async () => [204, 404].includes((await admin.delete(path)).status), 200)
     }
     return this.#made.length
   }

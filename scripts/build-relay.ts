@@ -18,7 +18,6 @@ export async function buildRelay(outfile: string): Promise<void> {
     format: 'esm',
     target: 'node20',
     charset: 'utf8',
-    minifySyntax: true,
     banner: {
       js: `#!/usr/bin/env node\n// platform-relay ${relayVersion} | license: ${license} | needs Node 20 or later`,
     },
@@ -27,9 +26,12 @@ export async function buildRelay(outfile: string): Promise<void> {
   await writeFile(outfile, tidy(outputFiles[0]!.text))
 }
 
-/** Shortens the heading of each source file, and drops the few comments that the bundler leaves inside of classes. */
+/** Less to download and still good to read: short headings, tabs, and none of the few comments that bundling leaves. */
 function tidy(bundle: string): string {
-  return bundle.replaceAll('// packages/relay/src/', '// ').replaceAll(/^ +(\/\*\*[^]*?\*\/|\/\/.*)\n/gm, '')
+  return bundle
+    .replaceAll('// packages/relay/src/', '// ')
+    .replaceAll(/^ +(\/\*\*[^]*?\*\/|\/\/.*)\n/gm, '')
+    .replaceAll(/^(?: {2})+/gm, (indent) => '\t'.repeat(indent.length / 2))
 }
 
 if (import.meta.main) await buildRelay(fileURLToPath(new URL('dist/relay.mjs', root)))

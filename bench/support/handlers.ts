@@ -1,6 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
-import { gatewayEvent, type Sent } from '../../test/support/event.ts'
+import type { GatewayEvent } from '@platform/http/event'
+import { send, type Sent } from '../../test/support/event.ts'
 import type { Outcome, Task } from './handler-process.ts'
 
 /** A process of its own that runs handlers, as a warm Lambda sandbox would. */
@@ -19,9 +20,9 @@ export function startHandlers(environment: Record<string, string>): HandlerProce
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
   })
   return {
-    run: (module, requests) => {
+    run: async (module, requests) => {
       const address = new URL(`../../${module}`, import.meta.url).href
-      return ask(child, { module: address, events: requests.map((sent) => gatewayEvent(sent)) })
+      return ask(child, { module: address, events: await Promise.all(requests.map(eventOf)) })
     },
     [Symbol.asyncDispose]: async () => {
       const exit = once(child, 'exit')
@@ -30,6 +31,16 @@ export function startHandlers(environment: Record<string, string>): HandlerProce
     },
   }
 }
+
+/** The event that a function is handed for a request. */
+export const eventOf = (sent: Sent): Promise<GatewayEvent> =>
+  new Promise((resolve, reject) => {
+    const catchEvent = async (event: GatewayEvent) => {
+      resolve(event)
+      return { statusCode: 204, headers: {}, body: '', isBase64Encoded: false }
+    }
+    send(catchEvent, sent).catch(reject)
+  })
 
 async function ask(child: ChildProcess, task: Task): Promise<Outcome> {
   const answer = new AbortController()

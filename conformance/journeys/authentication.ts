@@ -6,16 +6,16 @@ import { newRelayKey } from '../relay.ts'
 
 const me = '/api/v1/auth/me'
 
+const encode = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
+const decode = (part: string): any => JSON.parse(Buffer.from(part, 'base64url').toString())
+
 /** What somebody might send in place of a good token. */
 async function badCredentials(platform: Platform): Promise<Record<string, string>> {
   const { accessToken, refreshToken } = await platform.signIn()
   const [header, claims, signature] = accessToken.split('.')
-  const tampered = Buffer.from(Buffer.from(claims, 'base64url').toString().replace('user_', 'user_0')).toString(
-    'base64url',
-  )
+  const changed = encode({ ...decode(claims), exp: decode(claims).exp + 1 })
+  const unsigned = encode({ ...decode(header), alg: 'none' })
   const { privateKey } = newRelayKey()
-  const decoded = (part: string) => JSON.parse(Buffer.from(part, 'base64url').toString())
-  const unsigned = Buffer.from(JSON.stringify({ ...decoded(header), alg: 'none' })).toString('base64url')
   return {
     'no token': '',
     'an empty token': 'Bearer ',
@@ -23,9 +23,9 @@ async function badCredentials(platform: Platform): Promise<Record<string, string
     'a text that is no token': 'Bearer text',
     'a refresh token': `Bearer ${refreshToken}`,
     'two tokens': `Bearer ${accessToken}, Bearer ${accessToken}`,
-    'changed claims': `Bearer ${header}.${tampered}.${signature}`,
+    'changed claims': `Bearer ${header}.${changed}.${signature}`,
     'no signature': `Bearer ${unsigned}.${claims}.`,
-    'the signature of another key': `Bearer ${signJws(decoded(header), decoded(claims), privateKey)}`,
+    'the signature of another key': `Bearer ${signJws(decode(header), decode(claims), privateKey)}`,
     'a token of the relay scheme': `Relay ${accessToken}`,
   }
 }

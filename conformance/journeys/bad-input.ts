@@ -1,7 +1,15 @@
-import assert from 'node:assert/strict'
 import { show } from '../answer.ts'
 import type { Client } from '../client.ts'
-import { large, type MakeBad, notAnObject, notJson, strangeText, treacherous, wrongType } from '../corpus.ts'
+import {
+  type BadBody,
+  large,
+  type MakeBad,
+  notAnObject,
+  notJson,
+  strangeText,
+  treacherous,
+  wrongType,
+} from '../corpus.ts'
 import type { Operation } from '../document.ts'
 import type { Journey, Journeys, Platform } from '../platform.ts'
 import { sample } from '../sample.ts'
@@ -15,25 +23,36 @@ async function clientsByScheme(platform: Platform): Promise<(operation: Operatio
   return ({ security: [required = {}] = [] }) => clients.get(Object.keys(required)[0] ?? '') ?? platform.anonymous
 }
 
-/** Sends bad bodies to every operation that takes one. Answers that an operation does not document fail by themselves. */
+/** Sends bad bodies to every operation that takes one, and tells of all that went wrong. */
 const everyOperationRefuses =
   (makeBad: MakeBad): Journey =>
-  async (platform, { diagnostic }) => {
+  async (platform, report) => {
+    const { contract } = platform
     const clientOf = await clientsByScheme(platform)
+    const problems: string[] = []
     let sentCount = 0
-    for (const operation of platform.contract.operations) {
+    for (const operation of contract.operations) {
       const schema = operation.requestBody?.content['application/json']?.schema
-      if (schema === undefined) continue
-      const path = operation.template.replaceAll(/\{\w+\}/g, 'nothing')
-      for (const { body, type = 'application/json' } of makeBad(sample(platform.contract.document, schema))) {
-        const headers = { 'content-type': type }
-        const answer = await clientOf(operation).attempt(operation.method, path, { body, headers })
-        assert.ok(answer.status >= 400 && answer.status < 500, `${show(answer)} to ${body.slice(0, 200)}`)
-        sentCount++
-      }
+      const bodies = schema === undefined ? [] : makeBad(sample(contract.document, schema))
+      for (const bad of bodies) problems.push(...(await problemsOf(clientOf(operation), operation, bad)))
+      sentCount += bodies.length
     }
-    diagnostic(`${sentCount} requests`)
+    report.diagnostic(`${sentCount} requests`)
+    if (problems.length > 0) throw new Error(problems.join('\n'))
   }
+
+/** A bad body is the caller's fault: its answer has a documented status from 400 to 499. */
+async function problemsOf(client: Client, { method, template }: Operation, bad: BadBody): Promise<string[]> {
+  const { body, type = 'application/json' } = bad
+  const sent = `to ${type} ${String(body).slice(0, 200)}`
+  try {
+    const path = template.replaceAll(/\{\w+\}/g, 'nothing')
+    const answer = await client.attempt(method, path, { body, headers: { 'content-type': type } })
+    return answer.status >= 400 && answer.status < 500 ? [] : [`${show(answer)} ${sent}`]
+  } catch (error) {
+    return [`${error instanceof Error ? error.message : String(error)} ${sent}`]
+  }
+}
 
 export const badInput: Journeys = {
   'no body, and what is no JSON object, is refused by every operation': everyOperationRefuses(notAnObject),

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { createHash, randomUUID } from 'node:crypto'
+import { createHash } from 'node:crypto'
 import { answered } from '../answer.ts'
 import { signJws } from '../jws.ts'
 import type { Journeys, Platform } from '../platform.ts'
@@ -117,18 +117,17 @@ export const enrollment: Journeys = {
     const relay = await platform.newRelay()
     const jobId = await platform.submit(relay.clusterId)
     await platform.told(relay, jobId)
-    const requests = [
-      { path: heartbeat, body: beat },
-      { path: `/api/v1/relay/jobs/${jobId}/claim`, body: '' },
-    ]
-    for (const { path, body } of requests) {
-      const claimKey = { 'idempotency-key': randomUUID() }
+    const claimPath = `/api/v1/relay/jobs/${jobId}/claim`
+    const sendTwice = async (path: string, body: string) => {
       const headers = { 'content-type': 'application/json', authorization: `Relay ${relay.sign(tokenClaims(body))}` }
-      answered(await platform.anonymous.send('POST', path, { body, headers: { ...headers, ...claimKey } }), 200)
-      const replayed = await platform.anonymous.send('POST', path, { body, headers })
-      assert.ok([401, 409].includes(replayed.status), `${path} was answered with ${replayed.status} again`)
+      const first = answered(await platform.anonymous.send('POST', path, { body, headers }), 200)
+      return { first, second: await platform.anonymous.send('POST', path, { body, headers }) }
     }
-    const { leaseId } = await relay.claim(jobId, 'another').catch(() => ({ leaseId: undefined }))
-    assert.equal(leaseId, undefined)
+    answered((await sendTwice(heartbeat, beat)).second, 401, 'unauthenticated')
+    const { first, second } = await sendTwice(claimPath, '')
+    answered(second, 409, 'job_not_claimable')
+    const completion = { leaseId: first.leaseId, outcome: 'exited', exitCode: 0, nodes: [] }
+    const ended = await sendTwice(claimPath.replace('claim', 'complete'), JSON.stringify(completion))
+    assert.equal(ended.first.status, 'Completed')
   },
 }

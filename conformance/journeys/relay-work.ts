@@ -8,7 +8,7 @@ const outputPath = (jobId: string, offset = 0) => `/api/v1/jobs/${jobId}/output?
 const outputOf = (items: { data: string }[]) => items.map(({ data }) => data).join('')
 
 export const relayWork: Journeys = {
-  'a waiting relay is told of a new job without asking again and again': async (platform, { diagnostic }) => {
+  'a waiting relay is told of a new job without asking again and again': async (platform, report) => {
     const relay = await platform.newRelay()
     answered(await relay.beat(), 200)
     const waiting = relay.beat({}, 'wait=5')
@@ -17,7 +17,7 @@ export const relayWork: Journeys = {
     const { headers } = await waiting
     await platform.told(relay, jobId)
     const isHeld = headers.has('preference-applied') ? 'held' : 'not held'
-    diagnostic(
+    report.diagnostic(
       `told ${Math.round(performance.now() - acceptedMs)} ms after the job was accepted; the beat was ${isHeld}`,
     )
     answered(await (await platform.admin).post(`/api/v1/jobs/${jobId}/cancel`), 202)

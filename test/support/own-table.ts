@@ -13,6 +13,7 @@ Object.assign(process.env, {
   PLAT_SECRET_SIGNING_KEYS: `signing-keys-${own}`,
   PLAT_SECRET_ADMIN_TOKEN: `admin-token-${own}`,
   PLAT_LOG_LEVEL: 'error',
+  PLAT_CHECK_RESPONSES: '1',
 })
 
 await new DynamoDBClient().send(new CreateTableCommand(createTableInput(`platform-${own}`)))

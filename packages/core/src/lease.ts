@@ -4,7 +4,7 @@ import { type RelayCaller } from './caller.ts'
 import { iso, now, nowSeconds } from './clock.ts'
 import * as keys from './db/keys.ts'
 import { get, getAll, patch, remove, transact, tryUpdate } from './db/table.ts'
-import { contended, fault } from './fault.ts'
+import { contended, fault, invalid } from './fault.ts'
 import { isId, newId, sha256 } from './id.ts'
 import { isOver, type JobRow, parseJob, parsePayload } from './job-row.ts'
 import { spendToken } from './replay.ts'
@@ -20,6 +20,7 @@ const renewAfterMs = 150_000
 /** A relay ends a job at its time limit; the server does when the relay has not by this much later. */
 const timeoutGraceMs = 60_000
 const statementSeconds = 600
+const claimKeyLimit = 200
 const attempts = 4
 
 /** When the sweep must look at a running job. */
@@ -47,6 +48,10 @@ export async function jobOf({ organisationId, clusterId }: RelayCaller, jobId: s
  */
 export async function claim(caller: RelayCaller, jobId: string, claimKey: string | undefined): Promise<Claim> {
   const { organisationId, clusterId, relayId } = caller
+  if (claimKey !== undefined && claimKey.length > claimKeyLimit) {
+    const message = `must be at most ${claimKeyLimit} characters`
+    throw invalid([{ in: 'header', path: '/idempotency-key', code: 'too_big', message }])
+  }
   if (!isId('job', jobId)) throw fault('job_not_found')
   const [item, payloadItem] = await getAll([keys.job(organisationId, jobId), keys.payload(organisationId, jobId)])
   const job = item && parseJob(item)

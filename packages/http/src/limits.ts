@@ -2,6 +2,7 @@ import type { EndpointDefinition } from '@platform/contract/endpoint'
 import type { Caller, RelayCaller } from '@platform/core/caller'
 import { config } from '@platform/core/config'
 import { fault } from '@platform/core/fault'
+import type { JsonReader } from './body.ts'
 import type { HttpContext } from './context.ts'
 import { limiter, type Rate } from './limit.ts'
 
@@ -9,7 +10,7 @@ import { limiter, type Rate } from './limit.ts'
 interface Call {
   caller: Caller | RelayCaller | undefined
   address: string
-  json: () => object
+  json: JsonReader
 }
 
 const policy = (rate: Rate, principalOf: (call: Call) => string) => {

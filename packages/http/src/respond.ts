@@ -28,6 +28,8 @@ function textOf({ schema, contentType }: ResponseDefinition, body: unknown): str
   return text
 }
 
-/** A gateway on the way may have weakened the tag that the caller kept. */
-const isKnown = (etag: string | undefined, { env }: HttpContext): boolean =>
-  etag !== undefined && (env.event.headers['if-none-match'] ?? '').split(/ *, *(?:W\/)?|^W\//).includes(etag)
+/** Whether the caller holds what the tag names. A gateway on the way may have weakened the tag. */
+function isKnown(etag: string | undefined, { env }: HttpContext): boolean {
+  const held = (env.event.headers['if-none-match'] ?? '').split(',')
+  return etag !== undefined && held.some((tag) => tag.trim().replace(/^W\//, '') === etag)
+}

@@ -1,37 +1,38 @@
+import { once } from 'node:events'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { setImmediate } from 'node:timers/promises'
 
 /** What a server knows of the callers at the other end of its connections. */
 export interface Connections {
-  /** A signal that aborts when the caller hangs up, or at `endWaits`. */
-  callSignal(response: ServerResponse): AbortSignal
+  /** Aborts when the caller of a request hangs up, or at `close`. */
+  signalOf(response: ServerResponse): AbortSignal
   /** Resolves to whether the caller has gone, as far as can be known. */
   hasHungUp(request: IncomingMessage): Promise<boolean>
   /** Calls back if the answer that is about to be sent turns out to have been read by nobody. */
   onUnread(request: IncomingMessage, response: ServerResponse, takeBack: () => void): void
-  /** Aborts the signals of all calls under way. */
-  endWaits(): void
+  /** Ends waits, lets the requests that have arrived be answered, then closes every connection. */
+  close(): Promise<void>
 }
 
 export function watchConnections(server: Server): Connections {
-  const calls = new Set<AbortController>()
+  const underWay = new Map<ServerResponse, AbortController>()
   const unread = new WeakMap<Socket, () => void>()
   // The kernel resets a connection that its caller closed with unread bytes; any other close is no error.
   server.on('connection', (socket) => socket.once('close', (hadError) => hadError && unread.get(socket)?.()))
-  // Who sends another request has read the answer to the one before.
-  server.on('request', (request) => unread.delete(request.socket))
+  server.on('request', (request, response) => {
+    // Who sends another request has read the answer to the one before.
+    unread.delete(request.socket)
+    const exchange = new AbortController()
+    underWay.set(response, exchange)
+    response.once('close', () => {
+      underWay.delete(response)
+      exchange.abort()
+    })
+  })
 
   return {
-    callSignal: (response) => {
-      const call = new AbortController()
-      calls.add(call)
-      response.once('close', () => {
-        calls.delete(call)
-        call.abort()
-      })
-      return call.signal
-    },
+    signalOf: (response) => underWay.get(response)?.signal ?? AbortSignal.abort(),
     hasHungUp: async ({ socket }) => {
       // Two turns, so that the event loop polls the sockets in between: a hang-up may have arrived unseen.
       await setImmediate()
@@ -42,8 +43,11 @@ export function watchConnections(server: Server): Connections {
       unread.set(socket, takeBack)
       response.once('close', () => response.writableFinished || takeBack())
     },
-    endWaits: () => {
-      for (const call of calls) call.abort()
+    close: async () => {
+      for (const exchange of underWay.values()) exchange.abort()
+      const answering = [...underWay.keys()].filter((response) => response.req.complete)
+      await Promise.all(answering.map((response) => once(response, 'close')))
+      server.closeAllConnections()
     },
   }
 }

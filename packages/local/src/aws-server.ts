@@ -28,16 +28,13 @@ const keepAliveTimeoutMs = 65_000
 export async function serveAws(service: AwsService, port = 0): Promise<AwsServer> {
   const server = createServer({ keepAliveTimeout: keepAliveTimeoutMs })
   const connections = watchConnections(server)
-  server.on('request', (request, response) => {
-    response.once('finish', () => server.listening || request.socket.end())
-    void respond({ service, connections, request, response })
-  })
+  server.on('request', (request, response) => void respond({ service, connections, request, response }))
   const address = await listenAt(server, '127.0.0.1', port)
 
   const shut = async () => {
-    server.close()
-    connections.endWaits()
-    await once(server, 'close')
+    const closed = once(server.close(), 'close')
+    await connections.close()
+    await closed
     service.release?.()
   }
   let closing: Promise<void> | undefined
@@ -60,7 +57,7 @@ async function respondToCall({ service, connections, request, response }: Exchan
   requireSigner(request, service.accessKeyId)
   const { host = '', authorization = '' } = request.headers
   const action = actionOf(request, service.target)
-  const signal = connections.callSignal(response)
+  const signal = connections.signalOf(response)
   const call = { action, input: await readJson(request), host, authorization, signal }
   const answer = await service.answer(call)
   const takeBack = () => service.undelivered?.(call, answer)

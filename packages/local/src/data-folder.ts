@@ -1,7 +1,7 @@
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { readRuntimeFile } from './runtime-file.ts'
+import { readRuntimeFile, removeRuntimeFile } from './runtime-file.ts'
 import { StartFailure } from './start-failure.ts'
 
 /** Takes the folder of all state for this process; fails when another platform has it. Disposing lets go. */
@@ -19,5 +19,7 @@ export async function claimDataFolder(dataDir: string): Promise<Disposable> {
     const advice = 'Stop it, or set PLAT_DATA_DIR to another folder.'
     throw new StartFailure(`${who} uses the data in ${dataDir}. ${advice}`, { cause: error })
   }
+  // What a killed platform left would point to where nobody is, or to somebody else.
+  await removeRuntimeFile(dataDir)
   return { [Symbol.dispose]: () => lock.close() }
 }

@@ -4,12 +4,12 @@ import { buildAssets } from './assets.ts'
 import type { StandIns } from './aws-environment.ts'
 import { startConsumers } from './consumers.ts'
 import { claimDataFolder } from './data-folder.ts'
-import { functionEnvironment } from './function-environment.ts'
+import { functionEnvironment, type Surroundings } from './function-environment.ts'
 import { functionNames } from './function-files.ts'
 import { type FunctionPool, startPool } from './functions/pool.ts'
 import { createHolding } from './gateway/holding.ts'
 import { createRouter } from './gateway/routes.ts'
-import { type Gateway, listen } from './gateway/server.ts'
+import { listen } from './gateway/server.ts'
 import { listenForRings } from './gateway/wake.ts'
 import { type Log, logToStandardError } from './log.ts'
 import { provision } from './provision.ts'
@@ -39,7 +39,7 @@ export interface Observer {
   onDeath?: (error: Error) => void
 }
 
-/** Below what remains of the 28 seconds that a stop may take. */
+/** Leaves some of the 28 seconds that a stop may take. */
 const drainLimitMs = 20_000
 
 const gatewayRoutes = routes.map(({ function: functionName, endpoint: { method, path } }) => ({
@@ -50,13 +50,13 @@ const gatewayRoutes = routes.map(({ function: functionName, endpoint: { method, 
 
 /** Starts the whole platform in this process. Rejects with what stands in the way, and then leaves nothing running. */
 export async function startPlatform(settings: Settings, observer: Observer = {}): Promise<Platform> {
-  const { log = logToStandardError, onProgress = () => undefined } = observer
+  const { log = logToStandardError, onProgress = () => undefined, onDeath = () => undefined } = observer
   await using parts = new AsyncDisposableStack()
   parts.use(await claimDataFolder(settings.dataDir))
   const gateway = await listen(settings.host, settings.port).catch(explainListenError(settings))
   parts.defer(() => gateway.drain(0))
 
-  const standIns = await startStandIns(settings.dataDir, observer.onDeath ?? (() => undefined))
+  const standIns = await startStandIns(settings.dataDir, onDeath)
   parts.defer(standIns.close)
   const queues = await provision(standIns, settings.functionEnvironment['PLAT_TABLE'] ?? '')
   onProgress('store, queues and secrets')
@@ -64,52 +64,64 @@ export async function startPlatform(settings: Settings, observer: Observer = {})
   const holding = createHolding()
   const wake = await listenForRings(holding.ring)
   parts.defer(wake.close)
-  const apiUrl = gateway.url
-  const environment = functionEnvironment(settings, { apiUrl, wakeUrl: wake.url, standIns, queues })
-  const pool = startPool({ ...poolSettings(settings), environment, log })
+  const surroundings = { apiUrl: gateway.url, wakeUrl: wake.url, standIns, queues }
+  const functions = await startFunctions(settings, surroundings, log)
+  const { pool } = functions
   parts.defer(pool.close)
-  const names = await functionNames(settings.functionsDir)
-  await Promise.all([pool.warmUp(names), buildAssets(settings.assetsDir)])
+  await Promise.all([pool.warmUp(functions.names), buildAssets(settings.assetsDir)])
   await pool.invoke('bootstrap', {})
   onProgress('functions')
 
   gateway.open({ route: createRouter(gatewayRoutes, 'meta'), invoke: pool.invoke, holding, log })
-  const consumers = startConsumers({ standIns, queues, functionNames: names, pool, log })
-  const schedule = startSweep(settings, pool, log)
+  const stopWork = startWork(settings, surroundings, functions, log)
   parts.defer(async () => {
     holding.releaseAll()
-    const drained = Promise.all([gateway.drain(drainLimitMs), consumers.stop(), schedule.stop()])
-    // A batch or a sweep that takes longer comes again after the next start.
+    // A batch or a sweep that takes longer than the limit comes again after the next start.
+    const drained = Promise.all([gateway.drain(drainLimitMs), stopWork()])
     await Promise.race([drained, delay(drainLimitMs, undefined, { ref: false })])
   })
-  await announce(settings, gateway, standIns)
+  await announce(settings, surroundings)
   parts.defer(() => removeRuntimeFile(settings.dataDir))
-
-  const running = parts.move()
-  let stopped: Promise<void> | undefined
-  return { url: gateway.url, wakeUrl: wake.url, standIns, stop: () => (stopped ??= running.disposeAsync()) }
+  return handOver(parts.move(), surroundings)
 }
 
-const poolSettings = ({ functionThreads, functionsDir, functionTimeoutMs }: Settings) => ({
-  threads: functionThreads,
-  functionsDir,
-  timeoutMs: functionTimeoutMs,
-})
+interface Functions {
+  pool: FunctionPool
+  names: readonly string[]
+}
 
-const startSweep = ({ sweepIntervalSeconds }: Settings, pool: FunctionPool, log: Log) =>
-  startSchedule({
+async function startFunctions(settings: Settings, surroundings: Surroundings, log: Log): Promise<Functions> {
+  const { functionThreads: threads, functionsDir, functionTimeoutMs: timeoutMs } = settings
+  const names = await functionNames(functionsDir)
+  const environment = functionEnvironment(settings, surroundings)
+  return { pool: startPool({ threads, functionsDir, timeoutMs, environment, log }), names }
+}
+
+/** Starts what runs without a request: the consumers of the queues, and the sweep. */
+function startWork(settings: Settings, { standIns, queues }: Surroundings, { pool, names }: Functions, log: Log) {
+  const consumers = startConsumers({ standIns, queues, functionNames: names, pool, log })
+  const sweep = startSchedule({
     name: 'sweep',
-    intervalMs: sweepIntervalSeconds * 1000,
+    intervalMs: settings.sweepIntervalSeconds * 1000,
     invoke: (event) => pool.invoke('schedule/sweep', event),
     log,
   })
+  return async () => {
+    await Promise.all([consumers.stop(), sweep.stop()])
+  }
+}
 
 /** Tells programs of the same user where the platform is. */
-const announce = ({ dataDir, functionEnvironment: names }: Settings, { url }: Gateway, standIns: StandIns) =>
+const announce = ({ dataDir, functionEnvironment: names }: Settings, { apiUrl, standIns }: Surroundings) =>
   writeRuntimeFile(dataDir, {
     processId: process.pid,
-    apiUrl: url,
+    apiUrl,
     secretsUrl: standIns.secretsUrl,
     accessKeyId: standIns.accessKeyId,
     adminTokenSecret: names['PLAT_SECRET_ADMIN_TOKEN'] ?? '',
   })
+
+function handOver(parts: AsyncDisposableStack, { apiUrl, wakeUrl, standIns }: Surroundings): Platform {
+  let stopped: Promise<void> | undefined
+  return { url: apiUrl, wakeUrl, standIns, stop: () => (stopped ??= parts.disposeAsync()) }
+}

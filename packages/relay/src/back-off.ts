@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { TryAgain } from './http.ts'
+import { type Answer, TryAgain } from './http.ts'
 
 const firstMs = 500
 const longestMs = 60_000
@@ -19,6 +19,19 @@ export function retryPauseMs(attempt: number, cause: TryAgain): number {
   return Math.min(longestMs, cause.afterMs + backOffMs(attempt))
 }
 
-export async function sleepBeforeRetry(attempt: number, cause: TryAgain, signal: AbortSignal): Promise<void> {
-  await sleep(retryPauseMs(attempt, cause), undefined, { signal })
+/** Makes attempts until the server has decided or the signal aborts; `onFailure` hears of each that was in vain. */
+export async function untilDecided(
+  signal: AbortSignal,
+  attempt: () => Promise<Answer>,
+  onFailure: (cause: TryAgain) => void = () => {},
+): Promise<Answer> {
+  for (let count = 0; ; count++) {
+    try {
+      return await attempt()
+    } catch (error) {
+      if (!(error instanceof TryAgain)) throw error
+      onFailure(error)
+      await sleep(retryPauseMs(count, error), undefined, { signal })
+    }
+  }
 }

@@ -1,5 +1,5 @@
 import { createHash, type KeyObject, randomUUID } from 'node:crypto'
-import { sleepBeforeRetry } from './back-off.ts'
+import { untilDecided } from './back-off.ts'
 import type { ServerClock } from './clock.ts'
 import { type Answer, post, TryAgain } from './http.ts'
 import { signJws } from './jws.ts'
@@ -53,15 +53,8 @@ export class Client {
   }
 
   /** Attempts until the server decides or the signal aborts. */
-  async deliver(call: Call): Promise<Answer> {
-    for (let attempt = 0; ; attempt++) {
-      try {
-        return await this.attempt(call)
-      } catch (error) {
-        if (!(error instanceof TryAgain)) throw error
-        await sleepBeforeRetry(attempt, error, call.signal)
-      }
-    }
+  deliver(call: Call): Promise<Answer> {
+    return untilDecided(call.signal, () => this.attempt(call))
   }
 
   #post({ path, body, headers, timeoutMs = 30_000, signal }: Call): Promise<Answer> {

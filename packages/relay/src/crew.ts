@@ -6,22 +6,21 @@ import type { Resources } from './resources.ts'
 
 type Member = { run: Pick<JobRun, 'isLeased' | 'stop'>; ended: Promise<void> }
 
+export type CrewParts = { resources: Resources; slots: number; onSlotFreed: () => void }
+
 /** The jobs under way; a job holds its slot until its end is acknowledged. */
 export class Crew {
-  readonly #resources: Resources
-  readonly #slots: number
-  readonly #onSlotFreed: () => void
+  readonly #parts: CrewParts
   readonly #members = new Map<string, Member>()
+  readonly #refused = new Set<string>()
   #closed = false
 
-  constructor(resources: Resources, slots: number, onSlotFreed: () => void) {
-    this.#resources = resources
-    this.#slots = slots
-    this.#onSlotFreed = onSlotFreed
+  constructor(parts: CrewParts) {
+    this.#parts = parts
   }
 
   get freeSlots(): number {
-    return this.#closed ? 0 : Math.max(0, this.#slots - this.#members.size)
+    return this.#closed ? 0 : Math.max(0, this.#parts.slots - this.#members.size)
   }
 
   /** The jobs that the server has given to this relay. */
@@ -29,18 +28,22 @@ export class Crew {
     return [...this.#members].filter(([, member]) => member.run.isLeased).map(([jobId]) => jobId)
   }
 
-  /** Takes a job up if a slot is free. Answers whether that brings the work forward. */
+  /** Takes a job up if a slot is free. Answers false when that is nothing new: it was seen or tried in vain before. */
   offer(jobId: string): boolean {
     if (this.freeSlots === 0 || this.#members.has(jobId)) return false
-    const isReplay = this.#resources.journal.has(jobId)
-    const run = new JobRun(jobId, this.#resources)
+    const isReplay = this.#parts.resources.journal.has(jobId)
+    const run = new JobRun(jobId, this.#parts.resources)
     this.#add(jobId, run, run.run())
-    return !isReplay
+    return !isReplay && !this.#refused.has(jobId)
   }
 
   /** Goes on with what an earlier run of the relay left unfinished. */
   resume(entry: Unfinished): void {
-    this.#add(entry.jobId, { isLeased: entry.state !== 'claiming', stop: () => {} }, recover(entry, this.#resources))
+    this.#add(
+      entry.jobId,
+      { isLeased: entry.state !== 'claiming', stop: () => {} },
+      recover(entry, this.#parts.resources),
+    )
   }
 
   /** Stops one job for the server. */
@@ -60,11 +63,12 @@ export class Crew {
     const ended = work
       .catch((error: unknown) => {
         // What was cut short by the end of the relay is in the journal for its next start.
-        if (!this.#resources.signal.aborted) warn(`Job ${jobId} is left as it is: ${messageOf(error)}`)
+        if (!this.#parts.resources.signal.aborted) warn(`Job ${jobId} is left as it is: ${messageOf(error)}`)
       })
       .finally(() => {
         this.#members.delete(jobId)
-        this.#onSlotFreed()
+        if (!run.isLeased) this.#refused.add(jobId)
+        this.#parts.onSlotFreed()
       })
     this.#members.set(jobId, { run, ended })
   }

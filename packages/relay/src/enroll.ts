@@ -1,10 +1,10 @@
 import type { EnrollAnswer, EnrollRequest } from '@platform/contract/relay'
 import { createPublicKey, type KeyObject } from 'node:crypto'
 import { hostname } from 'node:os'
-import { sleepBeforeRetry } from './back-off.ts'
+import { untilDecided } from './back-off.ts'
 import type { ServerClock } from './clock.ts'
 import { Fatal } from './exit.ts'
-import { type Answer, codeOf, post, TryAgain } from './http.ts'
+import { type Answer, codeOf, post } from './http.ts'
 import { type Identity, keyFor } from './identity.ts'
 import { isJsonObject, type JsonObject } from './json.ts'
 import { warn } from './log.ts'
@@ -27,8 +27,8 @@ export type Enrollment = {
  * refuses.
  */
 export async function enroll(enrollment: Enrollment): Promise<Identity> {
-  const { server, token, nodes, clock } = enrollment
-  const answer = await untilDecided(enrollment, JSON.stringify(requestOf(enrollment)))
+  const { server, token, nodes, clock, signal } = enrollment
+  const answer = await send(server, requestOf(enrollment), signal)
   const { body } = answer
   if (answer.status !== 201) throw refusal(server, answer)
   if (!isEnrollAnswer(body, nodes.length)) throw new Fatal('failed', `${server} answered what is no enrolment.`)
@@ -44,17 +44,14 @@ export async function enroll(enrollment: Enrollment): Promise<Identity> {
   }
 }
 
-async function untilDecided({ server, signal }: Enrollment, body: string): Promise<Answer> {
+function send(server: string, request: EnrollRequest, signal: AbortSignal): Promise<Answer> {
   const headers = { 'content-type': 'application/json', 'user-agent': `platform-relay/${relayVersion}` }
-  for (let attempt = 0; ; attempt++) {
-    try {
-      return await post({ url: `${server}/api/v1/relay/enroll`, headers, body, timeoutMs: 30_000, signal })
-    } catch (error) {
-      if (!(error instanceof TryAgain)) throw error
-      warn(`Cannot enroll at ${server}: ${error.message}. Trying again.`)
-      await sleepBeforeRetry(attempt, error, signal)
-    }
-  }
+  const body = JSON.stringify(request)
+  return untilDecided(
+    signal,
+    () => post({ url: `${server}/api/v1/relay/enroll`, headers, body, timeoutMs: 30_000, signal }),
+    ({ message }) => warn(`Cannot enroll at ${server}: ${message}. Trying again.`),
+  )
 }
 
 function requestOf({ token, displayName, nodes, stateFolder }: Enrollment): EnrollRequest {

@@ -12,34 +12,32 @@ const defaultTimeoutSeconds = 3600
 
 export type StopReason = Extract<Outcome, 'timed_out' | 'cancelled' | 'interrupted'>
 
-export type ExecutionEvents = {
+export type Work = {
+  jobId: string
+  payload: InvokeScriptPayload
+  nodes: RelayNode[]
   onOutput: (nodeId: string, stream: Stream, text: string) => void
   onSpawned: (leader: Leader) => void
 }
 
 /** One script on all its nodes, with one time limit (D23). */
 export class Execution {
-  readonly #jobId: string
-  readonly #payload: InvokeScriptPayload
-  readonly #nodes: RelayNode[]
-  readonly #events: ExecutionEvents
+  readonly #work: Work
   readonly #running = new Set<Running>()
   readonly #stopped = new Set<Running>()
   #reason: StopReason | undefined
 
-  constructor(jobId: string, payload: InvokeScriptPayload, nodes: RelayNode[], events: ExecutionEvents) {
-    this.#jobId = jobId
-    this.#payload = payload
-    this.#nodes = nodes
-    this.#events = events
+  constructor(work: Work) {
+    this.#work = work
   }
 
   /** Runs the script on every node; nothing is started any more once it was stopped. */
   async run(): Promise<Ending> {
-    const timeoutMs = (this.#payload.timeoutSeconds ?? defaultTimeoutSeconds) * 1000
-    const timer = setTimeout(() => this.stop('timed_out', 'gently'), timeoutMs)
+    const { payload, nodes } = this.#work
+    const timeoutSeconds = payload.timeoutSeconds ?? defaultTimeoutSeconds
+    const timer = setTimeout(() => this.stop('timed_out', 'gently'), timeoutSeconds * 1000)
     try {
-      return endingOf(await mapAtMost(mostNodesAtOnce, this.#nodes, (node) => this.#runOn(node)), this.#reason)
+      return endingOf(await mapAtMost(mostNodesAtOnce, nodes, (node) => this.#runOn(node)), this.#reason)
     } finally {
       clearTimeout(timer)
     }
@@ -53,12 +51,13 @@ export class Execution {
 
   async #runOn({ id: nodeId, name: nodeName, executor }: RelayNode): Promise<Ending['nodes'][number]> {
     if (this.#reason) return { nodeId, exitCode: null }
+    const { jobId, payload, onOutput, onSpawned } = this.#work
     const running = executor.start({
-      jobId: this.#jobId,
+      jobId,
       nodeName,
-      script: this.#payload.script,
-      onOutput: (stream, text) => this.#events.onOutput(nodeId, stream, text),
-      onSpawned: this.#events.onSpawned,
+      script: payload.script,
+      onOutput: (stream, text) => onOutput(nodeId, stream, text),
+      onSpawned,
     })
     this.#running.add(running)
     const exitCode = await running.ended

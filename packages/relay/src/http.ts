@@ -58,6 +58,8 @@ async function decided(response: Response): Promise<Answer> {
   const { status, headers } = response
   const isUndecided = status === 408 || status === 429 || status >= 500 || body?.error === 'conflict'
   if (isUndecided) throw new TryAgain(`it answered ${status}`, response)
+  const location = headers.get('location')
+  if (location !== null) throw new TryAgain(`it redirects to ${location}, which is to be the --server`, response)
   // A proxy's own page is no word of the server.
   if (body === undefined && status !== 204) throw new TryAgain(`it answered ${status} without JSON`, response)
   return { status, headers, body: body ?? {} }

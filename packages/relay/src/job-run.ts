@@ -83,9 +83,13 @@ export class JobRun {
     const { jobId } = lease
     journal.append({ state: 'started', ...lease, leaders: [] })
     say(`Job ${jobId}: running on ${nodes.length} node(s).`)
-    const upload = new Upload(lease, new Output(), client, () => this.stop('cancelled', 'gently'))
+    const onCancel = () => this.stop('cancelled', 'gently')
+    const upload = new Upload({ lease, output: new Output(), client, onCancel })
     upload.start(signal)
-    this.#execution = new Execution(jobId, payload, nodes, {
+    this.#execution = new Execution({
+      jobId,
+      payload,
+      nodes,
       onOutput: (nodeId, stream, text) => upload.append(nodeId, stream, text),
       onSpawned: (leader) => orWarn(() => journal.append({ state: 'spawned', jobId, leader })),
     })

@@ -21,7 +21,8 @@ export async function recover(entry: Unfinished, resources: Resources): Promise<
     say(`Job ${jobId} was running when the relay stopped; it is reported as interrupted.`)
     return conclude(resources, entry, unrun('interrupted'))
   }
-  const upload = new Upload(entry, new Output(resources.spool.load(jobId)), resources.client, () => {})
+  const output = new Output(resources.spool.load(jobId))
+  const upload = new Upload({ lease: entry, output, client: resources.client, onCancel: () => {} })
   upload.start(resources.signal)
   return conclude(resources, entry, entry.ending, upload)
 }

@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { Beat } from './beat.ts'
@@ -35,7 +36,7 @@ export class Relay {
     this.#client = new Client({ server, relayId, privateKey }, clock, () => this.#revoke())
     this.#journal = new Journal(join(stateFolder, 'journal.jsonl'))
     const nodes = connectNodes(identity.nodes, this.#workFolder)
-    const shared = {
+    const resources = {
       client: this.#client,
       clock,
       journal: this.#journal,
@@ -46,7 +47,7 @@ export class Relay {
       signal: this.#reporting.signal,
     }
     this.#watch = new NodeWatch(nodes)
-    this.#crew = new Crew(shared, slots, () => this.#beat.nudge())
+    this.#crew = new Crew({ resources, slots, onSlotFreed: () => this.#beat.nudge() })
     this.#beat = new Beat({ client: this.#client, clock, crew: this.#crew, watch: this.#watch, intervalSeconds })
   }
 
@@ -54,11 +55,11 @@ export class Relay {
   async run(signal: AbortSignal): Promise<void> {
     signal.addEventListener('abort', () => this.#beat.stop())
     this.#recover()
-    await this.#watch.check()
-    const watching = this.#watch.run(this.#reporting.signal)
-    if (!signal.aborted) await this.#beat.run()
+    await Promise.race([this.#watch.check(), once(signal, 'abort')])
+    // It ends with the process: a check of a node that does not answer must not hold up the end.
+    void this.#watch.run(this.#reporting.signal)
+    await this.#beat.run()
     await (this.#isRevoked ? this.#abandon() : this.#leave(String(signal.reason)))
-    await watching
     this.#journal.close()
     if (this.#isRevoked) {
       throw new Fatal(

@@ -1,7 +1,6 @@
 import { mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { readIfPresent, writeDurably } from './files.ts'
-import { isJsonObject } from './json.ts'
 import type { Chunk } from './output.ts'
 
 /** Keeps on disk the output of ended jobs that the server has not acknowledged. */
@@ -20,8 +19,7 @@ export class Spool {
 
   load(jobId: string): Chunk[] {
     const text = readIfPresent(this.#path(jobId))
-    const chunks: unknown = text === undefined ? [] : JSON.parse(text)
-    return Array.isArray(chunks) ? chunks.filter(isChunk) : []
+    return text === undefined ? [] : JSON.parse(text)
   }
 
   forget(jobId: string): void {
@@ -31,10 +29,4 @@ export class Spool {
   #path(jobId: string): string {
     return join(this.#folder, `${jobId}.json`)
   }
-}
-
-function isChunk(value: unknown): value is Chunk {
-  if (!isJsonObject(value)) return false
-  const { seq, nodeId, stream, data } = value
-  return typeof seq === 'number' && [nodeId, stream, data].every((text) => typeof text === 'string')
 }

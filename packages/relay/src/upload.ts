@@ -9,26 +9,27 @@ const pauseMs = 250
 
 export type Lease = { jobId: string; leaseId: string }
 
+export type UploadParts = {
+  lease: Lease
+  output: Output
+  client: Client
+  /** Called when the server wants the script stopped. */
+  onCancel: () => void
+}
+
 /** Sends the output of a job while it is written: one call in 250 ms, or as soon as there is enough to fill one. */
 export class Upload {
-  readonly #lease: Lease
-  readonly #output: Output
-  readonly #client: Client
-  readonly #onCancel: () => void
+  readonly #parts: UploadParts
   readonly #wake = new Wake()
   #closed = false
   #sent = Promise.resolve()
 
-  /** `onCancel` is called when the server wants the script stopped. */
-  constructor(lease: Lease, output: Output, client: Client, onCancel: () => void) {
-    this.#lease = lease
-    this.#output = output
-    this.#client = client
-    this.#onCancel = onCancel
+  constructor(parts: UploadParts) {
+    this.#parts = parts
   }
 
   append(nodeId: string, stream: Stream, text: string): void {
-    this.#output.append(nodeId, stream, text)
+    this.#parts.output.append(nodeId, stream, text)
     this.#wake.wake()
   }
 
@@ -43,7 +44,7 @@ export class Upload {
   close(): readonly Chunk[] {
     this.#closed = true
     this.#wake.wake()
-    return this.#output.freeze()
+    return this.#parts.output.freeze()
   }
 
   /** Returns when it is closed and the server has acknowledged everything, or refused to. */
@@ -52,18 +53,19 @@ export class Upload {
   }
 
   async #run(signal: AbortSignal): Promise<void> {
+    const { output } = this.#parts
     for (;;) {
-      if (!this.#output.isSending) await this.#roundEnd()
-      const chunk = this.#output.next()
+      if (!output.isSending) await this.#roundEnd(output)
+      const chunk = output.next()
       if (!chunk) return
       await this.#send(chunk, signal)
     }
   }
 
-  async #roundEnd(): Promise<void> {
-    while (!this.#closed && this.#output.pendingBytes === 0) await this.#wake.wait()
+  async #roundEnd(output: Output): Promise<void> {
+    while (!this.#closed && output.pendingBytes === 0) await this.#wake.wait()
     const endMs = performance.now() + pauseMs
-    while (!this.#closed && this.#output.pendingBytes < pieceBytes) {
+    while (!this.#closed && output.pendingBytes < pieceBytes) {
       const leftMs = endMs - performance.now()
       if (leftMs <= 0) return
       await this.#wake.wait(leftMs)
@@ -71,15 +73,16 @@ export class Upload {
   }
 
   async #send(chunk: Chunk, signal: AbortSignal): Promise<void> {
-    const body = { leaseId: this.#lease.leaseId, ...chunk }
-    const answer = await this.#client.deliver({ path: `/jobs/${this.#lease.jobId}/output`, body, signal })
+    const { lease, output, client, onCancel } = this.#parts
+    const body = { leaseId: lease.leaseId, ...chunk }
+    const answer = await client.deliver({ path: `/jobs/${lease.jobId}/output`, body, signal })
     if (answer.status === 200) {
-      this.#output.acknowledge()
-      if (answer.body.cancel === true) this.#onCancel()
+      output.acknowledge()
+      if (answer.body.cancel === true) onCancel()
     } else {
-      this.#output.discard()
-      if (isJobOver(answer)) this.#onCancel()
-      else warn(`The server refused output of job ${this.#lease.jobId} (${codeOf(answer)}); the rest is not sent.`)
+      output.discard()
+      if (isJobOver(answer)) onCancel()
+      else warn(`The server refused output of job ${lease.jobId} (${codeOf(answer)}); the rest is not sent.`)
     }
   }
 }

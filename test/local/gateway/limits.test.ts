@@ -3,7 +3,7 @@ import { request } from 'node:http'
 import { FunctionTimedOut } from '@platform/local/functions/failure'
 import { Fault } from '@platform/core/fault'
 import { expect, test } from 'vitest'
-import { errorOf, sendBytes, sendTarget, startGateway, startRecorder } from './support.ts'
+import { errorOf, openConnection, sendBytes, sendTarget, startGateway, startRecorder } from './support.ts'
 
 const mebibyte = 1024 * 1024
 
@@ -114,6 +114,27 @@ test('bytes behind a request are not answered before it', async () => {
   await invoked.promise
   result.resolve({ statusCode: 200 })
   expect(await answer.catch(() => '')).not.toMatch(/400 Bad Request/)
+})
+
+test.for(['CONNECT a:1', 'GET /things', 'nonsense'])('a caller who breaks off %j does no harm', async (beginning) => {
+  await using gateway = await startRecorder()
+  const connection = await openConnection(gateway.url)
+  connection.write(`${beginning} HTTP/1.1\r\nHost: a\r\n\r\n`)
+  await once(connection, 'data')
+  connection.write('more\r\n\r\n')
+  connection.resetAndDestroy()
+  expect((await fetch(`${gateway.url}/things`)).status).toBe(204)
+})
+
+test('a caller who breaks off an upload is not reported as a failure', async () => {
+  await using gateway = await startRecorder()
+  const connection = await openConnection(gateway.url)
+  connection.write('POST /things HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\nhalf')
+  await fetch(`${gateway.url}/things`)
+  connection.resetAndDestroy()
+  await once(connection, 'close')
+  await gateway.drain(60_000)
+  expect(gateway.logged).toEqual([])
 })
 
 test('a function that takes too long is answered for with 503 and the time to try again', async () => {

@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { listenAt } from '@platform/local/listening'
 import { expect, test } from 'vitest'
 import { startGate } from './gate.ts'
@@ -9,7 +10,7 @@ import { temporaryFolder, writeFunctions } from './support.ts'
 
 const main = 'packages/local/src/main.ts'
 const adminToken = 'packages/local/src/admin-token.ts'
-const serve = 'test/local/runner/serve.ts'
+const serve = fileURLToPath(new URL('serve.ts', import.meta.url))
 const ready = 'Platform ready at '
 
 const inFolder = (path: string, more: Record<string, string> = {}) => ({

@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { request } from 'node:http'
+import { connect } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import { Worker } from 'node:worker_threads'
 import { GetQueueUrlCommand } from '@aws-sdk/client-sqs'
@@ -21,7 +22,15 @@ test('closing answers those who wait at once, and then nobody', { timeout: 10_00
   await until(() => callsOf(sqs.url, 'ReceiveMessage')).toBe(1)
   await Promise.all([sqs.close(), sqs.close()])
   expect(await waiting).toEqual([])
-  await expect(queue.send('body')).rejects.toMatchObject({ code: 'ECONNREFUSED' })
+  await expect(fetch(sqs.url)).rejects.toThrow('fetch failed')
+})
+
+test('closing does not wait for a connection that sends nothing', { timeout: 10_000 }, async () => {
+  const { sqs } = await serveSqs()
+  const silent = connect(Number(new URL(sqs.url).port), '127.0.0.1')
+  await once(silent, 'connect')
+  await fetch(`${sqs.url}/_metrics`)
+  await Promise.all([once(silent, 'close'), sqs.close()])
 })
 
 test('a queue keeps its URL’s path over a restart, at the new port', async () => {

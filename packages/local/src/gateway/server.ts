@@ -46,7 +46,11 @@ export async function listen(host: string, port: number): Promise<Gateway> {
   server.on('request', (request, response) => void respond(request, response))
   server.on('checkExpectation', (request, response) => void respond(request, response))
   server.on('clientError', (error, socket) => refuseBytes(connections, socket, error))
-  server.on('connect', (_request, socket) => socket.end(rawAnswer(fault('route_not_found'))))
+  server.on('connect', (_request, socket) => {
+    // HTTP lets go of the socket here; without a listener a caller who hangs up would end the process.
+    socket.on('error', () => socket.destroy())
+    socket.end(rawAnswer(fault('route_not_found')))
+  })
   const address = await listenAt(server, host, port)
   return {
     url: urlOf(address),
