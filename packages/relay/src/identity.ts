@@ -3,8 +3,8 @@ import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { Fatal } from './exit.ts'
 import { readIfPresent, writeDurably } from './files.ts'
-import { isJsonObject, type JsonObject, parseJsonObject } from './json.ts'
-import { type NodeConfig, parseNode } from './nodes.ts'
+import { type JsonObject, parseJsonObject } from './json.ts'
+import type { NodeConfig } from './nodes.ts'
 
 export type EnrolledNode = { id: string; config: NodeConfig }
 
@@ -58,9 +58,5 @@ function keyPath(stateFolder: string, tokenId: string): string {
 }
 
 function isIdentity(stored: JsonObject): stored is Identity & JsonObject {
-  const { server, tokenId, relayId, clusterId, statementKeys, nodes } = stored
-  if (![server, tokenId, relayId, clusterId].every((text) => typeof text === 'string')) return false
-  if (!Array.isArray(statementKeys) || !Array.isArray(nodes)) return false
-  for (const node of nodes) if (isJsonObject(node)) parseNode(node.config, 'a stored node')
-  return true
+  return ['server', 'tokenId', 'relayId', 'clusterId', 'statementKeys', 'nodes'].every((name) => name in stored)
 }

@@ -41,8 +41,7 @@ export function readNodes(path: string): NodeConfig[] {
   return parsed
 }
 
-/** One node of a nodes file or of the relay's own state. */
-export function parseNode(value: unknown, where: string): NodeConfig {
+function parseNode(value: unknown, where: string): NodeConfig {
   if (!isJsonObject(value)) throw new Fatal('usage', `${where} is not an object.`)
   const { name, executor } = value
   if (!isText(name) || !isName(name)) throw new Fatal('usage', `${where} needs a name of 1 to 64 characters.`)

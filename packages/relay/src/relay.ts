@@ -53,6 +53,7 @@ export class Relay {
 
   /** Works until the signal aborts. Throws `Fatal` when the server has revoked the relay. */
   async run(signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted()
     signal.addEventListener('abort', () => this.#beat.stop())
     this.#recover()
     await Promise.race([this.#watch.check(), once(signal, 'abort')])
