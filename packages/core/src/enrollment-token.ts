@@ -8,7 +8,7 @@ import { newId, newSecret, sha256 } from './id.ts'
 
 /** Enrollment tokens: `<public id>.<secret>`, one use, 24 hours. Only the hash of the secret is stored. */
 
-export const enrollmentLifeMs = 24 * 3_600_000
+const enrollmentLifeMs = 24 * 3_600_000
 /** Kept this much longer, so that a late second use is still recognised for what it is. */
 const rememberMs = 7 * 24 * 3_600_000
 

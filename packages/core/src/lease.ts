@@ -14,7 +14,7 @@ import { signer } from './signing-keys.ts'
 /** What a relay does with a job: claim, run under a lease, complete (D21, D24, D25). */
 
 /** A lease dies this long after the relay last spoke of the job. */
-export const leaseMs = 600_000
+const leaseMs = 600_000
 /** Beats renew a lease only when this much of it is gone: one write per several beats. */
 const renewAfterMs = 150_000
 /** A relay ends a job at its time limit; the server does when the relay has not by this much later. */

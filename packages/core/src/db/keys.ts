@@ -28,9 +28,6 @@ export const platform = (): Key => ({ pk: 'PLATFORM', sk: 'STATE' })
 /** Public keys that verify access tokens. Read once per process and again for an unknown key. */
 export const accessKeys = (): Key => ({ pk: 'PLATFORM', sk: 'ACCESS-KEYS' })
 
-/** When the sweep last ran. */
-export const sweepRun = (): Key => ({ pk: 'PLATFORM', sk: 'SWEEP' })
-
 export const organisation = (organisationId: string): Key => ({ pk: `ORG#${organisationId}`, sk: 'ORGANISATION' })
 
 /** Users of an organisation, by id. */

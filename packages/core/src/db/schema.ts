@@ -1,7 +1,7 @@
 import { type CreateTableCommandInput } from '@aws-sdk/client-dynamodb'
 
 /** The table as the runner and the deployment create it: one table, four indexes that hold keys only. */
-export const tableAttributes = [
+const tableAttributes = [
   'pk',
   'sk',
   'gsi1pk',
@@ -13,7 +13,7 @@ export const tableAttributes = [
   'duepk',
   'duesk',
 ]
-export const tableIndexes = ['gsi1', 'gsi2', 'gsi3', 'due'] as const
+const tableIndexes = ['gsi1', 'gsi2', 'gsi3', 'due'] as const
 export const ttlAttribute = 'ttl'
 
 /** The request that creates the table. */
