@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict'
 import { show } from '../answer.ts'
 import type { Client } from '../client.ts'
 import {
@@ -23,6 +24,8 @@ async function clientsByScheme(platform: Platform): Promise<(operation: Operatio
   return ({ security: [required = {}] = [] }) => clients.get(Object.keys(required)[0] ?? '') ?? platform.anonymous
 }
 
+const pathOf = (template: string): string => template.replaceAll(/\{\w+\}/g, 'nothing')
+
 /** Sends bad bodies to every operation that takes one, and tells of all that went wrong. */
 const everyOperationRefuses =
   (makeBad: MakeBad): Journey =>
@@ -46,8 +49,7 @@ async function problemsOf(client: Client, { method, template }: Operation, bad: 
   const { body, type = 'application/json' } = bad
   const sent = `to ${type} ${String(body).slice(0, 200)}`
   try {
-    const path = template.replaceAll(/\{\w+\}/g, 'nothing')
-    const answer = await client.attempt(method, path, { body, headers: { 'content-type': type } })
+    const answer = await client.attempt(method, pathOf(template), { body, headers: { 'content-type': type } })
     return answer.status >= 400 && answer.status < 500 ? [] : [`${show(answer)} ${sent}`]
   } catch (error) {
     return [`${error instanceof Error ? error.message : String(error)} ${sent}`]
@@ -63,4 +65,15 @@ export const badInput: Journeys = {
   'numbers that no double carries, deep nesting and __proto__ are refused by every operation':
     everyOperationRefuses(treacherous),
   'a body above 4 MiB is refused by every operation': everyOperationRefuses(large),
+
+  'a body that nobody asked for is left alone, or refused where it is large': async (platform) => {
+    const clientOf = await clientsByScheme(platform)
+    for (const operation of platform.contract.operations) {
+      if (operation.method === 'GET' || operation.requestBody !== undefined) continue
+      for (const body of ['{', '['.repeat(10_000), 'x'.repeat(5_000_000)]) {
+        const answer = await clientOf(operation).attempt(operation.method, pathOf(operation.template), { body })
+        assert.ok(answer.status < 500, show(answer))
+      }
+    }
+  },
 }

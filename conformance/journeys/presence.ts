@@ -46,6 +46,13 @@ export const presence: Journeys = {
     assert.equal((await platform.cluster(relay.clusterId)).status, 'Healthy')
   },
 
+  'beats that come at once are all answered, and the cluster stays Healthy': async (platform) => {
+    const relay = await platform.newRelay()
+    const answers = await Promise.all(Array.from({ length: 8 }, () => relay.beat()))
+    assert.ok(answers.some(({ status }) => status === 200))
+    assert.equal((await platform.cluster(relay.clusterId)).status, 'Healthy')
+  },
+
   'the relay of a removed cluster is refused': async (platform) => {
     const relay = await platform.newRelay()
     answered(await relay.beat(), 200)
