@@ -24,7 +24,7 @@ export async function handler(event: FloorEvent): Promise<FloorAnswer> {
 
 const hashOf = (nodes: { id: string; status: string }[]): string =>
   createHash('sha256')
-    .update(JSON.stringify(nodes.map(({ id, status }) => [id, status]).toSorted()))
+    .update(JSON.stringify(nodes.map(({ id, status }) => `${id} ${status}`).toSorted()))
     .digest('hex')
     .slice(0, 16)
 

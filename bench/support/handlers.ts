@@ -25,9 +25,9 @@ export function startHandlers(environment: Record<string, string>): HandlerProce
       return ask(child, { module: address, events: await Promise.all(requests.map(eventOf)) })
     },
     [Symbol.asyncDispose]: async () => {
-      const exit = once(child, 'exit')
+      if (child.exitCode !== null) return
       child.kill()
-      await exit
+      await once(child, 'exit')
     },
   }
 }

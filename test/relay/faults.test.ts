@@ -1,11 +1,17 @@
 import { readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
+import type { Peer } from './support/peer.ts'
 import { Stage } from './support/stage.ts'
 
 let stage: Stage
 
 afterEach(() => stage.clear())
+
+function beatEverySecond(peer: Peer): void {
+  peer.holdsBeats = false
+  peer.heartbeatIntervalSeconds = 1
+}
 
 test('an enrolment whose answer was lost is repeated with the same key', async () => {
   stage = await Stage.set({ prepare: (peer) => peer.lostAnswers.add('enroll') })
@@ -37,8 +43,7 @@ test('a lost answer to any call of a job neither repeats nor loses anything', as
 
 test('a result waits until the server is there again', async () => {
   stage = await Stage.set()
-  for (const call of ['output', 'complete', 'heartbeat'] as const) stage.peer.failing.add(call)
-  stage.peer.failing.delete('heartbeat')
+  for (const call of ['output', 'complete'] as const) stage.peer.failing.add(call)
   const job = stage.peer.addJob({ script: 'echo late' })
   await stage.peer.until(() => stage.peer.calls.filter((name) => name === 'output').length === 3)
   stage.peer.failing.clear()
@@ -62,6 +67,14 @@ test('a relay that was revoked says so and ends', async () => {
   stage.peer.changed()
   expect(await stage.relay.exitCode).toBe(4)
   expect(stage.relay.text).toContain('Issue a new token')
+})
+
+test('a server that does not hold beats is asked again after the interval', async () => {
+  stage = await Stage.set({ prepare: beatEverySecond })
+  await stage.peer.until(() => stage.peer.beats.length === 3)
+  const job = await stage.peer.run({ script: 'exit 3' })
+  expect(job.completion?.exitCode).toBe(3)
+  expect(stage.peer.refusals).toEqual([])
 })
 
 test('an enrollment token that is not known ends the relay with advice', async () => {

@@ -68,7 +68,10 @@ describe.concurrent('a script', () => {
   })
 
   test('ends although a daemon that left its group holds its output open', async ({ expect }) => {
-    const job = await stage.peer.run({ script: "setsid sh -c 'echo $$; exec sleep 1000' & sleep 0.2" })
+    const flag = stage.file('left')
+    const job = await stage.peer.run({
+      script: `setsid sh -c 'echo $$; touch ${flag}; exec sleep 1000' & while [ ! -e ${flag} ]; do sleep 0.05; done`,
+    })
     const daemon = Number(job.output)
     expect(job.completion).toMatchObject({ outcome: 'exited', exitCode: 0 })
     expect(isRunning(daemon)).toBe(true)
@@ -76,7 +79,7 @@ describe.concurrent('a script', () => {
   })
 
   test('that takes too long is stopped with everything it started', async ({ expect }) => {
-    const job = await stage.peer.run({ script: '(sleep 1000; true) & echo $!; sleep 1000', timeoutSeconds: 1 })
+    const job = await stage.peer.run({ script: '(sleep 1000; true) & echo $!; sleep 1000', timeoutSeconds: 2 })
     expect(job.completion).toMatchObject({ outcome: 'timed_out', exitCode: null })
     expect(job.completion?.nodes).toEqual([{ nodeId: stage.peer.nodeIds[0], exitCode: null }])
     await gone(Number(job.output))
@@ -84,7 +87,7 @@ describe.concurrent('a script', () => {
 
   test('that ignores SIGTERM is killed', async ({ expect }) => {
     const script = "trap '' TERM; echo $$; while :; do sleep 1000; done"
-    const job = await stage.peer.run({ script, timeoutSeconds: 1 })
+    const job = await stage.peer.run({ script, timeoutSeconds: 2 })
     expect(job.completion).toMatchObject({ outcome: 'timed_out', exitCode: null })
     await gone(Number(job.output))
   })

@@ -52,4 +52,6 @@ test('the lease of a running job is kept by the heartbeat, and its slot is told 
   const beat = stage.peer.beats.find(({ running }) => running.includes(job.id))
   expect(beat?.freeSlots).toBe(3)
   expect(beat?.nodes).toEqual([{ id: stage.peer.nodeIds[0], status: 'Online' }])
+  await stage.relay.end('SIGTERM')
+  await gone(Number(job.output))
 })

@@ -79,7 +79,7 @@ describe.concurrent('over ssh', () => {
 
   test('a script that takes too long is stopped on the far side with everything it started', async ({ expect }) => {
     const script = 'sleep 1000 & echo $!; sleep 1000'
-    const job = await stage.peer.run({ script, targetNodeIds: [stage.peer.nodeIds[1]], timeoutSeconds: 1 })
+    const job = await stage.peer.run({ script, targetNodeIds: [stage.peer.nodeIds[1]], timeoutSeconds: 2 })
     expect(job.completion).toMatchObject({ outcome: 'timed_out', exitCode: null })
     await gone(Number(job.output))
   })

@@ -2,7 +2,6 @@ import type { Heartbeat } from '@platform/contract/relay'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { backOffMs, retryPauseMs, spreadMs } from './back-off.ts'
 import type { Client } from './client.ts'
-import type { ServerClock } from './clock.ts'
 import type { Crew } from './crew.ts'
 import { type Answer, codeOf, TryAgain } from './http.ts'
 import { textsIn } from './json.ts'
@@ -16,7 +15,7 @@ const nudgeMs = 50
 const quickMs = 1000
 const freeRepeats = 10
 
-export type BeatParts = { client: Client; clock: ServerClock; crew: Crew; watch: NodeWatch; intervalSeconds: number }
+export type BeatParts = { client: Client; crew: Crew; watch: NodeWatch; intervalSeconds: number }
 
 /** The heartbeat: tells the server that the relay is there, and learns of work (D20, D21). One is in flight at a time. */
 export class Beat {
@@ -93,8 +92,7 @@ export class Beat {
 
   /** Acts on an answer; tells whether it brought new work. */
   #take({ body }: Answer): boolean {
-    const { clock, crew } = this.#parts
-    clock.observe(body.serverTime)
+    const { crew } = this.#parts
     if (Number.isInteger(body.heartbeatIntervalSeconds)) {
       this.#intervalSeconds = Math.max(1, Number(body.heartbeatIntervalSeconds))
     }

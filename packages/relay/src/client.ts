@@ -11,6 +11,8 @@ const tokenLifeSeconds = 55
 // A token that was signed by a clock slightly ahead of the server's is valid all the same.
 const backdateSeconds = 5
 const mostRefusals = 5
+const refusalMs = 1000
+const promptMs = 2000
 
 export type Call = {
   path: string
@@ -29,7 +31,7 @@ export class Client {
   readonly #onRevoked: () => void
   #isConnected: boolean | undefined
   #refusals = 0
-  #lastRefusalMs = 0
+  #lastRefusalMs = -refusalMs
 
   constructor(signer: Signer, clock: ServerClock, onRevoked: () => void) {
     this.#signer = signer
@@ -42,8 +44,11 @@ export class Client {
     const startedMs = performance.now()
     try {
       const answer = await this.#post(call)
-      this.#clock.observe(answer.headers.get('date'))
-      if (answer.status === 401) this.#refused(startedMs)
+      const isRefused = answer.status === 401
+      // An answer that was held back tells the time at which that began.
+      const isPrompt = performance.now() - startedMs < promptMs
+      if (isPrompt || isRefused) this.#clock.observe(answer.headers.get('date'))
+      if (isRefused) this.#refused(startedMs)
       this.#answered()
       return answer
     } catch (error) {
@@ -81,8 +86,8 @@ export class Client {
   }
 
   #refused(startedMs: number): never {
-    // Calls that were under way together are one refusal: the clock may have been corrected since they started.
-    if (startedMs >= this.#lastRefusalMs) {
+    // The clock may have been corrected meanwhile, or the server have a bad second: what comes together counts once.
+    if (startedMs >= this.#lastRefusalMs + refusalMs) {
       this.#lastRefusalMs = performance.now()
       this.#refusals += 1
     }
@@ -97,7 +102,6 @@ export class Client {
   }
 
   #unanswered(error: TryAgain): void {
-    this.#clock.observe(error.serverDate)
     if (this.#isConnected !== false) {
       warn(`The server ${this.#signer.server} does not serve this relay: ${error.message}. Trying again until it does.`)
     }

@@ -38,7 +38,7 @@ export async function enroll(enrollment: Enrollment): Promise<Identity> {
     tokenId: token.id,
     relayId: body.relayId,
     clusterId: body.clusterId,
-    heartbeatIntervalSeconds: body.heartbeatIntervalSeconds,
+    heartbeatIntervalSeconds: body.heartbeatIntervalSeconds || 30,
     statementKeys: body.keys.keys,
     nodes: nodes.map((config, index) => ({ id: body.nodes[index]!.id, config })),
   }

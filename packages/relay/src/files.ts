@@ -1,5 +1,6 @@
-import { closeSync, fsyncSync, openSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { closeSync, fsyncSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
+import { messageOf, warn } from './log.ts'
 
 /**
  * Writes a file that only its owner may read. When this returns, the file survives a power cut; a cut in between leaves
@@ -18,16 +19,6 @@ export function writeDurably(path: string, text: string): void {
   syncFolder(dirname(path))
 }
 
-/** Makes the names in a folder durable. */
-export function syncFolder(path: string): void {
-  const folder = openSync(path, 'r')
-  try {
-    fsyncSync(folder)
-  } finally {
-    closeSync(folder)
-  }
-}
-
 /** The text of a file, or undefined when there is none. */
 export function readIfPresent(path: string): string | undefined {
   try {
@@ -38,7 +29,26 @@ export function readIfPresent(path: string): string | undefined {
   }
 }
 
+/** Removes a folder of a script as far as that is possible: what belongs to others stays behind. */
+export function removeFolder(path: string): void {
+  try {
+    rmSync(path, { recursive: true, force: true, maxRetries: 3 })
+  } catch (error) {
+    warn(`Left behind by a script: ${messageOf(error)}`)
+  }
+}
+
 /** Whether an error of the system carries this code. */
 export function hasCode(error: unknown, code: string): boolean {
   return error instanceof Error && 'code' in error && error.code === code
+}
+
+/** Makes the names in a folder durable. */
+function syncFolder(path: string): void {
+  const folder = openSync(path, 'r')
+  try {
+    fsyncSync(folder)
+  } finally {
+    closeSync(folder)
+  }
 }

@@ -21,7 +21,7 @@ export const helpText = [
   '  {"nodes": [',
   '    {"name": "gateway", "executor": "local"},',
   '    {"name": "worker-1", "executor": "ssh", "host": "10.0.0.7", "user": "ops", "port": 22,',
-  '     "identityFile": "/home/ops/.ssh/id_ed25519", "knownHostsFile": "/home/ops/.ssh/known_hosts"}',
+  '     "identityFile": "/etc/relay/id_ed25519", "knownHostsFile": "/etc/relay/known_hosts"}',
   '  ]}',
   'ssh nodes need a POSIX shell, a host key that ssh already knows, and a key that needs no passphrase.',
   '',

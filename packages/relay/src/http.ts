@@ -21,14 +21,9 @@ export function codeOf({ status, body }: Answer): string {
 /** The server did not decide: no answer, an answer that was cut off, or one that asks to come again. */
 export class TryAgain extends Error {
   readonly afterMs: number
-  /** The `Date` of the answer, if there was one. */
-  readonly serverDate: string | null
-  readonly status: number | undefined
 
   constructor(message: string, answer?: Response) {
     super(message)
-    this.status = answer?.status
-    this.serverDate = answer?.headers.get('date') ?? null
     this.afterMs = 1000 * (Number(answer?.headers.get('retry-after')) || 0)
   }
 }

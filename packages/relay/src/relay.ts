@@ -1,11 +1,12 @@
 import { once } from 'node:events'
-import { mkdirSync, rmSync } from 'node:fs'
+import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { Beat } from './beat.ts'
 import { Client } from './client.ts'
 import type { ServerClock } from './clock.ts'
 import { Crew } from './crew.ts'
 import { Fatal } from './exit.ts'
+import { removeFolder } from './files.ts'
 import { type Identity, keyFor, statementKeysOf } from './identity.ts'
 import { Journal } from './journal.ts'
 import { messageOf, warn } from './log.ts'
@@ -48,7 +49,7 @@ export class Relay {
     }
     this.#watch = new NodeWatch(nodes)
     this.#crew = new Crew({ resources, slots, onSlotFreed: () => this.#beat.nudge() })
-    this.#beat = new Beat({ client: this.#client, clock, crew: this.#crew, watch: this.#watch, intervalSeconds })
+    this.#beat = new Beat({ client: this.#client, crew: this.#crew, watch: this.#watch, intervalSeconds })
   }
 
   /** Works until the signal aborts. Throws `Fatal` when the server has revoked the relay. */
@@ -72,8 +73,8 @@ export class Relay {
 
   #recover(): void {
     for (const entry of this.#journal.unfinished()) this.#crew.resume(entry)
-    rmSync(this.#workFolder, { recursive: true, force: true, maxRetries: 3 })
-    mkdirSync(this.#workFolder, { mode: 0o700 })
+    removeFolder(this.#workFolder)
+    mkdirSync(this.#workFolder, { recursive: true, mode: 0o700 })
   }
 
   #revoke(): void {

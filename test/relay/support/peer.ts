@@ -29,6 +29,8 @@ export class Peer {
   readonly refusals: string[] = []
   readonly enrolments: EnrollRequest[] = []
   heartbeatIntervalSeconds = 30
+  /** Whether beats are held until there is work. */
+  holdsBeats = true
   /** Calls that are carried out, but whose answer is lost. */
   readonly lostAnswers = new Set<CallName>()
   /** Calls that are answered with 503. */
@@ -92,12 +94,13 @@ export class Peer {
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const call = await this.#read(request, response)
+    // An answer that is held back keeps the headers that it had when that began.
+    const date = new Date(Date.now() + this.guard.skewSeconds * 1000).toUTCString()
     this.calls.push(call.name)
     const answer = this.failing.has(call.name) ? { status: 503 } : await this.#answer(call)
     this.changed()
     if (this.lostAnswers.delete(call.name)) return void request.socket.destroy()
     const body = answer.status === 204 ? '' : JSON.stringify(answer.body ?? { error: 'starting' })
-    const date = new Date(Date.now() + this.guard.skewSeconds * 1000).toUTCString()
     response.writeHead(answer.status, { 'content-type': 'application/json', date, ...answer.headers }).end(body)
   }
 
@@ -164,7 +167,8 @@ export class Peer {
     const beat = Heartbeat.parse(parse(call))
     this.beats.push(beat)
     this.changed()
-    const waitSeconds = Number(/^wait=(\d+)$/.exec(String(call.request.headers.prefer))?.[1] ?? 0)
+    const askedSeconds = Number(/^wait=(\d+)$/.exec(String(call.request.headers.prefer))?.[1] ?? 0)
+    const waitSeconds = this.holdsBeats ? askedSeconds : 0
     const over = AbortSignal.timeout(waitSeconds * 1000)
     call.response.once('close', () => this.changed())
     const isDue = () => this.#workFor(beat).length > 0 || this.#cancelled(beat).length > 0
@@ -173,7 +177,7 @@ export class Peer {
     }
     return {
       status: 200,
-      headers: { 'preference-applied': `wait=${waitSeconds}` },
+      headers: waitSeconds > 0 ? { 'preference-applied': `wait=${waitSeconds}` } : {},
       body: {
         heartbeatIntervalSeconds: this.heartbeatIntervalSeconds,
         jobs: this.#workFor(beat),

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { messageOf, warn } from '../log.ts'
+import { removeFolder } from '../files.ts'
 import { failedStart, follow } from './child.ts'
 import { type Executor, type Running, scriptEnvironment, type Task } from './executor.ts'
 import { FifoPair } from './fifo.ts'
@@ -13,7 +13,7 @@ export function localExecutor(parent: string): Executor {
 
 function startUnder(parent: string, task: Task): Running {
   let folder: string | undefined
-  const clear = () => folder && remove(folder)
+  const clear = () => folder && removeFolder(folder)
   try {
     folder = mkdtempSync(join(parent, `${task.jobId}-`))
     const running = start(folder, task)
@@ -41,13 +41,5 @@ function start(folder: string, task: Task): Running {
     return follow(child, fifos.pipes, task)
   } finally {
     fifos.releaseWriters()
-  }
-}
-
-function remove(folder: string): void {
-  try {
-    rmSync(folder, { recursive: true, force: true, maxRetries: 3 })
-  } catch (error) {
-    warn(`The folder of an ended script is left behind: ${messageOf(error)}`)
   }
 }

@@ -1,0 +1,122 @@
+import { execFile } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { answered } from '../../conformance/answer.ts'
+import { connect, type Platform } from '../../conformance/platform.ts'
+import { Program } from './program.ts'
+import { temporaryFolder } from './temporary-folder.ts'
+
+const projectDir = fileURLToPath(new URL('../..', import.meta.url))
+const shell = promisify(execFile)
+
+/** Settings of the machine that runs the tests are not those of a platform under test. */
+const ownEnvironment = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^(PLAT|AWS)_/.test(name)))
+
+/** The administrator that platforms under test are set up with. */
+const options = { isLocal: true, username: 'ada', password: 'correct horse battery', initialAdminToken: undefined }
+
+/** The real platform as a process of its own, on data of its own. Disposing ends it and removes the data. */
+export class PlatformProcess implements AsyncDisposable {
+  /** The address stays the same from start to start. */
+  readonly url: string
+  readonly #environment: NodeJS.ProcessEnv
+  readonly #removeData: () => PromiseLike<void>
+  #program: Program
+
+  private constructor(
+    url: string,
+    environment: NodeJS.ProcessEnv,
+    program: Program,
+    removeData: () => PromiseLike<void>,
+  ) {
+    this.url = url
+    this.#environment = { ...environment, PLAT_PORT: new URL(url).port }
+    this.#program = program
+    this.#removeData = removeData
+  }
+
+  /** Starts a platform that was never set up, with short intervals. */
+  static async start(): Promise<PlatformProcess> {
+    const data = await temporaryFolder()
+    const environment = {
+      ...ownEnvironment,
+      PLAT_PORT: '0',
+      PLAT_DATA_DIR: data.path,
+      PLAT_HEARTBEAT_INTERVAL_SECONDS: '2',
+      PLAT_SWEEP_INTERVAL_SECONDS: '1',
+      PLAT_LOG_LEVEL: 'warn',
+      PLAT_CHECK_RESPONSES: '1',
+    }
+    const program = run(environment)
+    const url = await ready(program)
+    return new PlatformProcess(url, environment, program, () => data[Symbol.asyncDispose]())
+  }
+
+  /** Starts again on the same data and port, after a kill or a stop. */
+  async restart(): Promise<void> {
+    this.#program = run(this.#environment)
+    await ready(this.#program)
+  }
+
+  /** Ends it as a power cut would. */
+  kill(): Promise<void> {
+    return this.#program.kill()
+  }
+
+  /** Asks it to stop; answers how it ended. */
+  stop(): Program['ended'] {
+    this.#program.terminate()
+    return this.#program.ended
+  }
+
+  /** Runs a command of the project in the platform's environment; answers what it prints. */
+  async command(line: string): Promise<string> {
+    const { stdout } = await shell('sh', ['-c', line], { cwd: projectDir, env: this.#environment })
+    return stdout
+  }
+
+  /** Its API, held to the contract. Signs in as the administrator of `setUp`. */
+  api(): Promise<Platform> {
+    return connect({ ...options, baseUrl: this.url })
+  }
+
+  /** The body that completes setup, with the token that the platform's own command prints. */
+  async setupBody(): Promise<object> {
+    const response = await fetch(`${this.url}/api/v1/setup/complete`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: '{}',
+    })
+    const { howToRetrieve }: any = await response.json()
+    const initialAdminToken = (await this.command(howToRetrieve)).replace(/\n$/, '')
+    return {
+      platformName: 'Test Platform',
+      publicUrl: 'https://platform.example.com',
+      timezone: 'Europe/Berlin',
+      adminUsername: options.username,
+      adminEmail: 'ada@example.com',
+      adminPassword: options.password,
+      initialAdminToken,
+    }
+  }
+
+  /** Completes setup; answers the API. */
+  async setUp(): Promise<Platform> {
+    const api = await this.api()
+    answered(await api.anonymous.post('/api/v1/setup/complete', await this.setupBody()), 200)
+    return api
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.kill()
+    await this.#removeData()
+  }
+}
+
+const run = (environment: NodeJS.ProcessEnv): Program =>
+  new Program(process.execPath, ['packages/local/src/main.ts'], { cwd: projectDir, env: environment })
+
+async function ready(program: Program): Promise<string> {
+  const [, url = ''] = await program.writes(/Platform ready at (\S+)/)
+  return url
+}

@@ -1,0 +1,71 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { until } from '../../conformance/until.ts'
+
+/** A program under test, in a process group of its own. */
+export class Program implements AsyncDisposable {
+  readonly #child: ChildProcess
+  readonly #ended: Promise<{ exitCode: number | null; signal: NodeJS.Signals | null }>
+  #text = ''
+
+  constructor(command: string, args: readonly string[], options: { cwd: string; env: NodeJS.ProcessEnv }) {
+    this.#child = spawn(command, args, { ...options, detached: true, stdio: ['ignore', 'pipe', 'pipe'] })
+    const keep = (part: Buffer) => (this.#text += part.toString())
+    this.#child.stdout?.on('data', keep)
+    this.#child.stderr?.on('data', keep)
+    this.#ended = once(this.#child, 'exit').then(([exitCode, signal]) => ({ exitCode, signal }))
+  }
+
+  /** All that it has written so far, to both streams. */
+  get text(): string {
+    return this.#text
+  }
+
+  /** The match of a pattern in what it writes; fails when it ends before. */
+  writes(pattern: RegExp): Promise<RegExpExecArray> {
+    return until(`${pattern} is written`, async () => {
+      const match = pattern.exec(this.#text)
+      if (match === null && this.#hasEnded) throw new Error(`The program ended:\n${this.#text}`)
+      return match ?? undefined
+    })
+  }
+
+  /** How it ends. */
+  get ended(): Promise<{ exitCode: number | null; signal: NodeJS.Signals | null }> {
+    return this.#ended
+  }
+
+  /** Asks it to stop, and it alone, as a supervisor does. */
+  terminate(): void {
+    this.#child.kill('SIGTERM')
+  }
+
+  /** Interrupts it and all that it has started, as Ctrl-C in a terminal does. */
+  interrupt(): void {
+    this.#signalGroup('SIGINT')
+  }
+
+  /** Ends it and all that it has started at once: no handler runs, no buffer is flushed. */
+  async kill(): Promise<void> {
+    this.#signalGroup('SIGKILL')
+    await this.#ended
+    await until('its processes are gone', async () => !this.#signalGroup(0))
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.kill()
+  }
+
+  get #hasEnded(): boolean {
+    return this.#child.exitCode !== null || this.#child.signalCode !== null
+  }
+
+  /** Whether there was a process left to signal. */
+  #signalGroup(signal: NodeJS.Signals | 0): boolean {
+    try {
+      return process.kill(-Number(this.#child.pid), signal)
+    } catch {
+      return false
+    }
+  }
+}

@@ -1,0 +1,28 @@
+import { execFile } from 'node:child_process'
+import { access, readFile } from 'node:fs/promises'
+import { promisify } from 'node:util'
+import { until } from '../../conformance/until.ts'
+
+const run = promisify(execFile)
+
+/** Shell code that waits for a file to appear. */
+export const waitFor = (file: string): string => `until [ -e '${file}' ]; do sleep 0.05; done`
+
+/** Whether a file is there. */
+export const exists = (file: string): Promise<boolean> =>
+  access(file).then(
+    () => true,
+    () => false,
+  )
+
+/** The lines of a file that a script appends to, once there is one. */
+export async function ledger(file: string): Promise<string[]> {
+  await until(`${file} is written`, () => exists(file))
+  return (await readFile(file, 'utf8')).trim().split('\n')
+}
+
+/** Whether a process is running; one that has ended and that nobody has asked about is not. */
+export async function isRunning(processId: string): Promise<boolean> {
+  const { stdout } = await run('ps', ['-o', 'stat=', '-p', processId]).catch(() => ({ stdout: '' }))
+  return stdout.trim() !== '' && !stdout.trim().startsWith('Z')
+}
