@@ -10,7 +10,7 @@ const audience = 'platform-relay'
 const tokenLifeSeconds = 55
 // A token that was signed by a clock slightly ahead of the server's is valid all the same.
 const backdateSeconds = 5
-const mostRefusals = 5
+const mostRefusals = 4
 const refusalMs = 1000
 const promptMs = 2000
 
