@@ -11,6 +11,7 @@ import { temporaryFolder } from '../support/temporary-folder.ts'
 
 const kills = 4
 const answersBetweenKills = 60
+const clients = 4
 
 /** All that was answered answers still, and what has ended stays as it ended. */
 async function expectKept(api: Platform, { clusters, worked, parked, cancelled }: Promised): Promise<void> {
@@ -41,17 +42,14 @@ test('kill -9 again and again under load loses nothing that was answered, runs n
   const [working, parked] = [await api.newCluster(), await api.newCluster()]
   await using relay = runRelayCommand(working.relayCommand, folder.path)
   const targets = { admin, workingId: working.id, parkedId: parked.id, ledger: join(folder.path, 'ledger') }
-  const load = new Load(targets, 4)
+  const load = new Load(targets)
   const { promised } = load
 
   for (let kill = 0; kill < kills; kill++) {
-    await load.proceeds(answersBetweenKills)
-    await platform.kill()
+    await load.untilKilled(clients, answersBetweenKills, () => platform.kill())
     await platform.restart()
     await expectKept(api, promised)
   }
-  await load.stop()
-  await expectKept(api, promised)
   await expectListed(api, promised)
   for (const { name } of promised.clusters.slice(-20)) {
     answered(await admin.post('/api/v1/clusters', { name, type: 'Hypervisor' }), 409, 'cluster_name_taken')

@@ -33,6 +33,8 @@ test('a relay killed in the middle of a script reports it interrupted, never run
   await until('the next job ends', async () => (await api.job(next)).completedAt !== undefined)
   expect(await api.job(next)).toMatchObject({ status: 'Completed', result: { output: 'next\n', exitCode: 0 } })
 
+  revived.interrupt()
+  await until('the relay has said goodbye', async () => (await api.cluster(cluster.id)).status === 'Offline')
   const [processId = '', ...others] = await ledger(runs)
   expect(others).toEqual([])
   expect(await isRunning(processId)).toBe(false)

@@ -23,51 +23,36 @@ export interface Targets {
   ledger: string
 }
 
-/** Several clients that register, submit and cancel until they are told to stop, through all kills and restarts. */
+/** Clients that register, submit and cancel, one call after another, until the platform goes away. */
 export class Load {
   readonly promised: Promised = { clusters: [], worked: new Map(), parked: new Set(), cancelled: new Set() }
   readonly #targets: Targets
-  readonly #clients: Promise<void>[]
   #answers = 0
   #lines = 0
-  #isStopped = false
 
-  constructor(targets: Targets, clients: number) {
+  constructor(targets: Targets) {
     this.#targets = targets
-    this.#clients = Array.from({ length: clients }, () => this.#run())
   }
 
-  /** Returns when that many more calls have been answered: in the middle of the next ones. */
-  async proceeds(answers: number): Promise<void> {
+  /** Lets clients call until so many calls are answered, and ends the platform in the middle of the next ones. */
+  async untilKilled(clients: number, answers: number, kill: () => Promise<void>): Promise<void> {
     const enough = this.#answers + answers
+    const calling = Array.from({ length: clients }, () => this.#call())
     await until(`${answers} more answers`, async () => this.#answers >= enough)
+    await kill()
+    await Promise.all(calling)
   }
 
-  async stop(): Promise<void> {
-    this.#isStopped = true
-    await Promise.all(this.#clients)
-  }
-
-  async #run(): Promise<void> {
-    const turns = [() => this.#register(), () => this.#work(), () => this.#park()]
-    for (let turn = 0; !this.#isStopped; turn++) await this.#attempt(turns[turn % turns.length] ?? this.#work)
-  }
-
-  /** A platform that is away, or starting, answers nothing that counts. */
-  async #attempt(call: () => Promise<void>): Promise<void> {
+  async #call(): Promise<void> {
     try {
-      await call()
-      this.#answers++
+      for (;;) {
+        await this.#register()
+        await this.#work()
+        await this.#park()
+      }
     } catch (error) {
-      const isAway = error instanceof TypeError || String(error).includes(' answered 503 ')
-      if (!isAway) throw error
-      const { admin } = this.#targets
-      const isBack = () =>
-        admin.get('/health/ready').then(
-          ({ status }) => status === 200,
-          () => false,
-        )
-      await until('the platform is back', isBack)
+      // So `fetch` says that nobody answers, or that an answer was cut off.
+      if (!(error instanceof TypeError)) throw error
     }
   }
 
@@ -75,6 +60,7 @@ export class Load {
     const name = `loaded ${crypto.randomUUID()}`
     const answer = await this.#targets.admin.post('/api/v1/clusters', { name, type: 'Hypervisor' })
     this.promised.clusters.push(answered(answer, 201))
+    this.#answers++
   }
 
   async #work(): Promise<void> {
@@ -89,14 +75,15 @@ export class Load {
     const jobId = await this.#submit(this.#targets.parkedId, job)
     this.promised.parked.add(jobId)
     if (this.promised.parked.size % 2 === 0) return
-    const answer = await this.#targets.admin.post(`/api/v1/jobs/${jobId}/cancel`)
-    // After a kill between the two calls its deadline may have passed.
-    if (answer.status === 202) this.promised.cancelled.add(jobId)
-    else answered(answer, 409, 'job_already_finished')
+    answered(await this.#targets.admin.post(`/api/v1/jobs/${jobId}/cancel`), 202)
+    this.promised.cancelled.add(jobId)
+    this.#answers++
   }
 
   async #submit(clusterId: string, job: object): Promise<string> {
     const answer = await this.#targets.admin.post('/api/v1/jobs', { clusterId, type: 'InvokeScript', ...job })
-    return answered(answer, 202).id
+    const { id } = answered(answer, 202)
+    this.#answers++
+    return id
   }
 }

@@ -1,15 +1,33 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { afterAll } from 'vitest'
 import { until } from '../../conformance/until.ts'
+
+const groups = new Set<number>()
+
+// A test that runs out of time never gets to dispose of what it started.
+afterAll(() => groups.forEach((group) => signalGroup(group, 'SIGKILL')))
+
+/** Signals all processes of a group; answers whether there were any. */
+function signalGroup(group: number, signal: NodeJS.Signals | 0): boolean {
+  try {
+    return process.kill(-group, signal)
+  } catch {
+    return false
+  }
+}
 
 /** A program under test, in a process group of its own. */
 export class Program implements AsyncDisposable {
   readonly #child: ChildProcess
+  readonly #group: number
   readonly #ended: Promise<{ exitCode: number | null; signal: NodeJS.Signals | null }>
   #text = ''
 
   constructor(command: string, args: readonly string[], options: { cwd: string; env: NodeJS.ProcessEnv }) {
     this.#child = spawn(command, args, { ...options, detached: true, stdio: ['ignore', 'pipe', 'pipe'] })
+    this.#group = Number(this.#child.pid)
+    groups.add(this.#group)
     const keep = (part: Buffer) => (this.#text += part.toString())
     this.#child.stdout?.on('data', keep)
     this.#child.stderr?.on('data', keep)
@@ -42,14 +60,15 @@ export class Program implements AsyncDisposable {
 
   /** Interrupts it and all that it has started, as Ctrl-C in a terminal does. */
   interrupt(): void {
-    this.#signalGroup('SIGINT')
+    signalGroup(this.#group, 'SIGINT')
   }
 
   /** Ends it and all that it has started at once: no handler runs, no buffer is flushed. */
   async kill(): Promise<void> {
-    this.#signalGroup('SIGKILL')
+    signalGroup(this.#group, 'SIGKILL')
     await this.#ended
-    await until('its processes are gone', async () => !this.#signalGroup(0))
+    await until('its processes are gone', async () => !signalGroup(this.#group, 0))
+    groups.delete(this.#group)
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -58,14 +77,5 @@ export class Program implements AsyncDisposable {
 
   get #hasEnded(): boolean {
     return this.#child.exitCode !== null || this.#child.signalCode !== null
-  }
-
-  /** Whether there was a process left to signal. */
-  #signalGroup(signal: NodeJS.Signals | 0): boolean {
-    try {
-      return process.kill(-Number(this.#child.pid), signal)
-    } catch {
-      return false
-    }
   }
 }

@@ -1,0 +1,33 @@
+import { send, posting, type Sent } from '../../test/support/event.ts'
+import { handler as jobs } from '../../functions/jobs.ts'
+import { eventOf } from '../support/handlers.ts'
+import { beat } from '../support/relay.ts'
+import { accepted, bearer, getting, newCluster, type Tenant } from '../support/tenant.ts'
+
+/** Makes the first event of a process. */
+export type FirstEvent = () => Promise<object>
+
+/** A first event of every function: the cheapest that asks the store for something. */
+export async function firstEvents({ accessToken, organisationId }: Tenant) {
+  const { clusterId, relay } = await newCluster(accessToken)
+  const submission = { clusterId, type: 'InvokeScript', payload: { script: 'uname' } }
+  const submitted = await send(jobs, posting('/api/v1/jobs', submission, bearer(accessToken)))
+  const { id: jobId } = accepted(submitted).json
+  accepted(await send(jobs, posting(`/api/v1/jobs/${jobId}/cancel`, {}, bearer(accessToken))))
+  const request = (sent: () => Sent): FirstEvent => async () => eventOf(sent())
+  const message = { messageId: 'bench', body: JSON.stringify({ organisationId, jobId }) }
+  return {
+    health: request(() => ({ target: '/health/ready' })),
+    setup: request(() => ({ target: '/api/v1/setup/status' })),
+    auth: request(() => getting('/api/v1/auth/me', accessToken)),
+    clusters: request(() => getting(`/api/v1/clusters/${clusterId}`, accessToken)),
+    sites: request(() => getting('/api/v1/sites', accessToken)),
+    jobs: request(() => getting(`/api/v1/jobs/${jobId}`, accessToken)),
+    // Works once: every start has its own.
+    relay: request(() => beat(relay)),
+    meta: request(() => ({ target: '/.well-known/jwks.json' })),
+    'queue/jobs': async () => ({ Records: [message] }),
+    'schedule/sweep': async () => ({}),
+    bootstrap: async () => ({}),
+  }
+}

@@ -1,0 +1,117 @@
+import type { ClusterStatus, ClusterType } from '@platform/contract/cluster'
+import { DynamoDBClient } from '@aws-sdk/client-dynamodb'
+import { BatchWriteCommand, DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb'
+import { ClusterHead } from '@platform/core/cluster-list'
+import { ClusterRow, filedUnder, tallyName } from '@platform/core/cluster-row'
+import * as keys from '@platform/core/db/keys'
+import { newId, newNonce } from '@platform/core/id'
+import { noRanks, type Ranks, withRow } from '@platform/core/ranks'
+import { spendBeat } from '@platform/core/replay'
+import { range } from '../support/statistics.ts'
+import { clientSettings, tableName } from '../support/world.ts'
+
+/** Many clusters of one organisation, written as they are stored after some hours with their relays. */
+export interface Fleet {
+  organisationId: string
+  count: number
+  clusterIds: string[]
+}
+
+type Stored = Record<string, unknown>
+
+/** Long enough ahead that the whole bench finds the fleet as healthy as it is filed. */
+const aheadMs = 3_600_000
+const putsAtOnce = 25
+const callsAtOnce = 8
+
+export async function writeFleet(environment: Record<string, string>, count: number): Promise<Fleet> {
+  const organisationId = newId('org')
+  const store = DynamoDBDocumentClient.from(new DynamoDBClient(clientSettings(environment, 'DYNAMODB')), {
+    marshallOptions: { removeUndefinedValues: true },
+  })
+  // Registered one a minute; ids carry the time.
+  const firstMs = Date.now() - count * 60_000
+  const times = range(count).map((index) => firstMs + index * 60_000)
+  const recentTokens = steadyTokens()
+  const rows = times.map((timeMs, index) => storedCluster(organisationId, timeMs, index, recentTokens))
+  await writeAll(store, [...rows, head(organisationId, times), tally(organisationId, rows)])
+  store.destroy()
+  return { organisationId, count, clusterIds: rows.map((row) => String(row['id'])) }
+}
+
+/** Of a hundred clusters 90 are Healthy, 4 Degraded, 5 Offline, and one still waits for its relay. */
+function statusOf(index: number): ClusterStatus {
+  const percent = index % 100
+  if (percent < 90) return 'Healthy'
+  return percent < 94 ? 'Degraded' : percent < 99 ? 'Offline' : 'Pending'
+}
+
+const typeOf = (index: number): ClusterType => (Math.floor(index / 100) % 2 === 0 ? 'Hypervisor' : 'CloudLocal')
+
+function storedCluster(organisationId: string, timeMs: number, index: number, recentTokens: string): Stored {
+  const id = newId('clus', timeMs)
+  const status = statusOf(index)
+  const type = typeOf(index)
+  const name = `cluster-${String(index).padStart(6, '0')}`
+  const presence = status === 'Pending' ? { enrollmentId: newId('enroll') } : heard(status, recentTokens)
+  const counters = { activeJobs: 0, waitingJobs: 0 }
+  const row = { id, organisationId, name, type, status, registeredAtMs: timeMs, ...counters, ...presence }
+  // What core could not read back would measure nothing.
+  ClusterRow.parse(row)
+  const due = 'dueAtMs' in presence ? keys.due(id, presence.dueAtMs) : {}
+  return { ...keys.cluster(organisationId, id), ...row, ...filedUnder({ organisationId, id, type }, status), ...due }
+}
+
+function heard(status: ClusterStatus, recentTokens: string) {
+  const nowMs = Date.now()
+  const presence = {
+    relayId: newId('relay'),
+    relayName: 'relay on node-1',
+    isSteady: true,
+    saidGoodbye: status === 'Offline',
+    nodeCount: 2,
+    nodesOnline: status === 'Degraded' ? 1 : 2,
+    nodesHash: '0123456789abcdef',
+    beatNonce: newNonce(),
+    recentTokens,
+    lastSeenAtMs: nowMs + aheadMs,
+  }
+  return status === 'Offline' ? presence : { ...presence, dueAtMs: nowMs + 2 * aheadMs }
+}
+
+/** What the row of a relay remembers of its last beats, once it has run for a while. */
+function steadyTokens(): string {
+  let remembered = '[]'
+  for (const beat of range(40)) {
+    const issuedAtMs = Math.floor(Date.now() / 1000) * 1000 + beat * 30_000
+    const caller = { kind: 'relay' as const, relayId: '', organisationId: '', clusterId: '' }
+    remembered = spendBeat(remembered, { ...caller, tokenId: crypto.randomUUID(), issuedAtMs }, issuedAtMs) ?? ''
+  }
+  return remembered
+}
+
+function head(organisationId: string, times: readonly number[]): Stored {
+  const ranks = times.reduce<Ranks>(withRow, noRanks())
+  const fields = { total: times.length, ranks, lastTimeMs: times.at(-1), version: times.length }
+  return { ...keys.clusterRanks(organisationId), ...ClusterHead.parse(fields) }
+}
+
+function tally(organisationId: string, rows: readonly Stored[]): Stored {
+  const counts: Record<string, number> = {}
+  for (const { type, status } of rows) {
+    const name = tallyName(String(type), String(status))
+    counts[name] = (counts[name] ?? 0) + 1
+  }
+  return { ...keys.clusterTally(organisationId), ...counts }
+}
+
+async function writeAll(store: DynamoDBDocumentClient, items: readonly Stored[]): Promise<void> {
+  const starts = range(Math.ceil(items.length / putsAtOnce)).map((batch) => batch * putsAtOnce)
+  const writeSome = async () => {
+    for (let start = starts.shift(); start !== undefined; start = starts.shift()) {
+      const puts = items.slice(start, start + putsAtOnce).map((Item) => ({ PutRequest: { Item } }))
+      await store.send(new BatchWriteCommand({ RequestItems: { [tableName]: puts } }))
+    }
+  }
+  await Promise.all(range(callsAtOnce).map(writeSome))
+}

@@ -1,0 +1,81 @@
+import { handler as clusters } from '../../functions/clusters.ts'
+import { send } from '../../test/support/event.ts'
+import { metered, storeCallsOf } from '../support/meter.ts'
+import { atMost, type Goal, hope, type Section } from '../support/section.ts'
+import { range, shuffled, spread } from '../support/statistics.ts'
+import { accepted, getting, newToken } from '../support/tenant.ts'
+import type { Fleet } from './fleet.ts'
+
+interface Page {
+  filter: string
+  place: 'first' | 'middle' | 'last'
+  target: string
+}
+
+interface Measured extends Page {
+  calls: number
+  readUnits: number
+  medianMs: number
+  answerBytes: number
+}
+
+const pageSize = 100
+const filters = ['', 'status=Healthy', 'status=Offline', 'type=Hypervisor', 'status=Healthy&type=Hypervisor']
+const repeats = 9
+
+/** What pages of a large organisation cost, near both ends and far from them. */
+export async function measurePages(fleet: Fleet): Promise<Section> {
+  const accessToken = await newToken(fleet.organisationId)
+  const pages = (await Promise.all(filters.map((filter) => pagesOf(filter, accessToken)))).flat()
+  const measured: Measured[] = []
+  for (const page of pages) measured.push(await measure(page, accessToken))
+  return {
+    title: `Pages of ${fleet.count.toLocaleString('en')} clusters of one organisation`,
+    notes: [
+      `${pageSize} clusters a page, the most that one may ask for, through the handler in a warm process. The rows are as they are after some hours with their relays; they were written into the table directly, by core's own schema and keys. Milliseconds are medians of ${repeats}, store included.`,
+    ],
+    columns: ['filter', 'page', 'calls', 'read units', 'ms', 'answer bytes'],
+    rows: measured.map(({ filter, place, calls, readUnits, medianMs, answerBytes }) => {
+      return [filter || 'none', place, calls, readUnits, medianMs, answerBytes]
+    }),
+    goals: goalsOf(measured, fleet.count),
+  }
+}
+
+async function pagesOf(filter: string, accessToken: string): Promise<Page[]> {
+  const targetOf = (page: number) => `/api/v1/clusters?page=${page}&pageSize=${pageSize}${filter && `&${filter}`}`
+  const { json } = accepted(await send(clusters, getting(targetOf(1), accessToken)))
+  const last = Math.ceil(json.totalCount / pageSize)
+  return [
+    { filter, place: 'first', target: targetOf(1) },
+    { filter, place: 'middle', target: targetOf(Math.ceil(last / 2)) },
+    { filter, place: 'last', target: targetOf(last) },
+  ]
+}
+
+async function measure(page: Page, accessToken: string): Promise<Measured> {
+  const ask = () => send(clusters, getting(page.target, accessToken))
+  const { result, usage } = await metered(ask)
+  const { items } = accepted(result).json
+  if (items.length === 0) throw new Error(`${page.target} is empty.`)
+  const times: number[] = []
+  for (const _ of shuffled(range(repeats))) {
+    const startedAtMs = performance.now()
+    await ask()
+    times.push(performance.now() - startedAtMs)
+  }
+  const { readUnits } = usage
+  const answerBytes = Buffer.byteLength(result.text)
+  return { ...page, calls: storeCallsOf(usage), readUnits, medianMs: spread(times).median, answerBytes }
+}
+
+function goalsOf(pages: readonly Measured[], count: number): Goal[] {
+  const goals = pages.flatMap(({ filter, place, calls, readUnits }) => {
+    const name = `page, ${filter || 'no filter'}, ${place}`
+    if (filter === '') return [atMost(`${name}: calls`, calls, 2), atMost(`${name}: read units`, readUnits, 10)]
+    return [atMost(`${name}: calls`, calls, place === 'middle' ? 2 + Math.ceil(count / 7500) : 3)]
+  })
+  const unfiltered = pages.filter(({ filter }) => filter === '')
+  const msOf = (place: Page['place']) => unfiltered.find((page) => page.place === place)?.medianMs ?? 0
+  return [...goals, hope(atMost('page, no filter: time of the last, × the first', msOf('last') / msOf('first'), 1.5))]
+}
