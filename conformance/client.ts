@@ -10,7 +10,7 @@ export interface Sent {
 }
 
 /** Makes the `Authorization` header of one request with this body. */
-export type Authorize = (body: string | Uint8Array) => string
+export type Authorize = (path: string, body: string | Uint8Array) => string
 
 const patienceSeconds = 60
 
@@ -69,7 +69,7 @@ export class Client {
       method,
       headers: {
         ...(json !== undefined && { 'content-type': 'application/json' }),
-        ...(this.#authorize && { authorization: this.#authorize(content) }),
+        ...(this.#authorize && { authorization: this.#authorize(path, content) }),
         ...headers,
       },
       ...(content.length > 0 && { body: content }),

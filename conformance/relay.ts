@@ -31,11 +31,11 @@ export const requestEnrollment = (
     nodes: nodes.map((name) => ({ name })),
   })
 
-/** The claims of a token for one request with this body. */
-export function tokenClaims(body: string | Uint8Array) {
+/** The claims of a token for one request to this path with this body. */
+export function tokenClaims(path: string, body: string | Uint8Array) {
   const iat = Math.floor(Date.now() / 1000)
   const bodySha256 = createHash('sha256').update(body).digest('base64url')
-  return { aud: 'platform-relay', iat, exp: iat + 60, jti: randomUUID(), bodySha256 }
+  return { aud: 'platform-relay', iat, exp: iat + 60, jti: randomUUID(), path, bodySha256 }
 }
 
 /** An enrolled relay. */
@@ -54,7 +54,7 @@ export class Relay {
     this.clusterId = enrolled.clusterId
     this.nodes = enrolled.nodes
     this.keys = enrolled.keys
-    this.client = client.as((body) => `Relay ${this.sign(tokenClaims(body))}`)
+    this.client = client.as((path, body) => `Relay ${this.sign(tokenClaims(path, body))}`)
   }
 
   /** A token with these claims. */

@@ -14,7 +14,10 @@ export async function firstEvents({ accessToken, organisationId }: Tenant) {
   const submitted = await send(jobs, posting('/api/v1/jobs', submission, bearer(accessToken)))
   const { id: jobId } = accepted(submitted).json
   accepted(await send(jobs, posting(`/api/v1/jobs/${jobId}/cancel`, {}, bearer(accessToken))))
-  const request = (sent: () => Sent): FirstEvent => async () => eventOf(sent())
+  const request =
+    (sent: () => Sent): FirstEvent =>
+    async () =>
+      eventOf(sent())
   const message = { messageId: 'bench', body: JSON.stringify({ organisationId, jobId }) }
   return {
     health: request(() => ({ target: '/health/ready' })),

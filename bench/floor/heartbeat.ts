@@ -29,16 +29,17 @@ const hashOf = (nodes: { id: string; status: string }[]): string =>
     .slice(0, 16)
 
 function spent(remembered: string, { tokenId, issuedAtMs }: FloorRelay): string | undefined {
-  const id = createHash('sha256').update(tokenId).digest('hex').slice(0, 16)
-  const { floorMs = 0, tokens = [] } = remembered === '[]' ? {} : JSON.parse(remembered)
-  if (issuedAtMs <= floorMs || tokens.some(([each]: [string]) => each === id)) return undefined
-  const all = [...tokens, [id, issuedAtMs]]
-  const dropped = all.length > 32 ? all[all.length - 33][1] : floorMs
-  return JSON.stringify({ floorMs: dropped, tokens: all.slice(-32) })
+  const id = createHash('sha256').update(tokenId).digest('hex').slice(0, 12)
+  const issued = Math.ceil(issuedAtMs / 1000)
+  const [floor = '0', ...known] = remembered.split(',')
+  if (issued <= Number(floor) || known.some((entry) => entry.startsWith(id))) return undefined
+  const live = known.filter((entry) => Number(entry.slice(13)) > Date.now() / 1000 - 130)
+  return [floor, ...live, `${id}:${issued}`].join(',')
 }
 
 const recording = (cluster: Attributes, recentTokens: string) => ({
-  UpdateExpression: 'SET lastSeenAtMs = :now, saidGoodbye = :no, isSteady = :yes, recentTokens = :tokens, beatNonce = :nonce',
+  UpdateExpression:
+    'SET lastSeenAtMs = :now, saidGoodbye = :no, isSteady = :yes, recentTokens = :tokens, beatNonce = :nonce',
   ConditionExpression: 'beatNonce = :was AND relayId = :relay',
   ExpressionAttributeValues: {
     ':now': { N: String(Date.now()) },

@@ -15,7 +15,8 @@ export async function handler(event: FloorEvent): Promise<FloorAnswer> {
   const claims = await claimsOf(event.headers['authorization'])
   if (claims === undefined) return refuse(401)
   const { clusterId, type, payload } = JSON.parse(event.body ?? '')
-  if (typeof clusterId !== 'string' || type !== 'InvokeScript' || typeof payload?.script !== 'string') return refuse(400)
+  if (typeof clusterId !== 'string' || type !== 'InvokeScript' || typeof payload?.script !== 'string')
+    return refuse(400)
 
   const jobId = newId()
   const createdAtMs = Date.now()
@@ -58,7 +59,7 @@ function steps(row: Row, payload: string) {
 }
 
 function jobItem({ id, organisationId, clusterId, createdBy, createdAtMs }: Row): Attributes {
-  const { gsi1pk, gsi1sk } = keys.jobFiling({ id, clusterId })
+  const { gsi1pk } = keys.jobFiling({ clusterId })
   const { duepk, duesk } = keys.due(id, createdAtMs + announceAgainMs)
   return {
     ...keyOf(keys.job(organisationId, id)),
@@ -72,7 +73,6 @@ function jobItem({ id, organisationId, clusterId, createdBy, createdAtMs }: Row)
     createdBy: { S: createdBy },
     expiresAtMs: { N: String(createdAtMs + lifeMs) },
     gsi1pk: { S: gsi1pk },
-    gsi1sk: { S: gsi1sk },
     duepk: { S: duepk },
     duesk: { S: duesk },
   }

@@ -13,7 +13,11 @@ interface Count {
 /** What every operation asks of the store, the queue and the secrets. */
 export async function countOperations(tenant: Tenant): Promise<Section> {
   // A warm process: keys are read, relays known. What is counted is the second time of everything.
-  await lifecycle(tenant, async (_, handler, sent) => accepted(await send(handler, sent)), async (_, work) => void (await work()))
+  await lifecycle(
+    tenant,
+    async (_, handler, sent) => accepted(await send(handler, sent)),
+    async (_, work) => void (await work()),
+  )
   const counts = await countLifecycle(tenant)
   return {
     title: 'What an operation costs in calls and capacity',

@@ -20,7 +20,11 @@ export async function lifecycle(tenant: Tenant, perform: Perform, work: Work): P
   await perform('GET /health/ready', health, { target: '/health/ready' })
   const { json: tokens } = await perform('POST /auth/login', auth, posting('/api/v1/auth/login', administrator))
   const { refreshToken } = tokens
-  const { json: refreshed } = await perform('POST /auth/refresh', auth, posting('/api/v1/auth/refresh', { refreshToken }))
+  const { json: refreshed } = await perform(
+    'POST /auth/refresh',
+    auth,
+    posting('/api/v1/auth/refresh', { refreshToken }),
+  )
   await perform('GET /auth/me', auth, getting('/api/v1/auth/me', tenant.accessToken))
 
   const { clusterId, relay } = await clusterLifecycle(tenant.accessToken, perform)

@@ -50,7 +50,15 @@ export async function measureRatios(tenant: Tenant, { isQuick }: Effort): Promis
     columns: ['operation', 'ratio, median', 'min', 'max', 'goal', 'platform µs', 'floor µs'],
     rows: results.map(({ contest, ...cpu }) => {
       const { median, min, max } = ratios(cpu.platform, cpu.floor)
-      return [contest.name, median, min, max, contest.limit ?? '', spread(cpu.platform).median, spread(cpu.floor).median]
+      return [
+        contest.name,
+        median,
+        min,
+        max,
+        contest.limit ?? '',
+        spread(cpu.platform).median,
+        spread(cpu.floor).median,
+      ]
     }),
     goals: results.flatMap(({ contest, ...cpu }) =>
       contest.limit === undefined

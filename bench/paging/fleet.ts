@@ -59,7 +59,7 @@ function storedCluster(organisationId: string, timeMs: number, index: number, re
   // What core could not read back would measure nothing.
   ClusterRow.parse(row)
   const due = 'dueAtMs' in presence ? keys.due(id, presence.dueAtMs) : {}
-  return { ...keys.cluster(organisationId, id), ...row, ...filedUnder({ organisationId, id, type }, status), ...due }
+  return { ...keys.cluster(organisationId, id), ...row, ...filedUnder({ organisationId, type }, status), ...due }
 }
 
 function heard(status: ClusterStatus, recentTokens: string) {
@@ -81,7 +81,7 @@ function heard(status: ClusterStatus, recentTokens: string) {
 
 /** What the row of a relay remembers of its last beats, once it has run for a while. */
 function steadyTokens(): string {
-  let remembered = '[]'
+  let remembered = '0'
   for (const beat of range(40)) {
     const issuedAtMs = Math.floor(Date.now() / 1000) * 1000 + beat * 30_000
     const caller = { kind: 'relay' as const, relayId: '', organisationId: '', clusterId: '' }

@@ -16,7 +16,7 @@ export function signed({ relayId, privateKey }: BenchRelay, target: string, body
   const text = JSON.stringify(body)
   const iat = nowSeconds()
   const bodySha256 = createHash('sha256').update(text).digest('base64url')
-  const claims = { aud: 'platform-relay', iat, exp: iat + 60, jti: randomUUID(), bodySha256 }
+  const claims = { aud: 'platform-relay', iat, exp: iat + 60, jti: randomUUID(), path: target, bodySha256 }
   const content = `${encode({ alg: 'EdDSA', typ: 'relay+jwt', kid: relayId })}.${encode(claims)}`
   const signature = sign(null, Buffer.from(content), privateKey).toString('base64url')
   return posting(target, text, { Authorization: `Relay ${content}.${signature}` })

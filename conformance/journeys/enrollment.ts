@@ -10,7 +10,7 @@ const beat = JSON.stringify({ nodes: [], running: [], freeSlots: 0 })
 
 /** What somebody might send in place of a request that this relay has signed for this body. */
 async function badTokens(platform: Platform, relay: Relay): Promise<Record<string, string>> {
-  const claims = tokenClaims(beat)
+  const claims = tokenClaims(heartbeat, beat)
   const { accessToken } = await platform.signIn()
   const header = { typ: 'relay+jwt', kid: relay.relayId }
   const without = (name: string) => Object.fromEntries(Object.entries(claims).filter(([claim]) => claim !== name))
@@ -25,6 +25,8 @@ async function badTokens(platform: Platform, relay: Relay): Promise<Record<strin
     'an expired token': `Relay ${relay.sign({ ...claims, iat: claims.iat - 600, exp: claims.iat - 540 })}`,
     'a token of tomorrow': `Relay ${relay.sign({ ...claims, iat: claims.iat + 86_400, exp: claims.iat + 86_460 })}`,
     'the hash of another body': `Relay ${relay.sign({ ...claims, bodySha256: createHash('sha256').digest('base64url') })}`,
+    'the path of another call': `Relay ${relay.sign({ ...claims, path: '/api/v1/relay/goodbye' })}`,
+    'no path': `Relay ${relay.sign(without('path'))}`,
     'no hash': `Relay ${relay.sign(without('bodySha256'))}`,
     'no identifier': `Relay ${relay.sign(without('jti'))}`,
     'no expiry': `Relay ${relay.sign(without('exp'))}`,
@@ -119,7 +121,10 @@ export const enrollment: Journeys = {
     await platform.told(relay, jobId)
     const claimPath = `/api/v1/relay/jobs/${jobId}/claim`
     const sendTwice = async (path: string, body: string) => {
-      const headers = { 'content-type': 'application/json', authorization: `Relay ${relay.sign(tokenClaims(body))}` }
+      const headers = {
+        'content-type': 'application/json',
+        authorization: `Relay ${relay.sign(tokenClaims(path, body))}`,
+      }
       const first = answered(await platform.anonymous.send('POST', path, { body, headers }), 200)
       return { first, second: await platform.anonymous.send('POST', path, { body, headers }) }
     }

@@ -1,4 +1,7 @@
 import { beforeAll, expect, test } from 'vitest'
+import { query } from '@platform/core/db/table'
+import * as keys from '@platform/core/db/keys'
+import { enroll, issue } from '@platform/core/enrollment'
 import { shiftClock } from '@platform/core/clock'
 import * as Cluster from '@platform/core/cluster'
 import { dispatch } from '@platform/core/dispatch'
@@ -7,7 +10,7 @@ import { claim, complete } from '@platform/core/lease'
 import { append } from '@platform/core/output'
 import { heartbeat } from '@platform/core/presence'
 import { sweep } from '@platform/core/sweep'
-import { callerOf, enrolledCluster, refusalOf, started } from '../support/world.ts'
+import { callerOf, enrolledCluster, enrollRequest, refusalOf, started } from '../support/world.ts'
 import { completion, counters, script, waitingJob } from './support/jobs.ts'
 
 beforeAll(started)
@@ -99,4 +102,55 @@ test('a cluster with a queued or running job stays; after the job has ended it g
   await Cluster.remove(caller, world.cluster.id)
   await sweep()
   expect(await refusalOf(Job.read(caller, jobId))).toBe('job_not_found')
+})
+
+test('of a removed cluster not even the payload of a job with much output is left', async () => {
+  const caller = callerOf()
+  const world = await enrolledCluster(caller)
+  const jobId = await waitingJob(caller, world)
+  const { leaseId } = await claim(world.request(), jobId, undefined)
+  for (let seq = 0; seq < 20; seq++) {
+    await append(world.request(), jobId, { leaseId, seq, nodeId: 'node', stream: 'stdout', data: 'x'.repeat(65_536) })
+  }
+  await complete(world.request(), jobId, completion(world, leaseId))
+  await Cluster.remove(caller, world.cluster.id)
+  await sweep()
+  expect((await query({ pk: keys.job(caller.organisationId, jobId).pk })).items).toEqual([])
+})
+
+test('a relay that was replaced can neither claim, nor write output, nor end its job', async () => {
+  const caller = callerOf()
+  const world = await enrolledCluster(caller)
+  const [running, waiting] = [await waitingJob(caller, world), await waitingJob(caller, world)]
+  const { leaseId } = await claim(world.request(), running, 'key')
+  const { enrollmentToken } = await issue(caller, world.cluster.id)
+  await enroll(enrollRequest(enrollmentToken))
+  const chunk = { leaseId, seq: 0, nodeId: 'node', stream: 'stdout' as const, data: 'x' }
+  const calls = [
+    claim(world.request(), running, 'key'),
+    claim(world.request(), waiting, 'other'),
+    append(world.request(), running, chunk),
+    complete(world.request(), running, completion(world, leaseId)),
+  ]
+  expect(await Promise.all(calls.map(refusalOf))).toEqual(Array.from(calls, () => 'unauthenticated'))
+})
+
+test('a run that its relay confirms as cancelled ends Cancelled', async () => {
+  const caller = callerOf()
+  const world = await enrolledCluster(caller)
+  const jobId = await waitingJob(caller, world)
+  const { leaseId } = await claim(world.request(), jobId, undefined)
+  await Job.cancel(caller, jobId)
+  const report = { ...completion(world, leaseId, null), outcome: 'cancelled' as const }
+  expect(await complete(world.request(), jobId, report)).toEqual({ jobId, status: 'Cancelled' })
+})
+
+test('the first exit code that is not zero is the exit code of the job', async () => {
+  const caller = callerOf()
+  const world = await enrolledCluster(caller, ['a', 'b', 'c'])
+  const jobId = await waitingJob(caller, world)
+  const { leaseId } = await claim(world.request(), jobId, undefined)
+  const nodes = world.relay.nodes.map(({ id }, index) => ({ nodeId: id, exitCode: index * 3 }))
+  await complete(world.request(), jobId, { leaseId, outcome: 'exited', exitCode: 0, nodes })
+  expect(await Job.read(caller, jobId)).toMatchObject({ status: 'Failed', result: { exitCode: 3 } })
 })

@@ -39,3 +39,36 @@ test('of 3 MiB of output the first 256 KiB and the last 768 KiB are kept', async
   expect(kept.subarray(-786_000).equals(whole.subarray(-786_000))).toBe(true)
   expect(kept.length).toBeLessThanOrEqual(1_048_576)
 })
+
+test('a job that printed thousands of tiny pieces ends, with all of them', async () => {
+  const caller = callerOf()
+  const world = await enrolledCluster(caller)
+  const jobId = await waitingJob(caller, world)
+  const { leaseId } = await claim(world.request(), jobId, undefined)
+  const pieces = 300
+  for (let seq = 0; seq < pieces; seq++) {
+    await append(world.request(), jobId, { leaseId, seq, nodeId: 'node', stream: 'stdout', data: '.' })
+  }
+  await complete(world.request(), jobId, completion(world, leaseId))
+  const { status, result } = await Job.read(caller, jobId)
+  expect([status, result?.output]).toEqual(['Completed', '.'.repeat(pieces)])
+})
+
+test('output that JSON would blow up is cut to what an answer can hold, and says so', async () => {
+  const caller = callerOf()
+  const world = await enrolledCluster(caller)
+  const nodeId = world.relay.nodes[0]?.id ?? ''
+  const jobId = await waitingJob(caller, world)
+  const { leaseId } = await claim(world.request(), jobId, undefined)
+  for (let seq = 0; seq < 16; seq++) {
+    const data = seq === 0 ? `first${'\0'.repeat(65_000)}` : `${'\0'.repeat(65_000)}last`
+    await append(world.request(), jobId, { leaseId, seq, nodeId, stream: 'stdout', data })
+  }
+  expect(JSON.stringify(await readOutput(caller, jobId, 0)).length).toBeLessThan(6_000_000)
+  await complete(world.request(), jobId, completion(world, leaseId))
+  const job = await Job.read(caller, jobId)
+  expect(JSON.stringify(job).length).toBeLessThan(6_000_000)
+  expect(job.result).toMatchObject({ truncated: true, totalBytes: 16 * 65_004 + 1 })
+  expect(job.result?.output.startsWith('first')).toBe(true)
+  expect(job.result?.output.endsWith('last')).toBe(true)
+})

@@ -116,7 +116,7 @@ test.each([
   ['timed_out', null, 'Failed', 'execution_timeout'],
   ['rejected', null, 'Failed', 'relay_rejected'],
   ['interrupted', null, 'Failed', 'interrupted'],
-  ['cancelled', null, 'Cancelled', 'cancelled_by_user'],
+  ['cancelled', null, 'Failed', 'interrupted'],
 ] as const)(
   'a run that %s with exit code %s ends %s (%s), and repeating the report answers the same',
   async (outcome, exitCode, status, statusReason) => {

@@ -42,7 +42,7 @@ test('a cluster comes back from Offline with its second beat, which is asked for
   shiftClock(-121_000)
 })
 
-test('a node that is not Online degrades its cluster; with none left it is Offline; one beat heals it', async () => {
+test('a node that is not Online degrades its cluster; with none left it is Offline, and two beats bring it back', async () => {
   const caller = callerOf()
   const { cluster, request, beat } = await enrolledCluster(caller, ['a', 'b'])
   const [a, b] = beat.nodes
@@ -58,6 +58,8 @@ test('a node that is not Online degrades its cluster; with none left it is Offli
     nodes: [{ status: 'Offline' }, { status: 'Online' }],
   })
   await heartbeat(request(), { ...beat, nodes: [] })
+  expect(await statusOf(caller, cluster.id)).toBe('Offline')
+  await heartbeat(request(), beat)
   expect(await statusOf(caller, cluster.id)).toBe('Offline')
   await heartbeat(request(), beat)
   expect(await statusOf(caller, cluster.id)).toBe('Healthy')

@@ -27,12 +27,14 @@ const call = (name: FunctionName, method: string, target: string): Promise<Recei
 
 async function beat(call: string, body: unknown, headers: Record<string, string> = {}): Promise<Received> {
   const text = body === undefined ? '' : JSON.stringify(body)
-  const identity = await relayToken(my.relayId, key.privateKey, text)
-  return send(handlerOf('relay'), posting(`/api/v1/relay/${call}`, text, { ...identity, ...headers }))
+  const target = `/api/v1/relay/${call}`
+  const identity = await relayToken(my.relayId, key.privateKey, target, text)
+  return send(handlerOf('relay'), posting(target, text, { ...identity, ...headers }))
 }
 
+const beatPath = '/api/v1/relay/heartbeat'
 const sendBody = (text: string, headers: Record<string, string>): Promise<Received> =>
-  send(handlerOf('relay'), posting('/api/v1/relay/heartbeat', text, headers))
+  send(handlerOf('relay'), posting(beatPath, text, headers))
 
 const presence = () => ({ nodes: [{ id: my.nodeId, status: 'Online' }], running: [], freeSlots: 4 })
 
@@ -118,11 +120,13 @@ test('a relay enrolls with a new token and beats; an idle beat may be held', asy
 
 test('a relay request works once, with the body that it was signed for, by the key that enrolled', async () => {
   const body = JSON.stringify(presence())
-  const identity = await relayToken(my.relayId, key.privateKey, body)
+  const identity = await relayToken(my.relayId, key.privateKey, beatPath, body)
   expect((await sendBody(`${body} `, identity)).status).toBe(401)
+  const elsewhere = await relayToken(my.relayId, key.privateKey, '/api/v1/relay/goodbye', body)
+  expect((await sendBody(body, elsewhere)).status).toBe(401)
   expect((await sendBody(body, identity)).status).toBe(200)
   expect((await sendBody(body, identity)).status).toBe(401)
-  expect((await sendBody(body, await relayToken(my.relayId, relayKey().privateKey, body))).status).toBe(401)
+  expect((await sendBody(body, await relayToken(my.relayId, relayKey().privateKey, beatPath, body))).status).toBe(401)
 })
 
 test('a job runs from its submission to its result', async () => {

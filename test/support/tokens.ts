@@ -11,10 +11,15 @@ export async function bearer(roles: string[], organisationId = newId('org')): Pr
   return { authorization: `Bearer ${await issueAccessToken(subject)}` }
 }
 
-/** The header of a relay that sends this body. */
-export async function relayToken(relayId: string, key: KeyObject, body = ''): Promise<{ authorization: string }> {
+/** The header of a relay that sends this body to this path. */
+export async function relayToken(
+  relayId: string,
+  key: KeyObject,
+  path: string,
+  body = '',
+): Promise<{ authorization: string }> {
   const bodySha256 = createHash('sha256').update(body).digest('base64url')
-  const token = await new SignJWT({ bodySha256 })
+  const token = await new SignJWT({ path, bodySha256 })
     .setProtectedHeader({ alg: 'EdDSA', kid: relayId })
     .setAudience(relayAudience)
     .setJti(randomUUID())

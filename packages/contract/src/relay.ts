@@ -3,7 +3,11 @@ import { id, line, pathId, timestamp } from './common.ts'
 import { endpoint } from './endpoint.ts'
 import { outputStreams } from './job.ts'
 
-/** The relay protocol of D21. Every call but enroll carries `Authorization: Relay <JWT>`. */
+/**
+ * The relay protocol of D21. Every call but enroll carries `Authorization: Relay <JWT>`: EdDSA by the relay's key; header
+ * `kid` = relay id; claims `aud` = `platform-relay`, `iat`, `exp` (at most 60 s later), `jti` (fresh each time), `path` (of
+ * the request, from `/api` on) and `bodySha256` (base64url, of the exact bytes).
+ */
 
 const Ed25519PublicKey = z
   .object({
@@ -25,6 +29,9 @@ export const KeySet = z
   })
   .meta({ id: 'KeySet' })
 
+const nodeNameBytes = 196_608
+const jsonBytes = (value: unknown): number => new TextEncoder().encode(JSON.stringify(value)).length
+
 export const EnrollRequest = z
   .object({
     enrollmentToken: z.string().min(1).max(200),
@@ -36,7 +43,9 @@ export const EnrollRequest = z
     nodes: z
       .array(z.object({ name: line(1, 64) }))
       .min(1)
-      .max(2000),
+      .max(2000)
+      // All nodes of a cluster are kept in one item of the store.
+      .refine((nodes) => jsonBytes(nodes) <= nodeNameBytes, 'names must be at most 192 KiB together'),
   })
   .meta({ id: 'EnrollRequest' })
 
@@ -90,7 +99,7 @@ export const OutputReport = z
   .object({
     leaseId: z.string().max(40),
     seq: z.int32().min(0).meta({ description: 'Counts the output calls of a job from 0' }),
-    nodeId: z.string().max(40),
+    nodeId: id('node'),
     stream: z.enum(outputStreams),
     data: z
       .string()
@@ -117,7 +126,7 @@ export const Completion = z
       .int32()
       .nullable()
       .meta({ description: 'First non-zero exit code of the nodes, else 0; null if none exited' }),
-    nodes: z.array(z.object({ nodeId: z.string().max(40), exitCode: z.int32().nullable() })).max(2000),
+    nodes: z.array(z.object({ nodeId: id('node'), exitCode: z.int32().nullable() })).max(2000),
   })
   .meta({ id: 'Completion' })
 
@@ -151,7 +160,7 @@ export const enroll = endpoint({
   request: { body: EnrollRequest },
   responses: { 201: { description: 'Enrolled', schema: EnrollAnswer } },
   fails: ['enrollment_token_invalid', 'enrollment_token_expired', 'enrollment_token_used'],
-  uses: readWrite,
+  uses: [...readWrite, 'secret:signing-keys'],
 })
 
 export const heartbeat = endpoint({

@@ -9,6 +9,8 @@ export const SetupStatus = z
   .meta({ id: 'SetupStatus' })
 
 const isTimezone = (name: string): boolean => {
+  // Offsets such as +01:00 are time zones to Intl, but no names.
+  if (!/^[A-Za-z]/.test(name)) return false
   try {
     Intl.DateTimeFormat('en', { timeZone: name })
     return true
@@ -16,6 +18,9 @@ const isTimezone = (name: string): boolean => {
     return false
   }
 }
+
+/** Redirect addresses are made of it: it must be an address and nothing else. */
+const isPlainUrl = (text: string): boolean => URL.canParse(text) && !/[@?#]/.test(text)
 
 /** A password: 8 to 1024 characters, no composition rules (D17). */
 export const password = z.string().min(8).max(1024).meta({ format: 'password', example: 'correct horse battery' })
@@ -33,8 +38,9 @@ export const SetupCompletion = z
   .object({
     platformName: line(1, 100).meta({ example: 'Acme Platform' }),
     publicUrl: z
-      .url({ protocol: /^https$/, hostname: z.regexes.domain })
+      .url({ protocol: /^https$/ })
       .max(500)
+      .refine(isPlainUrl, 'must hold no user, query or fragment')
       .meta({ description: 'Portal URL; used for OIDC redirect URIs', example: 'https://platform.example.com' }),
     timezone: z
       .string()
@@ -72,5 +78,5 @@ export const completeSetup = endpoint({
   request: { body: SetupCompletion, bodyCheckedByVerb: true },
   responses: { 200: { description: 'Signed in as the new administrator', schema: TokenSet } },
   fails: ['setup_already_complete', 'initial_admin_token_invalid', 'initial_admin_token_expired'],
-  uses: ['table:read', 'table:write', 'secret:signing-keys', 'secret:initial-admin-token'],
+  uses: ['table:read', 'table:write', 'secret:signing-keys'],
 })

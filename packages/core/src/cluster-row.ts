@@ -30,7 +30,7 @@ export const ClusterRow = z.object({
   /** Set afresh by every beat: two at once cannot both be written, and each can tell its own write. */
   beatNonce: z.string().default(''),
   /** Request tokens of recent beats, so that none works twice. */
-  recentTokens: z.string().default('[]'),
+  recentTokens: z.string().default('0'),
   dueAtMs: z.number().default(0),
   /** Jobs that are Queued or Running (D30). */
   activeJobs: z.number().default(0),
@@ -70,7 +70,7 @@ export const tallyStep = (row: ClusterRow, from: ClusterStatus | undefined, to: 
   })
 
 /** Attributes that file a row under a status. */
-export const filedUnder = (row: Pick<ClusterRow, 'organisationId' | 'id' | 'type'>, status: ClusterStatus) => ({
+export const filedUnder = (row: Pick<ClusterRow, 'organisationId' | 'type'>, status: ClusterStatus) => ({
   status,
-  ...keys.clusterFiling(row.organisationId, row.id, row.type, status),
+  ...keys.clusterFiling(row.organisationId, row.type, status),
 })

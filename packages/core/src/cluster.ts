@@ -9,12 +9,12 @@ import { ClusterHead } from './cluster-list.ts'
 import { type ClusterRow, filedUnder, parseRow, statusNow, summary, tallyStep } from './cluster-row.ts'
 import { iso, now } from './clock.ts'
 import { config } from './config.ts'
-import { type Condition } from './db/expression.ts'
+import { type Condition, sameAs } from './db/expression.ts'
 import * as keys from './db/keys.ts'
-import { create, get, getAll, patch, remove as removal, replace, transact, upsert } from './db/table.ts'
+import { create, get, getAll, patch, pause, remove as removal, replace, transact, upsert } from './db/table.ts'
 import { mintEnrollment } from './enrollment-token.ts'
 import { type ErrorCode } from '@platform/contract/errors'
-import { fault } from './fault.ts'
+import { contended, fault } from './fault.ts'
 import { isId, newId, timeOf } from './id.ts'
 import { parseNodes } from './node.ts'
 import { withoutRow, withRow } from './ranks.ts'
@@ -38,11 +38,13 @@ export async function find(
 
 /** Registers a cluster: Pending, with an enrollment token. Two calls without collisions. */
 export async function register(caller: Caller, request: ClusterRegistration): Promise<RegisteredCluster> {
+  checkSiteId(request.siteId)
   for (let attempt = 0; attempt < attempts; attempt++) {
+    if (attempt > 0) await pause(attempt)
     const registered = await tryRegister(caller, request)
     if (registered !== undefined) return registered
   }
-  throw fault('conflict')
+  throw contended()
 }
 
 async function tryRegister(
@@ -88,6 +90,11 @@ const replaceHead = (
     head.version === 0 ? { pk: { absent: true } } : { version: { is: head.version } },
   )
 
+/** Text that is no id names no site, and makes no key. */
+function checkSiteId(siteId: string | null | undefined): void {
+  if (typeof siteId === 'string' && !isId('site', siteId)) throw fault('unknown_site')
+}
+
 /** A site counts its clusters, so that it cannot vanish under one. */
 const siteSteps = (organisationId: string, siteId: string | undefined) =>
   siteId === undefined ? [] : [patch(keys.site(organisationId, siteId), { add: { clusters: 1 } })]
@@ -124,10 +131,11 @@ export async function update(caller: Caller, clusterId: string, change: ClusterU
   const row = await find(organisationId, clusterId)
   if (row === undefined) throw fault('cluster_not_found')
   const name = change.name ?? row.name
+  checkSiteId(change.siteId)
   const siteId = change.siteId === undefined ? row.siteId : (change.siteId ?? undefined)
   const asRead: Condition = {
     name: { is: row.name },
-    siteId: row.siteId === undefined ? { absent: true } : { is: row.siteId },
+    siteId: sameAs(row.siteId),
   }
   const steps: [ReturnType<typeof patch>, ErrorCode][] = [
     [
@@ -169,10 +177,11 @@ export async function remove({ organisationId }: Caller, clusterId: string): Pro
     const row = await find(organisationId, clusterId)
     if (row === undefined) throw fault('cluster_not_found')
     if (row.activeJobs > 0) throw fault('cluster_has_active_jobs')
+    if (attempt > 0) await pause(attempt)
     const head = ClusterHead.parse((await get(keys.clusterRanks(organisationId))) ?? {})
     if (!(await transact(removalSteps(row, head)))) return
   }
-  throw fault('conflict')
+  throw contended()
 }
 
 function removalSteps(row: ClusterRow, head: ReturnType<typeof ClusterHead.parse>) {
@@ -181,8 +190,8 @@ function removalSteps(row: ClusterRow, head: ReturnType<typeof ClusterHead.parse
     activeJobs: { is: 0 },
     name: { is: row.name },
     status: { is: row.status },
-    enrollmentId: row.enrollmentId === undefined ? { absent: true } : { is: row.enrollmentId },
-    siteId: row.siteId === undefined ? { absent: true } : { is: row.siteId },
+    enrollmentId: sameAs(row.enrollmentId),
+    siteId: sameAs(row.siteId),
   }
   return [
     removal(keys.cluster(organisationId, id), asRead),

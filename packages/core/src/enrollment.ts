@@ -6,6 +6,7 @@ import { iso, now } from './clock.ts'
 import * as Cluster from './cluster.ts'
 import { type ClusterRow, filedUnder, tallyStep } from './cluster-row.ts'
 import { config } from './config.ts'
+import { sameAs } from './db/expression.ts'
 import * as keys from './db/keys.ts'
 import { create, get, patch, remove, replace, transact } from './db/table.ts'
 import { type EnrollmentRow, EnrollmentRow as Row, mintEnrollment } from './enrollment-token.ts'
@@ -26,12 +27,11 @@ export async function issue({ organisationId }: Caller, clusterId: string): Prom
   const row = await Cluster.find(organisationId, clusterId)
   if (row === undefined) throw fault('cluster_not_found')
   const enrollment = mintEnrollment(organisationId, clusterId)
-  const isUnchanged = row.enrollmentId === undefined ? { absent: true as const } : { is: row.enrollmentId }
   const refusal = await transact([
     patch(
       keys.cluster(organisationId, clusterId),
       { set: { enrollmentId: enrollment.id } },
-      { enrollmentId: isUnchanged },
+      { enrollmentId: sameAs(row.enrollmentId) },
     ),
     enrollment.step,
     ...(row.enrollmentId === undefined ? [] : [remove(keys.enrollment(row.enrollmentId))]),
@@ -105,7 +105,7 @@ function steps(token: EnrollmentRow, cluster: ClusterRow, relayId: string, thumb
     nodeCount: nodes.length,
     nodesOnline: nodes.length,
     nodesHash: nodesHash(nodes),
-    recentTokens: '[]',
+    recentTokens: '0',
     beatNonce: '',
   }
   const interval = config.PLAT_HEARTBEAT_INTERVAL_SECONDS

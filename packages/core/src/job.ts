@@ -23,7 +23,7 @@ import { ring } from './wake.ts'
 /** Jobs as callers see them: submit, read, cancel (D25 to D30). */
 
 /** A job that nobody has announced this long after its submission is announced again by the sweep. */
-const announceAgainMs = 30_000
+export const announceAgainMs = 30_000
 /** A running job that was asked to stop and is not confirmed stopped ends after this long (D25). */
 export const cancelConfirmMs = 60_000
 const payloadBytes = 262_144

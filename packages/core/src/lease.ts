@@ -2,13 +2,14 @@ import { type Claim, type Completion, type CompletionAnswer, type Outcome } from
 import { CompactSign } from 'jose'
 import { type RelayCaller } from './caller.ts'
 import { iso, now, nowSeconds } from './clock.ts'
+import { sameAs } from './db/expression.ts'
 import * as keys from './db/keys.ts'
-import { get, getAll, patch, remove, transact, tryUpdate } from './db/table.ts'
+import { getAll, patch, remove, transact, tryUpdate } from './db/table.ts'
 import { contended, fault, invalid } from './fault.ts'
 import { isId, newId, sha256 } from './id.ts'
 import { isOver, type JobRow, parseJob, parsePayload } from './job-row.ts'
 import { spendToken } from './replay.ts'
-import { resultStep } from './result.ts'
+import { exitCodeOf, resultStep } from './result.ts'
 import { signer } from './signing-keys.ts'
 
 /** What a relay does with a job: claim, run under a lease, complete (D21, D24, D25). */
@@ -34,12 +35,24 @@ export const dueWhileRunning = (
     job.cancelRequestedAtMs === undefined ? Number.MAX_SAFE_INTEGER : job.cancelRequestedAtMs + confirmMs,
   )
 
-/** The job of a relay's own cluster; any other is not found. */
-export async function jobOf({ organisationId, clusterId }: RelayCaller, jobId: string): Promise<JobRow> {
-  const item = isId('job', jobId) ? await get(keys.job(organisationId, jobId)) : undefined
+/** The job of a relay's own cluster; any other is not found. A relay that was replaced is refused. One call. */
+export async function jobOf(caller: RelayCaller, jobId: string): Promise<JobRow> {
+  return (await jobAndPayloadOf(caller, jobId)).job
+}
+
+async function jobAndPayloadOf(
+  { organisationId, clusterId, relayId }: RelayCaller,
+  jobId: string,
+  withPayload = false,
+) {
+  if (!isId('job', jobId)) throw fault('job_not_found')
+  const wanted = [keys.job(organisationId, jobId), keys.cluster(organisationId, clusterId)]
+  if (withPayload) wanted.push(keys.payload(organisationId, jobId))
+  const [item, cluster, payload] = await getAll(wanted)
+  if (cluster?.['relayId'] !== relayId) throw fault('unauthenticated')
   const job = item && parseJob(item)
   if (job?.clusterId !== clusterId) throw fault('job_not_found')
-  return job
+  return { job, payload: String(payload?.['payload']) }
 }
 
 /**
@@ -52,11 +65,7 @@ export async function claim(caller: RelayCaller, jobId: string, claimKey: string
     const message = `must be at most ${claimKeyLimit} characters`
     throw invalid([{ in: 'header', path: '/idempotency-key', code: 'too_big', message }])
   }
-  if (!isId('job', jobId)) throw fault('job_not_found')
-  const [item, payloadItem] = await getAll([keys.job(organisationId, jobId), keys.payload(organisationId, jobId)])
-  const job = item && parseJob(item)
-  if (job?.clusterId !== clusterId || payloadItem === undefined) throw fault('job_not_found')
-  const payload = String(payloadItem['payload'])
+  const { job, payload } = await jobAndPayloadOf(caller, jobId, true)
   const isRepeat =
     job.status === 'Running' && job.relayId === relayId && claimKey !== undefined && job.claimKey === claimKey
   if (isRepeat && job.leaseId !== undefined) return leased(job, job.leaseId, payload)
@@ -125,7 +134,7 @@ export async function complete(caller: RelayCaller, jobId: string, report: Compl
     const job = await jobOf(caller, jobId)
     checkLease(job, caller, report.leaseId)
     if (isOver(job)) return afterEnd(caller, job, report, completion)
-    const ended = endOf(report)
+    const ended = endOf(report, job)
     const refusal = await transact([
       ...endSteps(job, { ...ended, completion }),
       await resultStep(job, report),
@@ -141,12 +150,15 @@ const reasons = {
   timed_out: 'execution_timeout',
   rejected: 'relay_rejected',
   interrupted: 'interrupted',
+  // Nobody had asked for it.
+  cancelled: 'interrupted',
 } as const satisfies Partial<Record<Outcome, JobRow['statusReason']>>
 
-function endOf({ outcome, exitCode, nodes }: Completion) {
-  if (outcome === 'cancelled') return { status: 'Cancelled', statusReason: 'cancelled_by_user' } as const
+function endOf({ outcome, exitCode, nodes }: Completion, job: JobRow) {
+  const isCancelled = outcome === 'cancelled' && job.cancelRequestedAtMs !== undefined
+  if (isCancelled) return { status: 'Cancelled', statusReason: 'cancelled_by_user' } as const
   if (outcome !== 'exited') return { status: 'Failed', statusReason: reasons[outcome] } as const
-  const isSuccess = exitCode === 0 && nodes.every((node) => node.exitCode === 0)
+  const isSuccess = exitCodeOf(nodes, exitCode) === 0
   return isSuccess ? ({ status: 'Completed' } as const) : ({ status: 'Failed', statusReason: 'exit_nonzero' } as const)
 }
 
@@ -158,13 +170,11 @@ export const endSteps = (
   patch(
     keys.job(job.organisationId, job.id),
     { set: { ...ended, completedAtMs: now() }, remove: ['duepk', 'duesk'] },
-    { status: { is: 'Running' }, leaseId: { is: job.leaseId }, outputBytes: sameOutput(job) },
+    // Output that arrives between reading the job and ending it must not miss the result.
+    { status: { is: 'Running' }, leaseId: { is: job.leaseId }, outputBytes: sameAs(job.outputBytes || undefined) },
   ),
   patch(keys.cluster(job.organisationId, job.clusterId), { add: { activeJobs: -1 } }),
 ]
-
-/** Output that arrives between reading the job and ending it must not miss the result. */
-const sameOutput = ({ outputBytes }: JobRow) => (outputBytes === 0 ? ({ absent: true } as const) : { is: outputBytes })
 
 async function afterEnd(
   caller: RelayCaller,

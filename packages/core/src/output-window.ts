@@ -44,3 +44,15 @@ export function cutBefore({ offset, data }: Stretch, from: number): Stretch {
   const rest = cutStart(bytes, from - offset)
   return { offset: offset + bytes.length - rest.length, data: rest.toString() }
 }
+
+/** The text, or so much of its first quarter and its end that it fits into `jsonBytes` of JSON. */
+export function fitting(text: string, jsonBytes: number): string {
+  let kept = text
+  for (let size = jsonSize(kept); size > jsonBytes; size = jsonSize(kept)) {
+    const quarter = Math.floor((kept.length * jsonBytes * 0.24) / size)
+    kept = (kept.slice(0, quarter) + kept.slice(kept.length - 3 * quarter)).toWellFormed()
+  }
+  return kept
+}
+
+const jsonSize = (text: string): number => Buffer.byteLength(JSON.stringify(text))

@@ -3,7 +3,7 @@ import { type OutputAnswer, outputChunkBytes, type OutputReport } from '@platfor
 import { type Caller, type RelayCaller } from './caller.ts'
 import { now } from './clock.ts'
 import * as keys from './db/keys.ts'
-import { create, get, patch, query, remove, transact } from './db/table.ts'
+import { create, get, patch, removeAll, transact } from './db/table.ts'
 import { contended, fault } from './fault.ts'
 import { isId } from './id.ts'
 import { isOver, type JobRow, parseJob } from './job-row.ts'
@@ -17,8 +17,8 @@ import { lastChunk, readChunks } from './result.ts'
 const attempts = 4
 /** Output that has left the kept window is cleared away at every multiple of this. */
 const clearEveryBytes = 131_072
-/** Largest answer to a reader: well below what a function may answer. */
-const readChunkLimit = 50
+/** At six bytes of JSON for a control character, still below what a function may answer. */
+const readChunkLimit = 10
 
 /** Appends output. Two calls. The same seq twice changes nothing. */
 export async function append(caller: RelayCaller, jobId: string, report: OutputReport): Promise<OutputAnswer> {
@@ -61,11 +61,7 @@ async function clearMiddle({ organisationId, id, outputBytes }: JobRow, addedByt
   if (!isDue || clearTo <= headBytes) return
   const { pk, sk: from } = keys.output(organisationId, id, headBytes)
   const { sk: to } = keys.output(organisationId, id, clearTo)
-  let found
-  do {
-    found = (await query({ pk, from, to, limit: 100 })).items
-    if (found.length > 0) await transact(found.map((item) => remove({ pk, sk: String(item['sk']) })))
-  } while (found.length === 100)
+  await removeAll({ pk, from, to })
 }
 
 /** Output from a byte offset on. Two calls. */

@@ -1,6 +1,6 @@
 import { type Heartbeat, type HeartbeatAnswer } from '@platform/contract/relay'
 import { type RelayCaller } from './caller.ts'
-import { type ClusterRow, filedUnder, statusNow, tallyStep } from './cluster-row.ts'
+import { type ClusterRow, filedUnder, parseRow, tallyStep } from './cluster-row.ts'
 import { iso, now } from './clock.ts'
 import * as Cluster from './cluster.ts'
 import { config } from './config.ts'
@@ -67,7 +67,8 @@ async function recordBeat(caller: RelayCaller, beat: Heartbeat): Promise<Cluster
     const recentTokens = spendBeat(row.recentTokens, caller, now())
     if (recentTokens === undefined) throw fault('unauthenticated')
     const heard = { ...(await heardFrom(row, beat)), recentTokens, nonce }
-    if (await writeBeat(row, heard)) return { ...row, ...heard.presence }
+    const written = await writeBeat(row, heard)
+    if (written !== undefined) return written
   }
   throw contended()
 }
@@ -75,21 +76,30 @@ async function recordBeat(caller: RelayCaller, beat: Heartbeat): Promise<Cluster
 /** What a beat tells about a cluster. Node names are read only when a status differs from the last report. */
 async function heardFrom(row: ClusterRow, beat: Heartbeat) {
   const hash = nodesHash(beat.nodes)
-  const isBack = statusNow(row) === 'Offline' && row.nodesOnline > 0
-  const presence = { lastSeenAtMs: now(), saidGoodbye: false, isSteady: !isBack || !row.isSteady }
-  if (hash === row.nodesHash) return { presence, nodes: undefined }
+  if (hash === row.nodesHash) return { presence: presenceAfter(row, row.nodesOnline), nodes: undefined }
   const known = parseNodes(await get(keys.nodes(row.organisationId, row.id)))
   const online = new Set(beat.nodes.filter(({ status }) => status === 'Online').map(({ id }) => id))
-  const nodes = known.map((node) => ({
-    ...node,
-    status: online.has(node.id) ? ('Online' as const) : ('Offline' as const),
+  const nodes = known.map(({ id, name }) => ({
+    id,
+    name,
+    status: online.has(id) ? ('Online' as const) : ('Offline' as const),
   }))
-  return { presence: { ...presence, nodesHash: hash, nodesOnline: countOnline(nodes) }, nodes }
+  const nodesOnline = countOnline(nodes)
+  return { presence: { ...presenceAfter(row, nodesOnline), nodesHash: hash, nodesOnline }, nodes }
+}
+
+/** The first beat after Offline does not count yet; the second does (D20). */
+function presenceAfter(row: ClusterRow, nodesOnline: number) {
+  const before = clusterStatus({ ...row, isSteady: true }, now(), config.PLAT_HEARTBEAT_INTERVAL_SECONDS)
+  const isFirst = before === 'Offline' && nodesOnline > 0
+  return { lastSeenAtMs: now(), saidGoodbye: false, isSteady: !isFirst }
 }
 
 type Heard = Awaited<ReturnType<typeof heardFrom>> & { recentTokens: string; nonce: string }
 
-async function writeBeat(row: ClusterRow, { presence, nodes, recentTokens, nonce }: Heard): Promise<boolean> {
+/** The row after the beat, or undefined if it was no longer as read. */
+async function writeBeat(row: ClusterRow, heard: Heard): Promise<ClusterRow | undefined> {
+  const { presence, nodes, recentTokens, nonce } = heard
   const interval = config.PLAT_HEARTBEAT_INTERVAL_SECONDS
   const status = clusterStatus({ ...row, ...presence }, now(), interval)
   const dueAtMs = dueAfterBeat(now(), row.dueAtMs, interval)
@@ -97,14 +107,17 @@ async function writeBeat(row: ClusterRow, { presence, nodes, recentTokens, nonce
   const key = keys.cluster(row.organisationId, row.id)
   const change = { set: { ...presence, recentTokens, beatNonce: nonce, ...due } }
   const asRead = { beatNonce: { is: row.beatNonce }, relayId: { is: row.relayId } }
-  if (status === row.status && nodes === undefined) return tryUpdate(key, change, asRead)
+  if (status === row.status && nodes === undefined) {
+    const item = await tryUpdate(key, change, asRead)
+    return item && parseRow(item)
+  }
   const filed = { set: { ...change.set, ...filedUnder(row, status) } }
   const refusal = await transact([
     patch(key, filed, { ...asRead, status: { is: row.status } }),
     ...(nodes === undefined ? [] : [replace(keys.nodes(row.organisationId, row.id), nodesItem(nodes))]),
     ...(status === row.status ? [] : [tallyStep(row, row.status, status)]),
   ])
-  return refusal === undefined
+  return refusal === undefined ? { ...row, ...presence } : undefined
 }
 
 /** The oldest jobs of the inbox, as many as the relay has room for. No call where the row says that it is empty. */

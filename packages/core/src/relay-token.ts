@@ -9,7 +9,7 @@ import { fault } from './fault.ts'
 import { isId } from './id.ts'
 import { Recent } from './recent.ts'
 
-/** Signed relay requests (D21): a fresh EdDSA token per request, bound to its body, by the key that enrolled. */
+/** Signed relay requests (D21): a fresh EdDSA token per request, bound to its path and body, by the key that enrolled. */
 
 export const relayAudience = 'platform-relay'
 const lifeSeconds = 60
@@ -17,7 +17,13 @@ const lifeSeconds = 60
 const skewSeconds = 60
 
 const Row = z.object({ relayId: z.string(), organisationId: z.string(), clusterId: z.string(), publicKey: z.string() })
-const Claims = z.object({ iat: z.number(), exp: z.number(), jti: z.string().min(8).max(64), bodySha256: z.string() })
+const Claims = z.object({
+  iat: z.number(),
+  exp: z.number(),
+  jti: z.string().min(8).max(64),
+  path: z.string(),
+  bodySha256: z.string(),
+})
 
 interface Identity {
   key: KeyObject
@@ -40,8 +46,8 @@ async function identityOf(relayId: string): Promise<Identity | undefined> {
   return identity
 }
 
-/** The relay that signed a request with this body. Throws `unauthenticated`. No call for a relay known to the process. */
-export async function authenticateRelay(token: string, body: Uint8Array): Promise<RelayCaller> {
+/** The relay that signed a request to this path with this body. Throws `unauthenticated`. No call for a relay known to the process. */
+export async function authenticateRelay(token: string, path: string, body: Uint8Array): Promise<RelayCaller> {
   try {
     const { kid } = decodeProtectedHeader(token)
     const identity = await identityOf(String(kid))
@@ -54,8 +60,8 @@ export async function authenticateRelay(token: string, body: Uint8Array): Promis
       clockTolerance: skewSeconds,
       currentDate: new Date(now()),
     })
-    const { iat, exp, jti, bodySha256 } = Claims.parse(payload)
-    if (exp - iat > lifeSeconds || !isHashOf(bodySha256, body)) throw fault('unauthenticated')
+    const { iat, exp, jti, bodySha256, path: signedPath } = Claims.parse(payload)
+    if (exp - iat > lifeSeconds || signedPath !== path || !isHashOf(bodySha256, body)) throw fault('unauthenticated')
     const { organisationId, clusterId } = identity
     return { kind: 'relay', relayId: String(kid), organisationId, clusterId, tokenId: jti, issuedAtMs: iat * 1000 }
   } catch (error) {

@@ -4,11 +4,17 @@ import * as z from 'zod'
 import * as keys from './db/keys.ts'
 import { type Item, query, replace } from './db/table.ts'
 import { type JobRow } from './job-row.ts'
-import { headBytes, keptText, tailBytes } from './output-window.ts'
+import { fitting, headBytes, keptText, tailBytes } from './output-window.ts'
 
 /** Results of ended jobs (D27). Output up to 32 KiB stands in the result's own item, more in the items it arrived in. */
 
 const inlineBytes = 32_768
+/** Many small chunks take far more room than their text; then they stay where they are. */
+const inlineChunks = 200
+const inlineJsonBytes = 100_000
+
+/** A function may answer 6 MB, and control characters grow sixfold as JSON: output and nodes get this much each. */
+const shownJsonBytes = 2_400_000
 
 const Chunks = z.array(
   z.object({ offset: z.number(), nodeId: z.string(), stream: z.enum(outputStreams), data: z.string() }),
@@ -18,13 +24,25 @@ const Row = z.object({ exitCode: z.number().nullable(), nodes: z.string(), chunk
 
 /** The step that stores the result of a run. One call where there is little output. */
 export async function resultStep(job: JobRow, { exitCode, nodes }: Pick<Completion, 'exitCode' | 'nodes'>) {
-  const isSmall = job.outputBytes <= inlineBytes
-  const chunks = isSmall && job.outputBytes > 0 ? await readChunks(job, 0) : []
+  const chunks = await inlined(job)
   return replace(keys.result(job.organisationId, job.id), {
-    exitCode,
+    exitCode: exitCodeOf(nodes, exitCode),
     nodes: JSON.stringify(nodes),
-    ...(isSmall ? { chunks: JSON.stringify(chunks) } : {}),
+    ...(chunks === undefined ? {} : { chunks }),
   })
+}
+
+async function inlined(job: JobRow): Promise<string | undefined> {
+  if (job.outputBytes > inlineBytes || job.nextSeq > inlineChunks) return undefined
+  const chunks = JSON.stringify(job.outputBytes === 0 ? [] : await readChunks(job, 0))
+  return Buffer.byteLength(chunks) <= inlineJsonBytes ? chunks : undefined
+}
+
+/** The first non-zero exit code of the nodes, else 0; null where a node never ended by itself (D27). */
+export function exitCodeOf(nodes: Completion['nodes'], reported: number | null): number | null {
+  if (nodes.length === 0) return reported
+  const failed = nodes.find(({ exitCode }) => exitCode !== null && exitCode !== 0)
+  return failed?.exitCode ?? (nodes.some(({ exitCode }) => exitCode === null) ? null : 0)
 }
 
 /** All stored output from a byte offset on. One call per MB. */
@@ -63,15 +81,24 @@ export async function lastChunk({ organisationId, id }: JobRow, offset: number):
 export async function readResult(job: JobRow, item: Item): Promise<JobResult> {
   const row = Row.parse(item)
   const chunks = row.chunks === undefined ? await readChunks(job, 0) : Chunks.parse(JSON.parse(row.chunks))
-  const textOf = (part: readonly OutputChunk[]) => keptText(part, job.outputBytes)
+  const textOf = (part: readonly OutputChunk[], share: number) => fitting(keptText(part, job.outputBytes), share)
+  const nodes = NodeExits.parse(JSON.parse(row.nodes))
+  const whole = keptText(chunks, job.outputBytes)
+  const output = fitting(whole, shownJsonBytes)
+  const isCut = output !== whole
+  const share = isCut ? shownJsonBytes / nodes.length : shownJsonBytes
   return {
-    output: textOf(chunks),
+    output,
     exitCode: row.exitCode,
-    nodes: NodeExits.parse(JSON.parse(row.nodes)).map((node) => ({
-      ...node,
-      output: textOf(chunks.filter(({ nodeId }) => nodeId === node.nodeId)),
+    nodes: nodes.map(({ nodeId, exitCode }) => ({
+      nodeId,
+      exitCode,
+      output: textOf(
+        chunks.filter((chunk) => chunk.nodeId === nodeId),
+        share,
+      ),
     })),
-    truncated: job.outputBytes > headBytes + tailBytes,
+    truncated: isCut || job.outputBytes > headBytes + tailBytes,
     totalBytes: job.outputBytes,
   }
 }

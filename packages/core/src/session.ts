@@ -5,7 +5,7 @@ import { type Caller, type Origin } from './caller.ts'
 import { now } from './clock.ts'
 import { config } from './config.ts'
 import * as keys from './db/keys.ts'
-import { create, getAll, patch, transact, update, upsert } from './db/table.ts'
+import { create, getAll, patch, transact, update } from './db/table.ts'
 import { fault } from './fault.ts'
 import { isId, newId, newSecret, sha256 } from './id.ts'
 import { passwordFits } from './password.ts'
@@ -92,7 +92,7 @@ export async function signIn({ username, password }: Credentials, origin: Origin
  */
 export async function refresh({ refreshToken }: { refreshToken: string }): Promise<TokenSet> {
   const [sessionId = '', tokenId = '', secret = ''] = refreshToken.split('.')
-  if (!isId('sess', sessionId) || tokenId === '') throw fault('invalid_refresh_token')
+  if (!isId('sess', sessionId) || !/^[\w-]{12}$/.test(tokenId)) throw fault('invalid_refresh_token')
   const tokenKey = keys.refreshToken(sessionId, tokenId)
   const [sessionItem, tokenItem] = await getAll([keys.session(sessionId), tokenKey])
   if (sessionItem === undefined || tokenItem === undefined) throw fault('invalid_refresh_token')
@@ -123,7 +123,8 @@ async function endFamily(sessionId: string): Promise<never> {
 
 const revoke = async (sessionId: string): Promise<void> => {
   const revoked = { set: { revokedAtMs: now(), ttl: ttlOf(now() + refreshTokenMs) } }
-  await transact([upsert(keys.session(sessionId), revoked)])
+  // A session that the store has forgotten needs no end.
+  await transact([patch(keys.session(sessionId), revoked)])
 }
 
 /** Ends the caller's session: all its refresh tokens die, the access token lives until it expires. One call. */

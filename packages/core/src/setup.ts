@@ -6,7 +6,7 @@ import { now } from './clock.ts'
 import { config } from './config.ts'
 import * as keys from './db/keys.ts'
 import { create, patch, transact } from './db/table.ts'
-import { fault } from './fault.ts'
+import { contended, fault } from './fault.ts'
 import { newId, sha256 } from './id.ts'
 import { hashPassword } from './password.ts'
 import { open } from './session.ts'
@@ -15,6 +15,7 @@ import { parseBody } from './valid.ts'
 
 /** First-run setup (section 4, D1, D2). */
 
+const attempts = 3
 const tokenLifeMs = 24 * 3_600_000
 
 const alreadyComplete = () => fault('setup_already_complete', { setupComplete: true })
@@ -30,6 +31,15 @@ export async function status(): Promise<{ setupComplete: boolean; wizardStep: st
  * consumed by the transaction that creates them: a refused request never burns it, and of many callers one wins.
  */
 export async function complete(body: unknown): Promise<TokenSet> {
+  for (let attempt = 0; attempt < attempts; attempt++) {
+    const tokens = await tryComplete(body)
+    if (tokens !== undefined) return tokens
+  }
+  throw contended()
+}
+
+/** Undefined where setup was completed or another token was minted meanwhile: then look again. */
+async function tryComplete(body: unknown): Promise<TokenSet | undefined> {
   const state = await readState()
   if (state.setupComplete) throw alreadyComplete()
   if (typeof body !== 'object' || body === null || Array.isArray(body)) throw fault('invalid_json')
@@ -57,8 +67,7 @@ export async function complete(body: unknown): Promise<TokenSet> {
     ...createSteps(administrator, await hashPassword(request.adminPassword)),
     ...session.steps,
   ])
-  if (refusal) throw alreadyComplete()
-  return session.tokens()
+  return refusal === undefined ? session.tokens() : undefined
 }
 
 const newAdministrator = ({ adminUsername, adminEmail }: z.infer<typeof SetupCompletion>) => ({

@@ -2,9 +2,10 @@ import * as z from 'zod'
 import { type ClusterRow, filedUnder, parseRow, statusNow, tallyStep } from './cluster-row.ts'
 import { now } from './clock.ts'
 import { config } from './config.ts'
+import { sameAs } from './db/expression.ts'
 import * as keys from './db/keys.ts'
-import { getAll, type Item, patch, query, remove, transact } from './db/table.ts'
-import { cancelConfirmMs, endQueued } from './job.ts'
+import { getAll, type Item, patch, query, remove, removeAll, transact } from './db/table.ts'
+import { announceAgainMs, cancelConfirmMs, endQueued } from './job.ts'
 import { type JobRow, parseJob } from './job-row.ts'
 import { dueWhileRunning, endSteps } from './lease.ts'
 import { log } from './log.ts'
@@ -18,7 +19,6 @@ import { dueAfterSweep } from './status.ts'
  */
 
 const atOnce = 50
-const announceAgainMs = 30_000
 
 /** Looks at everything that is due. One call per index partition when nothing is. */
 export async function sweep(): Promise<void> {
@@ -106,31 +106,25 @@ async function lookAtRunning(job: JobRow): Promise<void> {
 
 async function refile(job: JobRow, dueAtMs: number | undefined): Promise<void> {
   const change = dueAtMs === undefined ? { remove: ['duepk', 'duesk'] } : { set: keys.due(job.id, dueAtMs) }
-  const asRead = { status: { is: job.status }, leaseRenewedAtMs: unchanged(job.leaseRenewedAtMs) }
+  const asRead = {
+    status: { is: job.status },
+    leaseRenewedAtMs: sameAs(job.leaseRenewedAtMs || undefined),
+    cancelRequestedAtMs: sameAs(job.cancelRequestedAtMs),
+  }
   await transact([patch(keys.job(job.organisationId, job.id), change, asRead)])
 }
 
-const unchanged = (value: number) => (value === 0 ? ({ absent: true } as const) : { is: value })
-
-const Removed = z.object({ organisationId: z.string(), clusterId: z.string(), removedAtMs: z.number() })
+const Removed = z.object({ clusterId: z.string(), removedAtMs: z.number() })
 
 /** An index may show a job late: a removed cluster is looked at until it has shown none for this long. */
 const clearForMs = 60_000
 
-/** Clears the ended jobs of a removed cluster, a few at each sweep. */
-async function clearJobs({ organisationId, clusterId, removedAtMs }: z.infer<typeof Removed>): Promise<void> {
+/** Clears the ended jobs of a removed cluster, a few at each sweep. A job's own row, which the index shows, goes last. */
+async function clearJobs({ clusterId, removedAtMs }: z.infer<typeof Removed>): Promise<void> {
   const { items } = await query({ index: 'gsi1', pk: keys.clusterJobs(clusterId), limit: atOnce })
-  await Promise.all(items.map((item) => clearJob(String(item['pk']))))
+  await Promise.all(items.map((item) => removeAll({ pk: String(item['pk']) })))
   const isDone = items.length === 0 && removedAtMs + clearForMs <= now()
   const marker = keys.removedCluster(clusterId)
   if (isDone) await transact([remove(marker)])
-  else await transact([patch(marker, { set: { organisationId, ...keys.due(clusterId, now() + 1000) } })])
-}
-
-async function clearJob(pk: string): Promise<void> {
-  let found: Item[]
-  do {
-    found = (await query({ pk, limit: 100 })).items
-    if (found.length > 0) await transact(found.map((item) => remove({ pk, sk: String(item['sk']) })))
-  } while (found.length === 100)
+  else await transact([patch(marker, { set: keys.due(clusterId, now() + 1000) })])
 }

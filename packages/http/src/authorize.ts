@@ -13,7 +13,7 @@ export const schemeOf = (access: Access): 'Bearer' | 'Relay' => (access === 'rel
 export async function authenticate(access: Access, event: GatewayEvent): Promise<Caller | RelayCaller | undefined> {
   if (access === 'public') return undefined
   const token = credential(event, schemeOf(access))
-  return access === 'relay' ? authenticateRelay(token, bytesOf(event)) : verifyAccessToken(token)
+  return access === 'relay' ? authenticateRelay(token, event.rawPath, bytesOf(event)) : verifyAccessToken(token)
 }
 
 /** The one credential of a request. The gateway joins several headers with commas, which no token holds. */

@@ -1,5 +1,5 @@
 import type { EndpointDefinition } from '@platform/contract/endpoint'
-import { fault, invalid } from '@platform/core/fault'
+import { Fault, fault, invalid } from '@platform/core/fault'
 import { outOfBounds } from './bounds.ts'
 import { bytesOf, type GatewayEvent } from './event.ts'
 
@@ -35,12 +35,13 @@ function parse(event: GatewayEvent): unknown {
 const decode = (bytes: Uint8Array): string => new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
 
 /** The body for an endpoint, before its schema. Where the verb checks it, the verb also says when it is none (D2). */
-export function readBody({ request }: EndpointDefinition, json: JsonReader): unknown {
+export function readBody({ request }: EndpointDefinition, json: JsonReader, event: GatewayEvent): unknown {
   if (!request?.body) return undefined
   if (!request.bodyCheckedByVerb) return json()
   try {
     return json()
-  } catch {
-    return undefined
+  } catch (error) {
+    // What is an object, but out of bounds, is refused after the verb's own first checks: by its schema.
+    return error instanceof Fault && error.code === 'validation_failed' ? parse(event) : undefined
   }
 }

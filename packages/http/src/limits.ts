@@ -26,7 +26,7 @@ const byRelay = ({ caller }: Call): string => (caller?.kind === 'relay' ? caller
 /** The session that a refresh token says it belongs to: enough to tell calls apart, proven later. */
 const bySession = ({ json }: Call): string => {
   const { refreshToken } = json() as { refreshToken?: unknown }
-  return String(refreshToken).slice(0, 40).split('.')[0] ?? ''
+  return typeof refreshToken === 'string' ? (refreshToken.slice(0, 40).split('.')[0] ?? '') : ''
 }
 
 const forUsers = policy({ perMinute: config.PLAT_LIMIT_API_PER_MINUTE, burst: config.PLAT_LIMIT_API_BURST }, byUser)

@@ -51,7 +51,7 @@ async function perform(context: HttpContext, route: Route): Promise<Response> {
   permit(access, caller)
   const json = jsonReader(event)
   limit(context, endpoint, { caller, address, json })
-  const parts = checkParts(context, endpoint, readBody(endpoint, json))
+  const parts = checkParts(context, endpoint, readBody(endpoint, json, event))
   const answer = await route.handle({ ...parts, caller, origin: { address }, headers: event.headers })
   return respond(context, endpoint, answer)
 }

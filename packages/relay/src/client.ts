@@ -64,10 +64,11 @@ export class Client {
 
   #post({ path, body, headers, timeoutMs = 30_000, signal }: Call): Promise<Answer> {
     const text = body === undefined ? '' : JSON.stringify(body)
+    const apiPath = `/api/v1/relay${path}`
     return post({
-      url: `${this.#signer.server}/api/v1/relay${path}`,
+      url: `${this.#signer.server}${apiPath}`,
       headers: {
-        authorization: `Relay ${this.#token(text)}`,
+        authorization: `Relay ${this.#token(apiPath, text)}`,
         'user-agent': `platform-relay/${relayVersion}`,
         ...(body && { 'content-type': 'application/json' }),
         ...headers,
@@ -78,10 +79,10 @@ export class Client {
     })
   }
 
-  #token(body: string): string {
+  #token(path: string, body: string): string {
     const iat = this.#clock.now() / 1000 - backdateSeconds
     const bodySha256 = createHash('sha256').update(body).digest('base64url')
-    const claims = { aud: audience, iat, exp: iat + tokenLifeSeconds, jti: randomUUID(), bodySha256 }
+    const claims = { aud: audience, iat, exp: iat + tokenLifeSeconds, jti: randomUUID(), path, bodySha256 }
     return signJws({ typ: 'relay+jwt', kid: this.#signer.relayId }, claims, this.#signer.privateKey)
   }
 

@@ -114,7 +114,7 @@ export class Peer {
 
   async #answer(call: Call): Promise<Answer> {
     if (call.name === 'enroll') return this.#enroll(EnrollRequest.parse(parse(call)))
-    const checked = this.guard.check(call.request.headers.authorization, call.body)
+    const checked = this.guard.check(call.request.headers.authorization, call.request.url ?? '', call.body)
     if ('refusal' in checked) {
       this.refusals.push(checked.refusal)
       return { status: 401, body: { error: 'unauthenticated' } }

@@ -9,6 +9,9 @@ export type Test =
   | { atMost: number }
   | { atLeast: number }
 
+/** The attribute is as it was read: equal, or still absent. */
+export const sameAs = (value: unknown): Test => (value === undefined ? { absent: true } : { is: value })
+
 /** All tests must hold. An empty condition always does. */
 export type Condition = Record<string, Test>
 

@@ -2,11 +2,11 @@
  * The whole single-table design on one page: entity → pk, sk, and which reads need it.
  * Tenant data carries its organisation in the partition key, so that a foreign id is "not found" by construction.
  *
- * Indexes project keys only. Every index sort key ends with the item's own id, so that no two entries are alike.
- *   gsi1  clusters of an organisation by status; jobs of a cluster   gsi1pk, gsi1sk
- *   gsi2  clusters of an organisation by type                 gsi2pk, gsi2sk
- *   gsi3  clusters of an organisation by type and status      gsi3pk, gsi3sk
- *   due   whatever the sweep must look at, by due time        duepk, duesk
+ * Indexes project keys only. Every index sort key is or ends with the item's own id, so that no two entries are alike.
+ *   gsi1  clusters of an organisation by status; jobs of a cluster   gsi1pk, id
+ *   gsi2  clusters of an organisation by type                        gsi2pk, id
+ *   gsi3  clusters of an organisation by type and status             gsi3pk, id
+ *   due   whatever the sweep must look at, by due time               duepk, duesk
  *
  * `ttl` (seconds) lets the store forget an item; code compares expiry itself, because the store forgets late.
  */
@@ -109,10 +109,7 @@ export const output = (organisationId: string, jobId: string, offset: number): K
 })
 
 /** Index attributes that file a job under its cluster. */
-export const jobFiling = ({ id, clusterId }: { id: string; clusterId: string }) => ({
-  gsi1pk: clusterJobs(clusterId),
-  gsi1sk: id,
-})
+export const jobFiling = ({ clusterId }: { clusterId: string }) => ({ gsi1pk: clusterJobs(clusterId) })
 
 /** The index partition that holds the jobs of a cluster. */
 export const clusterJobs = (clusterId: string): string => `CLUSTER#${clusterId}#JOBS`
@@ -133,15 +130,12 @@ export const due = (id: string, dueAtMs: number): { duepk: string; duesk: string
 export const dueSort = (ms: number): string => String(Math.floor(ms)).padStart(15, '0')
 
 /** Index attributes that file a cluster under its type and status. */
-export const clusterFiling = (organisationId: string, clusterId: string, type: string, status: string) => ({
+export const clusterFiling = (organisationId: string, type: string, status: string) => ({
   gsi1pk: clusterPartition(organisationId, { status }),
-  gsi1sk: clusterId,
   gsi2pk: clusterPartition(organisationId, { type }),
-  gsi2sk: clusterId,
   gsi3pk: clusterPartition(organisationId, { type, status }),
-  gsi3sk: clusterId,
 })
 
-/** The index partition that holds the clusters of a filter. */
+/** The index partition that holds the clusters of a filter. Short: every cluster's row carries three of them. */
 export const clusterPartition = (organisationId: string, filter: { type?: string; status?: string }): string =>
-  `ORG#${organisationId}#CLUSTER#${filter.type ?? ''}#${filter.status ?? ''}`
+  [organisationId, filter.type, filter.status].filter((part) => part !== undefined).join('#')

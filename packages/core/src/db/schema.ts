@@ -1,19 +1,15 @@
 import { type CreateTableCommandInput } from '@aws-sdk/client-dynamodb'
 
 /** The table as the runner and the deployment create it: one table, four indexes that hold keys only. */
-const tableAttributes = [
-  'pk',
-  'sk',
-  'gsi1pk',
-  'gsi1sk',
-  'gsi2pk',
-  'gsi2sk',
-  'gsi3pk',
-  'gsi3sk',
-  'duepk',
-  'duesk',
-]
-const tableIndexes = ['gsi1', 'gsi2', 'gsi3', 'due'] as const
+const tableAttributes = ['pk', 'sk', 'id', 'gsi1pk', 'gsi2pk', 'gsi3pk', 'duepk', 'duesk']
+
+/** The keys of each index. */
+export const tableIndexes = {
+  gsi1: ['gsi1pk', 'id'],
+  gsi2: ['gsi2pk', 'id'],
+  gsi3: ['gsi3pk', 'id'],
+  due: ['duepk', 'duesk'],
+} as const
 export const ttlAttribute = 'ttl'
 
 /** The request that creates the table. */
@@ -22,9 +18,9 @@ export const createTableInput = (TableName: string): CreateTableCommandInput => 
   BillingMode: 'PAY_PER_REQUEST',
   AttributeDefinitions: tableAttributes.map((AttributeName) => ({ AttributeName, AttributeType: 'S' })),
   KeySchema: keySchema('pk', 'sk'),
-  GlobalSecondaryIndexes: tableIndexes.map((IndexName) => ({
+  GlobalSecondaryIndexes: Object.entries(tableIndexes).map(([IndexName, [hash, range]]) => ({
     IndexName,
-    KeySchema: keySchema(`${IndexName}pk`, `${IndexName}sk`),
+    KeySchema: keySchema(hash, range),
     Projection: { ProjectionType: 'KEYS_ONLY' },
   })),
 })

@@ -14,6 +14,7 @@ import { jitter } from '../id.ts'
 import { client, reach } from './client.ts'
 import { type Change, type Condition, conditional, updating } from './expression.ts'
 import { type IndexName, type Key } from './keys.ts'
+import { tableIndexes } from './schema.ts'
 
 /** With `client.ts` and `expression.ts` the only code that speaks DynamoDB. */
 
@@ -61,7 +62,7 @@ export interface Range {
 
 /** One page of a range: at most 1 MB. `next` continues it. */
 export async function query(range: Range): Promise<{ items: Item[]; next: Item | undefined }> {
-  const [pk, sk] = range.index === undefined ? ['pk', 'sk'] : [`${range.index}pk`, `${range.index}sk`]
+  const [pk, sk] = range.index === undefined ? ['pk', 'sk'] : tableIndexes[range.index]
   const bounds = {
     ...(range.from === undefined ? {} : { ':from': range.from }),
     ...(range.to === undefined ? {} : { ':to': range.to }),
@@ -90,22 +91,33 @@ function boundsOf(sk: string, { from, to }: Range): string {
 }
 
 /** Changes one item without asking whether it happened before: only for changes that may happen twice. */
-export async function update(key: Key, change: Change, condition: Condition = {}): Promise<void> {
-  await reach(client.send(new UpdateCommand({ TableName, Key: { ...key }, ...updating(change, condition) })))
+export async function update(key: Key, change: Change, condition: Condition = {}): Promise<Item> {
+  const request = { TableName, Key: { ...key }, ...updating(change, condition), ReturnValues: 'ALL_NEW' as const }
+  return (await reach(client.send(new UpdateCommand(request)))).Attributes ?? {}
 }
 
 /**
- * Changes one item if a condition holds; answers whether. One call. The SDK repeats a lost answer, and then the
+ * Changes one item if a condition holds; answers the item afterwards, or undefined. One call. The SDK repeats a lost answer, and then the
  * condition can fail because of the first try: the caller must be able to tell its own write.
  */
-export async function tryUpdate(key: Key, change: Change, condition: Condition): Promise<boolean> {
+export async function tryUpdate(key: Key, change: Change, condition: Condition): Promise<Item | undefined> {
   try {
-    await update(key, change, condition)
-    return true
+    return await update(key, change, condition)
   } catch (error) {
-    if (error instanceof ConditionalCheckFailedException) return false
+    if (error instanceof ConditionalCheckFailedException) return undefined
     throw error
   }
+}
+
+/** Removes a range, last items first, so that what the others hang on goes last. A kill leaves the rest for the next call. */
+export async function removeAll(range: Pick<Range, 'pk' | 'from' | 'to'>): Promise<void> {
+  let after: Item | undefined
+  do {
+    const part = await query({ ...range, limit: 50, newestFirst: true, ...(after && { after }) })
+    const keys = part.items.map((item) => ({ pk: String(item['pk']), sk: String(item['sk']) }))
+    if (keys.length > 0) await transact(keys.map((key) => remove(key)))
+    after = part.next
+  } while (after !== undefined)
 }
 
 /** Steps of a transaction. Each says under which condition it may happen. */
@@ -163,8 +175,8 @@ async function send(steps: readonly Step[]): Promise<Refusal | undefined | 'coll
 
 const collisions = new Set(['TransactionConflict', 'ThrottlingError', 'ProvisionedThroughputExceeded'])
 
-/** Full jitter: 20 ms, 40 ms, 80 ms … at most. */
-const pause = (attempt: number): Promise<void> =>
+/** Waits with full jitter before another attempt: 20 ms, 40 ms, 80 ms … 640 ms at most. */
+export const pause = (attempt: number): Promise<void> =>
   new Promise((resolve) => {
-    setTimeout(resolve, jitter() * 10 * 2 ** attempt)
+    setTimeout(resolve, jitter() * 10 * 2 ** Math.min(attempt, 6))
   })

@@ -1,0 +1,64 @@
+import { measureColdStarts } from './cold/cold.ts'
+import { measureStart } from './one-machine/start.ts'
+import { measureThroughput } from './one-machine/throughput.ts'
+import { countOperations } from './operations/counts.ts'
+import { measureIdleHour } from './operations/idle-hour.ts'
+import { measureRatios } from './operations/ratios.ts'
+import { measureSweeps } from './operations/sweeps.ts'
+import { countVerifies } from './operations/verifies.ts'
+import { writeFleet } from './paging/fleet.ts'
+import { measureGrowth } from './paging/growth.ts'
+import { measurePages } from './paging/pages.ts'
+import { actionsSeen, metered } from './support/meter.ts'
+import { complaint, keep, printed } from './support/report.ts'
+import { atMost, type Effort, type Goal, type Section } from './support/section.ts'
+import { setUp, type Tenant } from './support/tenant.ts'
+import type { World } from './support/world.ts'
+
+const fleetSize = 100_000
+
+/** Runs everything, prints each table when it is there, and answers the exit code. */
+export async function runParts(world: World, effort: Effort): Promise<number> {
+  const sections: Section[] = []
+  for await (const section of measured(world, await setUp(), effort)) {
+    console.log(printed(section))
+    sections.push(section)
+  }
+  if (!effort.isQuick) await keep(sections)
+  const goals: Goal[] = sections.flatMap((section) => section.goals)
+  const missed = goals.filter((goal) => !goal.isMet && !('isHope' in goal))
+  console.log(`\n${goals.length - missed.length} of ${goals.length} goals met.`)
+  for (const goal of missed) console.log(complaint(goal))
+  return missed.length > 0 ? 1 : 0
+}
+
+async function* measured(world: World, tenant: Tenant, effort: Effort): AsyncGenerator<Section> {
+  yield await countOperations(tenant)
+  yield await measureIdleHour(tenant)
+  yield await measureSweeps()
+  yield await countVerifies()
+  yield await measureRatios(tenant, effort)
+  yield await measureColdStarts(tenant, effort)
+  if (!effort.isQuick) {
+    const fleet = await writeFleet(world.environment, fleetSize)
+    yield await measurePages(fleet)
+    yield await measureGrowth(world, fleet)
+  }
+  yield await measureStart(effort)
+  yield await measureThroughput(effort)
+  yield await scans()
+}
+
+/** Whatever ran before, no operation may walk the whole table. */
+async function scans(): Promise<Section> {
+  // Takes note of what came last.
+  await metered(() => Promise.resolve())
+  const seen = [...actionsSeen].toSorted()
+  return {
+    title: 'Actions of the store that were asked for',
+    notes: ['By everything above, the floor included.'],
+    columns: ['actions'],
+    rows: seen.map((action) => [action]),
+    goals: [atMost('scans', seen.filter((action) => action === 'Scan').length, 0)],
+  }
+}

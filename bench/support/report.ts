@@ -1,0 +1,63 @@
+import { writeFile } from 'node:fs/promises'
+import { cpus } from 'node:os'
+import type { Goal, Section } from './section.ts'
+
+const folder = new URL('../', import.meta.url)
+
+/** A number as people read it: whole from a hundred on, else three digits that count. */
+const shown = (cell: string | number): string => {
+  if (typeof cell === 'string') return cell
+  if (Number.isInteger(cell) || Math.abs(cell) >= 100) return String(Math.round(cell))
+  return String(Number(cell.toPrecision(3)))
+}
+
+const aligned = (rows: string[][], widths: number[]): string[] =>
+  rows.map((row) =>
+    row
+      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+      .join('  ')
+      .trimEnd(),
+  )
+
+/** A section as it is printed while the bench runs. */
+export function printed({ title, columns, rows, goals }: Section): string {
+  const table = [columns, ...rows.map((row) => row.map(shown))]
+  const widths = columns.map((_, column) => Math.max(...table.map((row) => row[column]?.length ?? 0)))
+  return [`\n${title}`, ...aligned(table, widths), ...goals.filter(({ isMet }) => !isMet).map(complaint)].join('\n')
+}
+
+/** One missed goal in words. */
+export const complaint = (goal: Goal): string =>
+  `${'isHope' in goal ? 'not as hoped' : 'MISSED'}: ${goal.name}: ${shown(goal.measured)}, at most ${shown(goal.limit)}`
+
+const markdownRow = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`
+
+function markdownOf({ title, notes, columns, rows, goals }: Section): string {
+  const table = [
+    columns,
+    columns.map((_, column) => (column === 0 ? '---' : '--:')),
+    ...rows.map((row) => row.map(shown)),
+  ]
+  const met = goals.filter(({ isMet }) => isMet).length
+  const missed = goals.filter(({ isMet }) => !isMet).map((goal) => `- ${complaint(goal)}`)
+  const verdict = goals.length === 0 ? [] : [`Goals: ${met} of ${goals.length} met.`, ...missed]
+  return [`## ${title}`, '', ...notes, '', ...table.map(markdownRow), '', ...verdict].join('\n')
+}
+
+const preface = `# Measurements
+
+Written by \`npm run bench\`; do not edit. \`npm run bench -- --quick\` is the short version, which writes nothing. The
+bench measures the platform against a floor in the same run and on the same stand-ins: read the ratios and the counts;
+times depend on the machine. It fails when a count or a ratio exceeds its goal. What depends on the machine alone is
+only hoped for. The stand-ins count capacity as DynamoDB bills it, but do not throttle and have no network to cross.`
+
+/** Keeps the results: as JSON for programs, as Markdown for people. */
+export async function keep(sections: readonly Section[]): Promise<void> {
+  const [cpu] = cpus()
+  const machine = `${process.version}, ${process.platform} ${process.arch}, ${cpus().length} × ${cpu?.model.trim()}`
+  const measuredAt = new Date().toISOString()
+  const results = JSON.stringify({ measuredAt, machine, sections }, null, 2)
+  const header = `${preface}\n\nMeasured ${measuredAt.slice(0, 10)} on ${machine}.`
+  await writeFile(new URL('results.json', folder), `${results}\n`)
+  await writeFile(new URL('README.md', folder), `${[header, ...sections.map(markdownOf)].join('\n\n').trimEnd()}\n`)
+}
