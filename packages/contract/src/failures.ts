@@ -1,19 +1,18 @@
 import type { EndpointDefinition } from './endpoint.ts'
 import type { ErrorCode } from './errors.ts'
 
-const takesBody = new Set<EndpointDefinition['method']>(['POST', 'PUT', 'PATCH'])
-
-function refusedRequests({ method, request }: EndpointDefinition): ErrorCode[] {
-  const codes: ErrorCode[] = ['invalid_path']
+function refusedRequests({ request }: EndpointDefinition): ErrorCode[] {
+  // A body that is too large is refused even where none is asked for.
+  const codes: ErrorCode[] = ['invalid_path', 'payload_too_large']
   if (request) codes.push('validation_failed')
   if (request?.body) codes.push('invalid_json', 'unsupported_media_type')
-  if (takesBody.has(method)) codes.push('payload_too_large')
   return codes
 }
 
 function refusedCallers({ access }: EndpointDefinition): ErrorCode[] {
   if (access === 'public') return []
-  if (access === 'user' || access === 'relay') return ['unauthenticated', 'token_expired']
+  if (access === 'relay') return ['unauthenticated']
+  if (access === 'user') return ['unauthenticated', 'token_expired']
   return ['unauthenticated', 'token_expired', 'forbidden']
 }
 

@@ -20,6 +20,7 @@ export function refusal({ code, message, extra }: Fault, traceId: string): HttpA
   const headers = new Map([
     ['content-type', 'application/json'],
     ['cache-control', 'no-store'],
+    ['referrer-policy', 'no-referrer'],
     ['x-content-type-options', 'nosniff'],
     ['x-trace-id', traceId],
   ])
