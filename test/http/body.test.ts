@@ -91,7 +91,9 @@ test('a body that the verb checks arrives as it is, and as nothing where it cann
     isGiven: true,
     body: { name: 1, other: 2 },
   })
-  const unreadable = ['', '{', '[]', 'null', `{"a": ${'['.repeat(100)}${']'.repeat(100)}}`]
+  const deep = `{"a": ${'['.repeat(100)}${']'.repeat(100)}}`
+  expect((await ask(posting('/checked', deep))).json).toMatchObject({ isGiven: true })
+  const unreadable = ['', '{', '[]', 'null']
   for (const body of unreadable) expect((await ask(posting('/checked', body))).json).toEqual({ isGiven: false })
   expect((await ask({ method: 'POST', target: '/checked', headers: json, body: 'x' })).json).toEqual({ isGiven: false })
 })

@@ -8,8 +8,7 @@ const run = promisify(execFile)
 /** Shell code that waits for a file to appear. */
 export const waitFor = (file: string): string => `until [ -e '${file}' ]; do sleep 0.05; done`
 
-/** Whether a file is there. */
-export const exists = (file: string): Promise<boolean> =>
+const exists = (file: string): Promise<boolean> =>
   access(file).then(
     () => true,
     () => false,

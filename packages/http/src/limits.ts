@@ -23,10 +23,10 @@ const byAddress = ({ address }: Call): string => address
 const byUser = ({ caller }: Call): string => (caller?.kind === 'user' ? caller.userId : '')
 const byRelay = ({ caller }: Call): string => (caller?.kind === 'relay' ? caller.relayId : '')
 
-/** The session that a refresh token says it belongs to: enough to tell calls apart, proven later. */
-const bySession = ({ json }: Call): string => {
+/** The session that a refresh token says it belongs to: enough to tell calls apart, proven later. Else the address. */
+const bySession = ({ json, address }: Call): string => {
   const { refreshToken } = json() as { refreshToken?: unknown }
-  return typeof refreshToken === 'string' ? (refreshToken.slice(0, 40).split('.')[0] ?? '') : ''
+  return typeof refreshToken === 'string' ? (refreshToken.slice(0, 40).split('.')[0] ?? '') : address
 }
 
 const forUsers = policy({ perMinute: config.PLAT_LIMIT_API_PER_MINUTE, burst: config.PLAT_LIMIT_API_BURST }, byUser)
