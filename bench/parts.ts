@@ -37,8 +37,9 @@ async function* measured(world: World, tenant: Tenant, effort: Effort): AsyncGen
   yield await measureIdleHour(tenant)
   yield await measureSweeps()
   yield await countVerifies()
-  yield await measureRatios(tenant, effort)
+  // Before there are jobs that a sweep must look at.
   yield await measureColdStarts(tenant, effort)
+  yield await measureRatios(tenant, effort)
   if (!effort.isQuick) {
     const fleet = await writeFleet(world.environment, fleetSize)
     yield await measurePages(fleet)

@@ -59,9 +59,8 @@ async function runAll(platform: Platform): Promise<void> {
 }
 
 function fail(error: unknown): never {
-  const isUsage = error instanceof UsageError
-  console.error(isUsage ? `${error.message}\n\n${help}` : error)
-  process.exit(isUsage ? 2 : 1)
+  console.error(error instanceof UsageError ? `${error.message}\nSee npm run conformance -- --help` : error)
+  process.exit(error instanceof UsageError ? 2 : 1)
 }
 
 async function main(): Promise<void> {

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { answered } from './answer.ts'
 import { Client } from './client.ts'
 import { Contract } from './contract.ts'
-import type { Options } from './options.ts'
+import { type Options, UsageError } from './options.ts'
 import { newRelayKey, Relay, requestEnrollment } from './relay.ts'
 import { until } from './until.ts'
 
@@ -18,12 +18,17 @@ export interface Report {
   skip: (reason: string) => void
 }
 
-/** Reaches a platform and reads its contract. */
+/** Reaches a platform and reads its contract. Throws `UsageError` where the administrator is another one. */
 export async function connect(options: Options): Promise<Platform> {
-  const response = await fetch(`${options.baseUrl}/api/v1/openapi.json`)
-  if (!response.ok) throw new Error(`${response.url} answered ${response.status}.`)
+  const url = `${options.baseUrl}/api/v1/openapi.json`
+  const response = await fetch(url).catch((cause: unknown) => {
+    throw new Error(`Nobody answers at ${options.baseUrl}.`, { cause })
+  })
+  if (!response.ok) throw new Error(`${url} answered ${response.status}: is that the platform?`)
   const document: any = await response.json()
-  return new Platform(options, new Contract(document))
+  const platform = new Platform(options, new Contract(document))
+  await platform.checkCredentials()
+  return platform
 }
 
 /** The platform under test, and what this run has made on it. */
@@ -45,6 +50,17 @@ export class Platform {
   /** Calls as the administrator. */
   get admin(): Promise<Client> {
     return (this.#admin ??= this.signIn().then(({ accessToken }) => this.anonymous.withToken(accessToken)))
+  }
+
+  /** Throws `UsageError` when the platform is set up and does not know the administrator. */
+  async checkCredentials(): Promise<void> {
+    const { username, password } = this.options
+    if ((await this.anonymous.get('/api/v1/setup/status')).status !== 403) return
+    if ((await this.anonymous.post('/api/v1/auth/login', { username, password })).status !== 401) return
+    throw new UsageError(
+      `The platform is set up, and ${username} cannot sign in with the password that is given or the default one. ` +
+        'Set PLAT_CONFORMANCE_USERNAME and PLAT_CONFORMANCE_PASSWORD to those of its administrator.',
+    )
   }
 
   /** A new session of the administrator. */

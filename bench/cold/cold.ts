@@ -21,21 +21,24 @@ const kib = (bytes: number): number => bytes / 1024
 /** Every function as one file: how large it is, and how long a fresh process takes to its first answer. */
 export async function measureColdStarts(tenant: Tenant, { isQuick }: Effort): Promise<Section> {
   const { clusters, relay, ...others } = await firstEvents(tenant)
-  const enter = async (bundle: Promise<BuiltBundle>, event: FirstEvent): Promise<Contestant> => {
-    return { ...(await bundle), event, coldMs: [], cachedMs: [] }
-  }
-  const enterFunction = (name: string, event: FirstEvent) => enter(buildFunction(name), event)
   const reader = await enter(buildFloor('get-cluster'), clusters)
   const beater = await enter(buildFloor('heartbeat'), relay)
-  const relays = await enterFunction('relay', relay)
+  const relays = await enter(buildFunction('relay'), relay)
   const all = Object.entries({ clusters, ...others })
-  const functions = await Promise.all(all.map(([name, event]) => enterFunction(name, event)))
+  const functions = await Promise.all(all.map(([name, event]) => enter(buildFunction(name), event)))
   await race([reader, beater, relays, ...functions], isQuick ? 3 : 12)
   return section([
     { floor: beater, functions: [relays] },
     { floor: reader, functions },
   ])
 }
+
+const enter = async (bundle: Promise<BuiltBundle>, event: FirstEvent): Promise<Contestant> => ({
+  ...(await bundle),
+  event,
+  coldMs: [],
+  cachedMs: [],
+})
 
 /** Starts them all in random order, round by round; the round before the first fills the caches of files and code. */
 async function race(contestants: readonly Contestant[], rounds: number): Promise<void> {
@@ -99,9 +102,14 @@ function rowOf({ name, bytes, gzipBytes, coldMs, cachedMs }: Contestant, floor: 
   return [name, kib(bytes), kib(gzipBytes), spread(coldMs).median, median, min, max, spread(cachedMs).median, cached]
 }
 
+/** Runs once a deployment, and makes many calls one after another. */
+const answersNobody = new Set(['bootstrap'])
+
 const goalsOf = (each: Contestant, floor: Contestant) => [
   atMost(`${each.name}: KiB of the bundle`, kib(each.bytes), 540),
   atMost(`${each.name}: KiB of the bundle, gzip`, kib(each.gzipBytes), 170),
   atMost(`${each.name}: unwanted code in the bundle`, unwantedIn(each).length, 0),
-  atMost(`${each.name}: time to the first answer, × floor`, ratios(each.coldMs, floor.coldMs).median, 1.3),
+  ...(answersNobody.has(each.name)
+    ? []
+    : [atMost(`${each.name}: time to the first answer, × floor`, ratios(each.coldMs, floor.coldMs).median, 1.3)]),
 ]

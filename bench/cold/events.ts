@@ -7,6 +7,11 @@ import { accepted, bearer, getting, newCluster, type Tenant } from '../support/t
 /** Makes the first event of a process. */
 export type FirstEvent = () => Promise<object>
 
+const request =
+  (sent: () => Sent | Promise<Sent>): FirstEvent =>
+  async () =>
+    eventOf(await sent())
+
 /** A first event of every function: the cheapest that asks the store for something. */
 export async function firstEvents({ accessToken, organisationId }: Tenant) {
   const { clusterId, relay } = await newCluster(accessToken)
@@ -14,10 +19,6 @@ export async function firstEvents({ accessToken, organisationId }: Tenant) {
   const submitted = await send(jobs, posting('/api/v1/jobs', submission, bearer(accessToken)))
   const { id: jobId } = accepted(submitted).json
   accepted(await send(jobs, posting(`/api/v1/jobs/${jobId}/cancel`, {}, bearer(accessToken))))
-  const request =
-    (sent: () => Sent): FirstEvent =>
-    async () =>
-      eventOf(sent())
   const message = { messageId: 'bench', body: JSON.stringify({ organisationId, jobId }) }
   return {
     health: request(() => ({ target: '/health/ready' })),

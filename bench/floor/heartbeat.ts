@@ -7,7 +7,7 @@ import { type Attributes, keyOf, numberOf, store, TableName, textOf } from './st
 
 /** `POST /api/v1/relay/heartbeat` of a relay whose nodes are as they were, with nothing to do. */
 export async function handler(event: FloorEvent): Promise<FloorAnswer> {
-  const relay = await relayOf(event.headers['authorization'], event.body ?? '')
+  const relay = await relayOf(event.headers['authorization'], event.rawPath, event.body ?? '')
   if (relay === undefined) return refuse(401)
   const beat = JSON.parse(event.body ?? '')
   if (!Array.isArray(beat.nodes) || !Array.isArray(beat.running)) return refuse(400)
@@ -28,13 +28,16 @@ const hashOf = (nodes: { id: string; status: string }[]): string =>
     .digest('hex')
     .slice(0, 16)
 
+const keep = 32
+
 function spent(remembered: string, { tokenId, issuedAtMs }: FloorRelay): string | undefined {
+  const [floor = '0', ...known] = remembered.split(',')
   const id = createHash('sha256').update(tokenId).digest('hex').slice(0, 12)
   const issued = Math.ceil(issuedAtMs / 1000)
-  const [floor = '0', ...known] = remembered.split(',')
   if (issued <= Number(floor) || known.some((entry) => entry.startsWith(id))) return undefined
-  const live = known.filter((entry) => Number(entry.slice(13)) > Date.now() / 1000 - 130)
-  return [floor, ...live, `${id}:${issued}`].join(',')
+  const entries = [...known, `${id}:${issued}`]
+  const dropped = entries.length > keep ? entries[entries.length - keep - 1]?.split(':')[1] : floor
+  return [dropped, ...entries.slice(-keep)].join(',')
 }
 
 const recording = (cluster: Attributes, recentTokens: string) => ({
@@ -50,4 +53,5 @@ const recording = (cluster: Attributes, recentTokens: string) => ({
     ':was': { S: textOf(cluster, 'beatNonce') },
     ':relay': { S: textOf(cluster, 'relayId') },
   },
+  ReturnValues: 'ALL_NEW' as const,
 })

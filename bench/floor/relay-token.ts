@@ -22,17 +22,17 @@ interface Identity {
 
 const known = new Map<string, Identity>()
 
-/** The relay that signed this body, or undefined. */
-export async function relayOf(authorization = '', body: string): Promise<FloorRelay | undefined> {
+/** The relay that signed a request to this path with this body, or undefined. */
+export async function relayOf(authorization = '', path: string, body: string): Promise<FloorRelay | undefined> {
   const [header = '', payload = '', signature = ''] = authorization.slice('Relay '.length).split('.')
   const { kid, alg } = decode(header)
   if (alg !== 'EdDSA') return undefined
   const { key, organisationId, clusterId } = known.get(kid) ?? (await readIdentity(kid))
   const isGenuine = verify(null, Buffer.from(`${header}.${payload}`), key, Buffer.from(signature, 'base64url'))
-  const { aud, iat, exp, jti, bodySha256 } = decode(payload)
+  const { aud, iat, exp, jti, path: signedPath, bodySha256 } = decode(payload)
   const isOfBody = createHash('sha256').update(body).digest('base64url') === bodySha256
   const isTimely = exp - iat <= 60 && Math.abs(Date.now() / 1000 - iat) < 120
-  if (!isGenuine || !isOfBody || !isTimely || aud !== 'platform-relay') return undefined
+  if (!isGenuine || !isOfBody || !isTimely || signedPath !== path || aud !== 'platform-relay') return undefined
   return { relayId: kid, organisationId, clusterId, tokenId: jti, issuedAtMs: iat * 1000 }
 }
 

@@ -67,9 +67,10 @@ async function oneCluster({ url, initialAdminToken }: Announcement): Promise<Tar
   return { url: `${url}/api/v1/clusters/${id}`, accessToken }
 }
 
+const newLoad = (): Load => ({ perSecond: [], p50Ms: [], p99Ms: [] })
+
 async function loadBoth(target: Target, isQuick: boolean): Promise<Section> {
   const [rounds, seconds] = isQuick ? [2, 2] : [4, 4]
-  const newLoad = (): Load => ({ perSecond: [], p50Ms: [], p99Ms: [] })
   const loads = { platform: newLoad(), floor: newLoad() }
   for (const side of sides) await fire(target, side, 2)
   for (const _ of range(rounds)) {

@@ -29,7 +29,7 @@ export async function lifecycle(tenant: Tenant, perform: Perform, work: Work): P
 
   const { clusterId, relay } = await clusterLifecycle(tenant.accessToken, perform)
   await jobLifecycle({ ...tenant, clusterId, relay }, perform, work)
-  await perform('POST /relay/goodbye', relays, signed(relay, '/api/v1/relay/goodbye', { reason: 'done' }))
+  await perform('POST /relay/goodbye', relays, await signed(relay, '/api/v1/relay/goodbye', { reason: 'done' }))
   const removal = { ...getting(`/api/v1/clusters/${clusterId}`, tenant.accessToken), method: 'DELETE' }
   await perform('DELETE /clusters/{id}', clusters, removal)
   await perform('POST /auth/logout', auth, posting('/api/v1/auth/logout', {}, bearer(refreshed.accessToken)))
@@ -45,8 +45,8 @@ async function clusterLifecycle(accessToken: string, perform: Perform) {
   const renaming = { ...posting(path, { name: `${cluster.name}-b` }, bearer(accessToken)), method: 'PATCH' }
   await perform('PATCH /clusters/{id}', clusters, renaming)
   // The first beat after an enrollment files the cluster in the index of what is due; the second is like most.
-  await perform('', relays, beat(relay))
-  await perform('POST /relay/heartbeat, nothing to do', relays, beat(relay))
+  await perform('', relays, await beat(relay))
+  await perform('POST /relay/heartbeat, nothing to do', relays, await beat(relay))
   return { clusterId: String(cluster.id), relay }
 }
 
@@ -59,16 +59,16 @@ async function jobLifecycle(runner: Runner, perform: Perform, work: Work): Promi
   await perform('GET /jobs/{id}, queued', jobs, getting(`/api/v1/jobs/${job.id}`, accessToken))
   const reference = JSON.stringify({ organisationId, jobId: job.id })
   await work('queue: dispatch a job', () => dispatch({ Records: [{ messageId: 'bench', body: reference }] }))
-  await perform('POST /relay/heartbeat, a job waits', relays, beat(relay))
+  await perform('POST /relay/heartbeat, a job waits', relays, await beat(relay))
 
   const path = `/api/v1/relay/jobs/${job.id}`
-  const { json: claim } = await perform('POST /relay/jobs/{id}/claim', relays, signed(relay, `${path}/claim`, {}))
+  const { json: claim } = await perform('POST /relay/jobs/{id}/claim', relays, await signed(relay, `${path}/claim`, {}))
   const { leaseId } = claim
   const [nodeId] = relay.nodeIds
   const output = { leaseId, seq: 0, nodeId, stream: 'stdout', data: 'Linux\n' }
-  await perform('POST /relay/jobs/{id}/output', relays, signed(relay, `${path}/output`, output))
+  await perform('POST /relay/jobs/{id}/output', relays, await signed(relay, `${path}/output`, output))
   await perform('GET /jobs/{id}/output', jobs, getting(`/api/v1/jobs/${job.id}/output`, accessToken))
   const completion = { leaseId, outcome: 'exited', exitCode: 0, nodes: [{ nodeId, exitCode: 0 }] }
-  await perform('POST /relay/jobs/{id}/complete', relays, signed(relay, `${path}/complete`, completion))
+  await perform('POST /relay/jobs/{id}/complete', relays, await signed(relay, `${path}/complete`, completion))
   await perform('GET /jobs/{id}, completed', jobs, getting(`/api/v1/jobs/${job.id}`, accessToken))
 }

@@ -54,7 +54,7 @@ function tampered(token: string): string {
 }
 
 /** Counts the calls of a method until told to stop. */
-function countCalls(subtle: SubtleCrypto, method: 'verify') {
+function countCalls(subtle: typeof crypto.subtle, method: 'verify') {
   const original = subtle[method].bind(subtle)
   const counter = { count: 0, stop: () => Reflect.deleteProperty(subtle, method) }
   subtle[method] = (...parameters: Parameters<typeof original>) => {

@@ -53,18 +53,19 @@ function storedCluster(organisationId: string, timeMs: number, index: number, re
   const status = statusOf(index)
   const type = typeOf(index)
   const name = `cluster-${String(index).padStart(6, '0')}`
+  const dueAtMs = Date.now() + 2 * aheadMs
+  const isWatched = status !== 'Pending' && status !== 'Offline'
   const presence = status === 'Pending' ? { enrollmentId: newId('enroll') } : heard(status, recentTokens)
-  const counters = { activeJobs: 0, waitingJobs: 0 }
+  const counters = { activeJobs: 0, waitingJobs: 0, ...(isWatched && { dueAtMs }) }
   const row = { id, organisationId, name, type, status, registeredAtMs: timeMs, ...counters, ...presence }
   // What core could not read back would measure nothing.
   ClusterRow.parse(row)
-  const due = 'dueAtMs' in presence ? keys.due(id, presence.dueAtMs) : {}
+  const due = isWatched ? keys.due(id, dueAtMs) : {}
   return { ...keys.cluster(organisationId, id), ...row, ...filedUnder({ organisationId, type }, status), ...due }
 }
 
 function heard(status: ClusterStatus, recentTokens: string) {
-  const nowMs = Date.now()
-  const presence = {
+  return {
     relayId: newId('relay'),
     relayName: 'relay on node-1',
     isSteady: true,
@@ -74,9 +75,8 @@ function heard(status: ClusterStatus, recentTokens: string) {
     nodesHash: '0123456789abcdef',
     beatNonce: newNonce(),
     recentTokens,
-    lastSeenAtMs: nowMs + aheadMs,
+    lastSeenAtMs: Date.now() + aheadMs,
   }
-  return status === 'Offline' ? presence : { ...presence, dueAtMs: nowMs + 2 * aheadMs }
 }
 
 /** What the row of a relay remembers of its last beats, once it has run for a while. */

@@ -1,6 +1,6 @@
-import { createHash, type KeyObject, randomUUID, sign } from 'node:crypto'
-import { nowSeconds } from '@platform/core/clock'
+import type { KeyObject } from 'node:crypto'
 import { posting, type Sent } from '../../test/support/event.ts'
+import { relayToken } from '../../test/support/tokens.ts'
 
 /** An enrolled relay as the bench plays it. */
 export interface BenchRelay {
@@ -9,21 +9,14 @@ export interface BenchRelay {
   nodeIds: string[]
 }
 
-const encode = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
-
 /** A request that a relay signs (D21). */
-export function signed({ relayId, privateKey }: BenchRelay, target: string, body: object): Sent {
+export async function signed({ relayId, privateKey }: BenchRelay, target: string, body: object): Promise<Sent> {
   const text = JSON.stringify(body)
-  const iat = nowSeconds()
-  const bodySha256 = createHash('sha256').update(text).digest('base64url')
-  const claims = { aud: 'platform-relay', iat, exp: iat + 60, jti: randomUUID(), path: target, bodySha256 }
-  const content = `${encode({ alg: 'EdDSA', typ: 'relay+jwt', kid: relayId })}.${encode(claims)}`
-  const signature = sign(null, Buffer.from(content), privateKey).toString('base64url')
-  return posting(target, text, { Authorization: `Relay ${content}.${signature}` })
+  return posting(target, text, await relayToken(relayId, privateKey, target, text))
 }
 
 /** A beat of a relay whose nodes are well and that runs nothing. */
-export const beat = (relay: BenchRelay): Sent =>
+export const beat = (relay: BenchRelay): Promise<Sent> =>
   signed(relay, '/api/v1/relay/heartbeat', {
     nodes: relay.nodeIds.map((id) => ({ id, status: 'Online' })),
     running: [],
