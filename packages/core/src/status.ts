@@ -44,12 +44,12 @@ export const nodeStatus = (reported: 'Online' | 'Offline', cluster: ClusterStatu
 
 /**
  * When the sweep must look at a cluster that has just been heard, or undefined if silence cannot change its status.
- * The due time lags three beats behind the rule, so that an index write is needed at every fourth beat only.
+ * The due time lags the rule by three beats and a half: an index write is needed at every fourth beat only, late ones too.
  */
 export function dueAfterBeat(nowMs: number, filedDueMs: number, intervalSeconds: number): number | undefined {
   const { degradedMs } = silenceLimits(intervalSeconds)
   const isFarEnough = filedDueMs >= nowMs + degradedMs
-  return isFarEnough ? undefined : nowMs + degradedMs + 3 * intervalSeconds * 1000
+  return isFarEnough ? undefined : nowMs + degradedMs + 3500 * intervalSeconds
 }
 
 /** When the sweep must look again at a cluster whose status it has just judged, or undefined if only a beat changes it. */
