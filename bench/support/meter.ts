@@ -40,7 +40,7 @@ export async function metered<Result>(work: () => Promise<Result>): Promise<{ re
   return { result, usage: { calls: countOf(calls), rounds, ...(await takeUnits()) } }
 }
 
-export const countOf = (names: readonly string[]): Record<string, number> =>
+const countOf = (names: readonly string[]): Record<string, number> =>
   Object.fromEntries([...new Set(names)].map((name) => [name, names.filter((each) => each === name).length]))
 
 /** Calls that write. */

@@ -22,13 +22,7 @@ export interface Received {
 const textType = /^(text\/.*|application\/(json|xml|javascript))$/
 
 /** The event that API Gateway makes of a request: decoded path, lower-case names, cookies apart, bytes in Base64. */
-export function gatewayEvent({
-  method = 'GET',
-  target,
-  headers = {},
-  body,
-  address = '192.0.2.1',
-}: Sent): GatewayEvent {
+function gatewayEvent({ method = 'GET', target, headers = {}, body, address = '192.0.2.1' }: Sent): GatewayEvent {
   const [path = '', rawQueryString = ''] = target.split('?', 2)
   const named = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value] as const)
   const cookies = named.filter(([name]) => name === 'cookie').flatMap(([, value]) => value.split(/; */))

@@ -32,10 +32,10 @@ export const line = (min: number, max: number) =>
     .trim()
     .min(min)
     .max(max)
+    .refine((text) => text.isWellFormed(), 'must be well-formed text')
     // Control and line-separator characters would let a name forge log lines or terminal output. Written as ranges,
     // because readers of the OpenAPI document do not all know \p{Cc}.
     // oxlint-disable-next-line no-control-regex
-    .refine((text) => text.isWellFormed(), 'must be well-formed text')
     .regex(/^[^\u0000-\u001f\u007f-\u009f\u2028\u2029]*$/u, 'must not hold control characters')
 
 const digits = (max: number, fallback: number, description: string) =>
