@@ -27,8 +27,8 @@ A platform that is not set up is set up. On this machine the initial admin token
 platform names; run this in the project's folder, in the environment that the platform was started in (PLAT_DATA_DIR).
 A platform that is set up is signed in to as its administrator.
 
-  PLAT_CONFORMANCE_USERNAME  the administrator; default conformance
-  PLAT_CONFORMANCE_PASSWORD  its password; has a default for platforms on this machine only
+  PLAT_CONFORMANCE_USERNAME  the administrator; default admin, as in the README
+  PLAT_CONFORMANCE_PASSWORD  its password; on this machine it defaults to the one of the README
 
 Each run uses names of its own and removes the clusters and sites that it made; ended jobs go with their clusters.
 `
@@ -43,12 +43,12 @@ export function readOptions(args: string[], environment: NodeJS.ProcessEnv): Opt
   if (text === undefined || !URL.canParse(text)) throw new UsageError('Name the platform with --base-url URL.')
   const { origin, pathname, hostname } = new URL(text)
   const isLocal = loopback.test(hostname)
-  const password = environment['PLAT_CONFORMANCE_PASSWORD'] ?? (isLocal ? 'conformance-password' : undefined)
+  const password = environment['PLAT_CONFORMANCE_PASSWORD'] ?? (isLocal ? 'correct horse battery' : undefined)
   if (password === undefined) throw new UsageError('Set PLAT_CONFORMANCE_PASSWORD: the platform is on another machine.')
   return {
     baseUrl: `${origin}${pathname}`.replace(/\/+$/, ''),
     isLocal,
-    username: environment['PLAT_CONFORMANCE_USERNAME'] ?? 'conformance',
+    username: environment['PLAT_CONFORMANCE_USERNAME'] ?? 'admin',
     password,
     initialAdminToken: flags.token ?? environment['PLAT_INITIAL_ADMIN_TOKEN'],
   }

@@ -10,16 +10,17 @@ async function pageWith(platform: Platform, clusterId: string, query: string): P
   const admin = await platform.admin
   return until(`${query} shows ${clusterId}`, async () => {
     const page = answered(await admin.get(`${path}?${query}`), 200)
-    return page.items.some(({ id }: any) => id === clusterId) && page
+    const isCounted = page.totalCount >= page.items.length
+    return isCounted && page.items.some(({ id }: any) => id === clusterId) && page
   })
 }
 
 export const clusterPages: Journeys = {
   'a page is 20 rows, newest first, unless it is told otherwise': async (platform) => {
     const { id } = await platform.newCluster()
-    const { items, page, pageSize, totalCount } = await pageWith(platform, id, '')
+    const { items, page, pageSize } = await pageWith(platform, id, '')
     assert.deepEqual([page, pageSize], [1, 20])
-    assert.ok(items.length <= 20 && totalCount >= items.length)
+    assert.ok(items.length <= 20)
     const times = items.map(({ registeredAt }: any) => registeredAt)
     assert.deepEqual(times, times.toSorted().toReversed())
   },

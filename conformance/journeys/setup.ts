@@ -19,12 +19,17 @@ const completion = ({ username, password }: Options) => ({
   adminPassword: password,
 })
 
-/** A journey that only a platform which is not set up can prove. */
+/** A journey that only a platform which is not set up can prove. Another run may set it up meanwhile. */
 const beforeSetup =
   (journey: Journey): Journey =>
   async (platform, report) => {
-    const isOpen = (await platform.anonymous.get(status)).status === 200
-    return isOpen ? journey(platform, report) : report.skip('the platform is set up')
+    if ((await platform.anonymous.get(status)).status === 403) return report.skip('the platform is set up')
+    try {
+      await journey(platform, report)
+    } catch (error) {
+      if (!String(error).includes('setup_already_complete')) throw error
+      report.skip('another run has set the platform up')
+    }
   }
 
 /** The token that completes setup. The platform's own command retrieves it: only where that runs on this machine. */
@@ -66,10 +71,7 @@ const openSetup: Journeys = {
     for (const [name, value] of Object.entries(wrong)) {
       assert.deepEqual(refusedFields(await anonymous.post(complete, { ...body, [name]: value })), [`body /${name}`])
     }
-    const answer = await anonymous.post(complete, body)
-    // Another run may have been faster.
-    if (answer.status === 403) return
-    const { accessToken, expiresIn, tokenType } = answered(answer, 200)
+    const { accessToken, expiresIn, tokenType } = answered(await anonymous.post(complete, body), 200)
     assert.deepEqual({ expiresIn, tokenType }, { expiresIn: 900, tokenType: 'Bearer' })
     const { username, roles } = answered(await anonymous.withToken(accessToken).get('/api/v1/auth/me'), 200)
     assert.deepEqual({ username, roles }, { username: options.username, roles: ['PlatformAdmin'] })
