@@ -14,7 +14,9 @@ export class Stage {
   readonly workplace: Workplace
   readonly peer: Peer
   readonly token: string
+  /** The relay that was started last. */
   relay: RelayProcess
+  readonly #started: RelayProcess[] = []
 
   private constructor(workplace: Workplace, peer: Peer, settings: StageSettings) {
     this.workplace = workplace
@@ -37,6 +39,7 @@ export class Stage {
       environment: { PLAT_ENROLLMENT_TOKEN: this.token, ...environment },
       folder: this.workplace.folder,
     })
+    this.#started.push(this.relay)
     return this.relay
   }
 
@@ -46,7 +49,7 @@ export class Stage {
   }
 
   async clear(): Promise<void> {
-    await this.relay.end('SIGKILL')
+    await Promise.all(this.#started.map((relay) => relay.end('SIGKILL')))
     await this.peer.close()
     await this.workplace.remove()
   }
