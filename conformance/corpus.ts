@@ -10,9 +10,14 @@ export type MakeBad = (good: object) => BadBody[]
 
 const all = (bodies: (string | Uint8Array)[]): BadBody[] => bodies.map((body) => ({ body }))
 
-/** JSON text of an object with one more field. */
-const withField = (object: object, name: string, value: string): string =>
-  `{${[...Object.entries(object).map(([key, member]) => `${JSON.stringify(key)}:${JSON.stringify(member)}`), `"${name}":${value}`].join()}}`
+/** JSON text of an object, from the JSON text of its members. */
+const objectOf = (members: [name: string, value: string][]): string =>
+  `{${members.map(([name, value]) => `"${name}":${value}`).join()}}`
+
+const withField = (object: object, name: string, value: string): string => {
+  const members = Object.entries(object).map(([key, member]): [string, string] => [key, JSON.stringify(member)])
+  return objectOf([...members, [name, value]])
+}
 
 /** The good body once for each of its fields, with another value in the place of that field. */
 const inEachField = (good: object, value: string): string[] =>
@@ -40,14 +45,7 @@ export const notJson: MakeBad = (good) => {
 /** All fields of one and the same type: some of them expect another. */
 export const wrongType: MakeBad = (good) => {
   const values = ['null', 'true', '-1', '1.5', '{}', '[]', '[[]]', '{"length":1}', '{"toString":1}']
-  return all(
-    values.map(
-      (value) =>
-        `{${Object.keys(good)
-          .map((name) => `"${name}":${value}`)
-          .join()}}`,
-    ),
-  )
+  return all(values.map((value) => objectOf(Object.keys(good).map((name) => [name, value]))))
 }
 
 /** NUL, lone surrogates, control characters and separators in each field. */

@@ -12,9 +12,14 @@ export async function sendUnchanged(
   target: string,
   headers: Record<string, string>,
 ): Promise<Answer> {
-  const { protocol, hostname, port } = new URL(baseUrl)
+  const { protocol, hostname, port, pathname } = new URL(baseUrl)
   const send = protocol === 'https:' ? httpsRequest : httpRequest
-  const request = send({ hostname: hostname.replace(/^\[|\]$/g, ''), port, path: target, headers })
+  const request = send({
+    hostname: hostname.replace(/^\[|\]$/g, ''),
+    port,
+    path: pathname.replace(/\/$/, '') + target,
+    headers,
+  })
   request.end()
   const [response]: IncomingMessage[] = await once(request, 'response')
   assert.ok(response)

@@ -47,8 +47,11 @@ export class PlatformProcess implements AsyncDisposable {
       PLAT_LOG_LEVEL: 'warn',
       PLAT_CHECK_RESPONSES: '1',
     }
-    const program = run(environment)
+    await using starting = new AsyncDisposableStack()
+    starting.use(data)
+    const program = starting.use(run(environment))
     const url = await ready(program)
+    starting.move()
     return new PlatformProcess(url, environment, program, () => data[Symbol.asyncDispose]())
   }
 
