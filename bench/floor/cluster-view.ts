@@ -1,3 +1,4 @@
+import { timeOf } from '@platform/core/id'
 import { type Attributes, numberOf, textOf } from './store.ts'
 
 /** D20 and the wire form of a cluster, by hand. */
@@ -24,7 +25,7 @@ export function summaryOf(item: Attributes) {
     type: textOf(item, 'type'),
     status: statusOf(item),
     nodeCount: numberOf(item, 'nodeCount'),
-    registeredAt: iso(numberOf(item, 'registeredAtMs')),
+    registeredAt: iso(timeOf(textOf(item, 'id'))),
     lastSeenAt: lastSeenAtMs === 0 ? null : iso(lastSeenAtMs),
   }
 }

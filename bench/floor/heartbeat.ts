@@ -31,13 +31,12 @@ const hashOf = (nodes: { id: string; status: string }[]): string =>
 const keep = 32
 
 function spent(remembered: string, { tokenId, issuedAtMs }: FloorRelay): string | undefined {
-  const [floor = '0', ...known] = remembered.split(',')
-  const id = createHash('sha256').update(tokenId).digest('hex').slice(0, 12)
+  const id = createHash('sha256').update(tokenId).digest('hex').slice(0, 10)
   const issued = Math.ceil(issuedAtMs / 1000)
-  if (issued <= Number(floor) || known.some((entry) => entry.startsWith(id))) return undefined
-  const entries = [...known, `${id}:${issued}`]
-  const dropped = entries.length > keep ? entries[entries.length - keep - 1]?.split(':')[1] : floor
-  return [dropped, ...entries.slice(-keep)].join(',')
+  const [floor = '0', ...known] = remembered.split(',')
+  if (issued <= Number.parseInt(floor, 36) || known.some((entry) => entry.startsWith(id))) return undefined
+  const live = known.filter((entry) => Number.parseInt(entry.slice(10), 36) > Date.now() / 1000 - 130)
+  return [floor, ...live, id + issued.toString(36)].join(',')
 }
 
 const recording = (cluster: Attributes, recentTokens: string) => ({

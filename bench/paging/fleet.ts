@@ -2,7 +2,7 @@ import type { ClusterStatus, ClusterType } from '@platform/contract/cluster'
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb'
 import { BatchWriteCommand, DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb'
 import { ClusterHead } from '@platform/core/cluster-list'
-import { ClusterRow, filedUnder, tallyName } from '@platform/core/cluster-row'
+import { parseRow, filedUnder, tallyName } from '@platform/core/cluster-row'
 import * as keys from '@platform/core/db/keys'
 import { newId, newNonce } from '@platform/core/id'
 import { noRanks, type Ranks, withRow } from '@platform/core/ranks'
@@ -56,12 +56,13 @@ function storedCluster(organisationId: string, timeMs: number, index: number, re
   const dueAtMs = Date.now() + 2 * aheadMs
   const isWatched = status !== 'Pending' && status !== 'Offline'
   const presence = status === 'Pending' ? { enrollmentId: newId('enroll') } : heard(status, recentTokens)
-  const counters = { activeJobs: 0, waitingJobs: 0, ...(isWatched && { dueAtMs }) }
-  const row = { id, organisationId, name, type, status, registeredAtMs: timeMs, ...counters, ...presence }
-  // What core could not read back would measure nothing.
-  ClusterRow.parse(row)
+  const row = { id, name, type, activeJobs: 0, waitingJobs: 0, ...presence }
   const due = isWatched ? keys.due(id, dueAtMs) : {}
-  return { ...keys.cluster(organisationId, id), ...row, ...filedUnder({ organisationId, type }, status), ...due }
+  const filed = { ...row, ...filedUnder({ organisationId, type }, status), ...due }
+  const item = { ...keys.cluster(organisationId, id), ...filed }
+  // What core could not read back would measure nothing.
+  parseRow(item)
+  return item
 }
 
 function heard(status: ClusterStatus, recentTokens: string) {

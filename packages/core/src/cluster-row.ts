@@ -4,16 +4,19 @@ import { iso, now } from './clock.ts'
 import { config } from './config.ts'
 import * as keys from './db/keys.ts'
 import { type Item, upsert } from './db/table.ts'
+import { timeOf } from './id.ts'
 import { clusterStatus } from './status.ts'
 
-/** How a cluster is stored. The row holds its relay's presence, so that a beat is one write and a page one query. */
-export const ClusterRow = z.object({
+/**
+ * How a cluster is stored. The row holds its relay's presence, so that a beat is one write and a page one query; what its
+ * keys say already it does not repeat, because every page reads every byte.
+ */
+const StoredCluster = z.object({
+  pk: z.string(),
   id: z.string(),
-  organisationId: z.string(),
   name: z.string(),
   type: z.enum(clusterTypes),
   siteId: z.string().optional(),
-  registeredAtMs: z.number(),
   /** The status that indexes and tallies know: the last one that a beat or the sweep has persisted. */
   status: z.enum(clusterStatuses),
   /** The unused enrollment token, if there is one. */
@@ -31,15 +34,24 @@ export const ClusterRow = z.object({
   beatNonce: z.string().default(''),
   /** Request tokens of recent beats, so that none works twice. */
   recentTokens: z.string().default('0'),
-  dueAtMs: z.number().default(0),
+  duesk: z.string().optional(),
   /** Jobs that are Queued or Running (D30). */
   activeJobs: z.number().default(0),
   /** Jobs in the inbox. */
   waitingJobs: z.number().default(0),
 })
-export type ClusterRow = z.infer<typeof ClusterRow>
 
-export const parseRow = (item: Item): ClusterRow => ClusterRow.parse(item)
+/** A cluster as its row and its keys tell. `dueAtMs` is 0 while the sweep has no reason to look at it. */
+export function parseRow(item: Item) {
+  const { pk, duesk, ...row } = StoredCluster.parse(item)
+  const facts = {
+    organisationId: keys.organisationOf(pk),
+    registeredAtMs: timeOf(row.id),
+    dueAtMs: keys.dueTimeOf(duesk),
+  }
+  return { ...row, ...facts }
+}
+export type ClusterRow = ReturnType<typeof parseRow>
 
 /** A cluster's status now. */
 export const statusNow = (row: ClusterRow): ClusterStatus =>
@@ -61,7 +73,11 @@ export const summary = (row: ClusterRow): ClusterSummary => ({
 export const tallyName = (type: string, status: string): string => `${type}#${status}`
 
 /** The step that moves a cluster between tallies, in the transaction that changes its status. */
-export const tallyStep = (row: ClusterRow, from: ClusterStatus | undefined, to: ClusterStatus | undefined) =>
+export const tallyStep = (
+  row: Pick<ClusterRow, 'organisationId' | 'type'>,
+  from: ClusterStatus | undefined,
+  to: ClusterStatus | undefined,
+) =>
   upsert(keys.clusterTally(row.organisationId), {
     add: {
       ...(from === undefined ? {} : { [tallyName(row.type, from)]: -1 }),

@@ -52,14 +52,13 @@ async function tryRegister(
   { name, type, siteId }: ClusterRegistration,
 ): Promise<RegisteredCluster | undefined> {
   const head = ClusterHead.parse((await get(keys.clusterRanks(organisationId))) ?? {})
-  const registeredAtMs = now()
   // Times within one list are distinct and ascend, whatever the clocks of different processes say.
-  const timeMs = Math.max(registeredAtMs, head.lastTimeMs + 1)
+  const timeMs = Math.max(now(), head.lastTimeMs + 1)
   const id = newId('clus', timeMs)
   const enrollment = mintEnrollment(organisationId, id)
   const counters = { activeJobs: 0, waitingJobs: 0 }
-  const row = { id, organisationId, name, type, siteId, registeredAtMs, enrollmentId: enrollment.id, ...counters }
-  const filed = { ...row, ...filedUnder(row, 'Pending') }
+  const row = { id, name, type, siteId, enrollmentId: enrollment.id, ...counters }
+  const filed = { ...row, ...filedUnder({ organisationId, type }, 'Pending') }
 
   const refusal = await transact([
     create(keys.clusterName(organisationId, name), { clusterId: id }),
@@ -69,14 +68,14 @@ async function tryRegister(
       lastTimeMs: timeMs,
     }),
     create(keys.cluster(organisationId, id), filed),
-    tallyStep(parseRow(filed), undefined, 'Pending'),
+    tallyStep({ organisationId, type }, undefined, 'Pending'),
     enrollment.step,
     ...siteSteps(organisationId, siteId),
   ])
   if (refusal?.step === 0) throw fault('cluster_name_taken')
   if (refusal?.step === 5) throw fault('unknown_site')
   if (refusal) return undefined
-  return { id, name, type, status: 'Pending', registeredAt: iso(registeredAtMs), ...enrollment.shown }
+  return { id, name, type, status: 'Pending', registeredAt: iso(timeMs), ...enrollment.shown }
 }
 
 const replaceHead = (

@@ -111,7 +111,7 @@ function steps(token: EnrollmentRow, cluster: ClusterRow, relayId: string, thumb
   const interval = config.PLAT_HEARTBEAT_INTERVAL_SECONDS
   const status = clusterStatus(presence, now(), interval)
   const dueAtMs = dueAfterBeat(now(), 0, interval) ?? now()
-  const set = { ...presence, dueAtMs, ...filedUnder(cluster, status), ...keys.due(clusterId, dueAtMs) }
+  const set = { ...presence, ...filedUnder(cluster, status), ...keys.due(clusterId, dueAtMs) }
   const relay = { relayId, organisationId, clusterId, publicKey: request.publicKey.x, enrolledAtMs: now() }
   const facts = { hostname: request.hostname, platform: request.platform, relayVersion: request.relayVersion }
   return [

@@ -103,7 +103,7 @@ async function writeBeat(row: ClusterRow, heard: Heard): Promise<ClusterRow | un
   const interval = config.PLAT_HEARTBEAT_INTERVAL_SECONDS
   const status = clusterStatus({ ...row, ...presence }, now(), interval)
   const dueAtMs = dueAfterBeat(now(), row.dueAtMs, interval)
-  const due = dueAtMs === undefined ? {} : { dueAtMs, ...keys.due(row.id, dueAtMs) }
+  const due = dueAtMs === undefined ? {} : keys.due(row.id, dueAtMs)
   const key = keys.cluster(row.organisationId, row.id)
   const change = { set: { ...presence, recentTokens, beatNonce: nonce, ...due } }
   const asRead = { beatNonce: { is: row.beatNonce }, relayId: { is: row.relayId } }

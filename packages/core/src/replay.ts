@@ -15,21 +15,22 @@ export const spendToken = ({ relayId, tokenId }: RelayCaller) =>
 
 /**
  * Beats would pay twice for a token item of their own, so the row that a beat writes anyway remembers the last few, as
- * text: `<floor>,<hash>:<issued>,…` in seconds. Where there were more, the floor refuses whatever is as old as the
+ * text: `<floor>,<hash><issued>,…` in seconds, base 36. Where there were more, the floor refuses whatever is as old as the
  * oldest that was dropped.
  */
 const keep = 32
+const hashDigits = 10
 
 /** The remembered tokens with this one, or undefined if it was used before. */
 export function spendBeat(remembered: string, { tokenId, issuedAtMs }: RelayCaller, nowMs: number): string | undefined {
   const [floor = '0', ...known] = remembered.split(',')
-  const spent = sha256(tokenId).slice(0, 12)
+  const spent = sha256(tokenId).slice(0, hashDigits)
   const issued = Math.ceil(issuedAtMs / 1000)
-  if (issued <= Number(floor) || known.some((entry) => entry.startsWith(spent))) return undefined
+  if (issued <= Number.parseInt(floor, 36) || known.some((entry) => entry.startsWith(spent))) return undefined
   const live = known.filter((entry) => issuedOf(entry) > nowMs / 1000 - rememberSeconds)
-  const entries = [...live, `${spent}:${issued}`].toSorted((a, b) => issuedOf(a) - issuedOf(b))
+  const entries = [...live, spent + issued.toString(36)].toSorted((a, b) => issuedOf(a) - issuedOf(b))
   const dropped = entries.slice(0, Math.max(0, entries.length - keep)).at(-1)
-  return [dropped === undefined ? floor : issuedOf(dropped), ...entries.slice(-keep)].join(',')
+  return [dropped === undefined ? floor : issuedOf(dropped).toString(36), ...entries.slice(-keep)].join(',')
 }
 
-const issuedOf = (entry: string): number => Number(entry.slice(entry.indexOf(':') + 1))
+const issuedOf = (entry: string): number => Number.parseInt(entry.slice(hashDigits), 36)

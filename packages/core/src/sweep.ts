@@ -62,7 +62,7 @@ async function look(item: Item): Promise<void> {
 async function lookAtCluster(row: ClusterRow): Promise<void> {
   const status = statusNow(row)
   const dueAtMs = dueAfterSweep(row, now(), config.PLAT_HEARTBEAT_INTERVAL_SECONDS)
-  const due = dueAtMs === undefined ? { dueAtMs: 0 } : { dueAtMs, ...keys.due(row.id, dueAtMs) }
+  const due = dueAtMs === undefined ? {} : keys.due(row.id, dueAtMs)
   const change = {
     set: { ...due, ...(status === row.status ? {} : filedUnder(row, status)) },
     remove: dueAtMs === undefined ? ['duepk', 'duesk'] : [],

@@ -61,6 +61,9 @@ export const cluster = (organisationId: string, clusterId: string): Key => ({
   pk: `ORG#${organisationId}#CLUSTER`,
   sk: clusterId,
 })
+/** The organisation that a partition of its things belongs to. */
+export const organisationOf = (pk: string): string => pk.split('#')[1] ?? ''
+
 /** Where every bucket of clusters begins: reading a page never walks the pages before it. */
 export const clusterRanks = (organisationId: string): Key => ({ pk: `ORG#${organisationId}`, sk: 'CLUSTER-RANKS' })
 /** Clusters per status and type, for totals of filtered lists. */
@@ -126,6 +129,9 @@ export const due = (id: string, dueAtMs: number): { duepk: string; duesk: string
   duepk: duePartition(shardOf(id)),
   duesk: `${dueSort(dueAtMs)}#${id}`,
 })
+
+/** When a thing that is filed so is due; 0 where it is not filed. */
+export const dueTimeOf = (duesk: string | undefined): number => Number(duesk?.split('#')[0] ?? 0)
 
 export const dueSort = (ms: number): string => String(Math.floor(ms)).padStart(15, '0')
 
