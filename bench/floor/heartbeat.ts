@@ -28,8 +28,6 @@ const hashOf = (nodes: { id: string; status: string }[]): string =>
     .digest('hex')
     .slice(0, 16)
 
-const keep = 32
-
 function spent(remembered: string, { tokenId, issuedAtMs }: FloorRelay): string | undefined {
   const id = createHash('sha256').update(tokenId).digest('hex').slice(0, 10)
   const issued = Math.ceil(issuedAtMs / 1000)
