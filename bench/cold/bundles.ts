@@ -1,6 +1,7 @@
 import { readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
+import { routes } from '@platform/contract/index'
 import { build, type Metafile } from 'esbuild'
 import { bundle } from '../../scripts/bundle.ts'
 
@@ -57,11 +58,21 @@ const unwanted = {
   'the maker of the OpenAPI document': /zod-openapi/,
 }
 
-/** What of that a bundle holds. */
-export const unwantedIn = ({ metafile }: BuiltBundle): string[] => {
+/** Clients that a function of the API holds only if one of its endpoints says so. */
+const clients = { queue: /client-sqs/, secret: /client-secrets-manager/ }
+
+/** What of all that a bundle holds. */
+export function unwantedIn({ name, metafile }: BuiltBundle): string[] {
   const files = Object.values(metafile.outputs).flatMap(({ inputs }) => Object.entries(inputs))
   const shipped = files.filter(([, { bytesInOutput }]) => bytesInOutput > 0).map(([file]) => file)
-  return Object.entries(unwanted)
-    .filter(([, pattern]) => shipped.some((file) => pattern.test(file)))
-    .map(([what]) => what)
+  const holds = ([, pattern]: [string, RegExp]) => shipped.some((file) => pattern.test(file))
+  const idle = Object.entries(clients).filter(([kind]) => isServing(name) && !usesOf(name).includes(kind))
+  return [...Object.entries(unwanted), ...idle].filter(holds).map(([what]) => what)
 }
+
+const endpointsOf = (name: string) => routes.filter((route) => route.function === name).map(({ endpoint }) => endpoint)
+const isServing = (name: string): boolean => endpointsOf(name).length > 0
+
+/** The kinds of things that the endpoints of a function say they use: `table`, `queue`, `secret` …. */
+const usesOf = (name: string): (string | undefined)[] =>
+  endpointsOf(name).flatMap(({ uses = [] }) => uses.map((use) => use.split(':')[0]))

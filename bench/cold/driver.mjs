@@ -5,4 +5,5 @@ import { pathToFileURL } from 'node:url'
 const [bundle, event] = process.argv.slice(2)
 const { handler } = await import(pathToFileURL(bundle))
 const answer = await handler(JSON.parse(event))
-process.stdout.write(`\nanswered ${answer?.statusCode ?? 200}\n`, () => process.exit())
+const { user, system } = process.cpuUsage()
+process.stdout.write(`\nanswered ${answer?.statusCode ?? 200} after ${user + system} µs\n`, () => process.exit())
