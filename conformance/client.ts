@@ -44,8 +44,12 @@ export class Client {
     return this.send('POST', path, { json, headers })
   }
 
-  patch(path: string, json: unknown): Promise<Answer> {
-    return this.send('PATCH', path, { json })
+  put(path: string, json: unknown): Promise<Answer> {
+    return this.send('PUT', path, { json })
+  }
+
+  patch(path: string, json: unknown, headers: Record<string, string> = {}): Promise<Answer> {
+    return this.send('PATCH', path, { json, headers })
   }
 
   delete(path: string): Promise<Answer> {

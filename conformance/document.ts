@@ -7,6 +7,8 @@ export interface OpenApi {
 interface OperationObject {
   operationId: string
   security?: Record<string, unknown>[]
+  /** The permission that it needs, if it needs one. */
+  'x-permission'?: string
   parameters?: { in: string; name: string; schema: Schema }[]
   requestBody?: { content: Record<string, { schema: Schema }> }
   responses: Record<string, ResponseObject | Reference>

@@ -49,8 +49,8 @@ async function runAll(platform: Platform): Promise<void> {
     })
   }
   await test('Cleaning up', async (suite) => {
-    await suite.test('the clusters and sites of this run are removed', async (report) => {
-      report.diagnostic(`${await platform.cleanUp()} were made`)
+    await suite.test('what this run has made is removed', async (report) => {
+      report.diagnostic(`${await platform.leftovers.remove()} were made`)
       const { operations, succeeded } = platform.contract
       const others = operations.map(({ operationId }) => operationId).filter((name) => !succeeded.has(name))
       report.diagnostic(`operations without a success in this run: ${others.join(', ') || 'none'}`)

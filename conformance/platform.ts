@@ -2,7 +2,9 @@ import { randomBytes } from 'node:crypto'
 import { answered } from './answer.ts'
 import { Client } from './client.ts'
 import { Contract } from './contract.ts'
+import { Leftovers } from './leftovers.ts'
 import { type Options, UsageError } from './options.ts'
+import { newPerson, newTenant, type Person } from './person.ts'
 import { newRelayKey, Relay, requestEnrollment } from './relay.ts'
 import { until } from './until.ts'
 
@@ -37,17 +39,25 @@ export class Platform {
   readonly contract: Contract
   /** Calls without a token. */
   readonly anonymous: Client
-  readonly #made: string[] = []
-  readonly #jobs: string[] = []
+  readonly leftovers: Leftovers
   #admin: Promise<Client> | undefined
+  #tenant: Promise<Person> | undefined
 
-  constructor(options: Options, contract: Contract) {
+  constructor(options: Options, contract: Contract, leftovers = new Leftovers()) {
     this.options = options
     this.contract = contract
+    this.leftovers = leftovers
     this.anonymous = new Client(options.baseUrl, contract)
   }
 
-  /** Calls as the administrator. */
+  /** The same platform and run, with another user in the place of the administrator. */
+  as({ client }: Person): Platform {
+    const platform = new Platform(this.options, this.contract, this.leftovers)
+    platform.#admin = Promise.resolve(client)
+    return platform
+  }
+
+  /** Calls as the administrator, or whom `as` has named. */
   get admin(): Promise<Client> {
     return (this.#admin ??= this.signIn().then(({ accessToken }) => this.anonymous.withToken(accessToken)))
   }
@@ -63,9 +73,18 @@ export class Platform {
     )
   }
 
-  /** A new session of the administrator. */
-  async signIn(): Promise<any> {
-    const { username, password } = this.options
+  /** The OrgAdmin of another organisation than the administrator's. */
+  get tenant(): Promise<Person> {
+    return (this.#tenant ??= newTenant(this))
+  }
+
+  /** A new user of the organisation, signed in. */
+  newPerson(...roles: string[]): Promise<Person> {
+    return newPerson(this, roles)
+  }
+
+  /** A new session of the administrator, or of another user. */
+  async signIn({ username, password }: { username: string; password: string } = this.options): Promise<any> {
     return answered(await this.anonymous.post('/api/v1/auth/login', { username, password }), 200)
   }
 
@@ -79,7 +98,7 @@ export class Platform {
     const admin = await this.admin
     const body = { name: this.newName(), type: 'Hypervisor', ...registration }
     const cluster = answered(await admin.post('/api/v1/clusters', body), 201)
-    this.#made.push(`/api/v1/clusters/${cluster.id}`)
+    this.leftovers.made(admin, `/api/v1/clusters/${cluster.id}`)
     return cluster
   }
 
@@ -87,7 +106,7 @@ export class Platform {
   async newSite(): Promise<any> {
     const admin = await this.admin
     const site = answered(await admin.post('/api/v1/sites', { name: this.newName() }), 201)
-    this.#made.push(`/api/v1/sites/${site.id}`)
+    this.leftovers.made(admin, `/api/v1/sites/${site.id}`)
     return site
   }
 
@@ -111,7 +130,7 @@ export class Platform {
     const admin = await this.admin
     const job = { clusterId, type: 'InvokeScript', payload: { script: 'uname', ...payload }, ...rest }
     const { id } = answered(await admin.post('/api/v1/jobs', job), 202)
-    this.#jobs.push(id)
+    this.leftovers.started(admin, `/api/v1/jobs/${id}`)
     return id
   }
 
@@ -135,16 +154,5 @@ export class Platform {
     await until(`the relay is told of ${jobId}`, async () =>
       answered(await relay.beat({}, 'wait=5'), 200).jobs.includes(jobId),
     )
-  }
-
-  /** Removes what this run has made, the newest first; answers how much that was. */
-  async cleanUp(): Promise<number> {
-    const admin = await this.admin
-    for (const jobId of this.#jobs) await admin.post(`/api/v1/jobs/${jobId}/cancel`)
-    for (const path of this.#made.toReversed()) {
-      // A job that a failed journey has left running ends a minute after it was cancelled.
-      await until(`${path} is removed`, async () => [204, 404].includes((await admin.delete(path)).status), 200)
-    }
-    return this.#made.length
   }
 }

@@ -6,14 +6,19 @@ import {
   registerCluster,
   updateCluster,
 } from '@platform/contract/cluster'
+import { getClusterTimeline } from '@platform/contract/timeline'
 import * as Cluster from '@platform/core/cluster'
+import { withSavedFilter } from '@platform/core/cluster-filter'
 import * as Enrollment from '@platform/core/enrollment'
+import * as Timeline from '@platform/core/timeline'
 import { answer } from '@platform/http/answer'
 import { route } from '@platform/http/route'
 import { serve } from '@platform/http/serve'
 
 export const handler = serve(
-  route(listClusters, async ({ caller, query }) => answer(200, await Cluster.list(caller, query))),
+  route(listClusters, async ({ caller, query }) =>
+    answer(200, await Cluster.list(caller, await withSavedFilter(caller, query))),
+  ),
   route(registerCluster, async ({ caller, body }) => answer(201, await Cluster.register(caller, body))),
   route(getCluster, async ({ caller, params }) => answer(200, await Cluster.read(caller, params.id))),
   route(updateCluster, async ({ caller, params, body }) => answer(200, await Cluster.update(caller, params.id, body))),
@@ -22,4 +27,7 @@ export const handler = serve(
     return answer(204)
   }),
   route(issueEnrollmentToken, async ({ caller, params }) => answer(201, await Enrollment.issue(caller, params.id))),
+  route(getClusterTimeline, async ({ caller, params, query }) =>
+    answer(200, await Timeline.read(caller, params.id, query)),
+  ),
 )

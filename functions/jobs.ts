@@ -1,5 +1,8 @@
-import { cancelJob, getJob, getJobOutput, submitJob } from '@platform/contract/job'
+import { cancelBatch, getBatch, listBatches, retryBatch, submitBatch } from '@platform/contract/batch'
+import { cancelJob, getJob, getJobOutput, listJobs, submitJob } from '@platform/contract/job'
+import * as Batch from '@platform/core/batch'
 import * as Job from '@platform/core/job'
+import { list } from '@platform/core/job-list'
 import { readOutput } from '@platform/core/output'
 import { answer } from '@platform/http/answer'
 import { route } from '@platform/http/route'
@@ -7,9 +10,15 @@ import { serve } from '@platform/http/serve'
 
 export const handler = serve(
   route(submitJob, async ({ caller, body }) => answer(202, await Job.submit(caller, body))),
+  route(listJobs, async ({ caller, query }) => answer(200, await list(caller, query))),
   route(getJob, async ({ caller, params }) => answer(200, await Job.read(caller, params.id))),
   route(cancelJob, async ({ caller, params }) => answer(202, await Job.cancel(caller, params.id))),
   route(getJobOutput, async ({ caller, params, query }) =>
-    answer(200, await readOutput(caller, params.id, query.offset)),
+    answer(200, await readOutput(caller, params.id, query.offset, query.waitSeconds)),
   ),
+  route(submitBatch, async ({ caller, body }) => answer(202, await Batch.submit(caller, body))),
+  route(listBatches, async ({ caller, query }) => answer(200, await Batch.list(caller, query))),
+  route(getBatch, async ({ caller, params }) => answer(200, await Batch.read(caller, params.batchId))),
+  route(cancelBatch, async ({ caller, params }) => answer(202, await Batch.cancel(caller, params.batchId))),
+  route(retryBatch, async ({ caller, params }) => answer(202, await Batch.retry(caller, params.batchId))),
 )

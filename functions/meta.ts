@@ -1,10 +1,13 @@
 import { docsSecurityPolicy } from '@platform/contract/docs'
+import { getEventCatalog } from '@platform/contract/event'
 import { getDocs, getKeys, getOpenApi, getRelayProgram } from '@platform/contract/meta'
 import { publicKeySet } from '@platform/core/token'
 import { answer } from '@platform/http/answer'
 import { asset, jsonOf, keptBriefly } from '@platform/http/asset'
 import { route } from '@platform/http/route'
 import { serve } from '@platform/http/serve'
+
+const Catalog = getEventCatalog.responses[200].schema
 
 export const handler = serve(
   route(getOpenApi, async () => {
@@ -14,6 +17,10 @@ export const handler = serve(
   route(getDocs, async () => {
     const page = await asset('docs.html')
     return answer(200, page.text, { ...page.headers, 'content-security-policy': await docsSecurityPolicy() })
+  }),
+  route(getEventCatalog, async () => {
+    const catalog = await asset('event-catalog.json')
+    return answer(200, Catalog.parse(jsonOf(catalog)), { ...catalog.headers, 'cache-control': 'private, max-age=60' })
   }),
   route(getKeys, async () => answer(200, await publicKeySet(), keptBriefly)),
   route(getRelayProgram, async () => {

@@ -9,7 +9,7 @@ import { route } from '@platform/http/route'
 import { serve } from '@platform/http/serve'
 
 export const handler = serve(
-  route(enroll, async ({ body }) => answer(201, await Enrollment.enroll(body))),
+  route(enroll, async ({ body, origin }) => answer(201, await Enrollment.enroll(body, origin))),
   route(heartbeat, async ({ caller, body, headers }) => {
     const beat = await Presence.heartbeat(caller, body)
     return answer(200, beat.answer, hold(beat.idle, caller.clusterId, headers['prefer']))

@@ -6,5 +6,5 @@ import { serve } from '@platform/http/serve'
 
 export const handler = serve(
   route(getSetupStatus, async () => answer(200, await Setup.status())),
-  route(completeSetup, async ({ body }) => answer(200, await Setup.complete(body))),
+  route(completeSetup, async ({ body, origin }) => answer(200, await Setup.complete(body, origin))),
 )

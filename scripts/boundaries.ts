@@ -11,6 +11,7 @@ const layers = {
   modules: ['contract', 'core'],
   hello: ['modules'],
   relay: [],
+  cli: [],
   local: ['contract', 'core', 'modules', 'api', 'tasks'],
   portal: ['contract'],
   infra: ['contract'],
@@ -22,6 +23,7 @@ type Layer = keyof typeof layers
 const outsiders: Partial<Record<Layer, RegExp>> = {
   contract: /^zod$/,
   relay: /^node:/,
+  cli: /^(node:|commander$|openapi-fetch$)/,
 }
 
 /** Makes the OpenAPI document, with a library that no function shall carry. */

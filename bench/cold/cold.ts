@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { functionNames } from '../../packages/local/src/function-files.ts'
 import { atMost, type Effort, type Goal, type Section } from '../support/section.ts'
 import { range, ratios, shuffled, spread } from '../support/statistics.ts'
 import type { Tenant } from '../support/tenant.ts'
@@ -21,17 +22,19 @@ interface Start {
   cpuMs: number
 }
 
+const functionsDir = join(import.meta.dirname, '../../functions')
 const driver = join(import.meta.dirname, 'driver.mjs')
 const kib = (bytes: number): number => bytes / 1024
 
 /** Every function as one file: how large it is, and how long a fresh process takes to its first answer. */
 export async function measureColdStarts(tenant: Tenant, { isQuick }: Effort): Promise<Section> {
-  const { clusters, relay, ...others } = await firstEvents(tenant)
-  const reader = await enter(buildFloor('get-cluster'), clusters)
+  const { relay, ...others } = await firstEvents(tenant)
+  const reader = await enter(buildFloor('get-cluster'), others.clusters)
   const beater = await enter(buildFloor('heartbeat'), relay)
   const relays = await enter(buildFunction('relay'), relay)
-  const all = Object.entries({ clusters, ...others })
-  const functions = await Promise.all(all.map(([name, event]) => enter(buildFunction(name), event)))
+  const forgotten = (await functionNames(functionsDir)).filter((name) => name !== 'relay' && !(name in others))
+  if (forgotten.length > 0) throw new Error(`No first event for ${forgotten.join(', ')}.`)
+  const functions = await Promise.all(Object.entries(others).map(([name, event]) => enter(buildFunction(name), event)))
   await race([reader, beater, relays, ...functions], isQuick ? 3 : 12)
   return section([
     { floor: beater, functions: [relays] },

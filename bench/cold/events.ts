@@ -12,6 +12,10 @@ const request =
   async () =>
     eventOf(await sent())
 
+const message =
+  (body: object): FirstEvent =>
+  async () => ({ Records: [{ messageId: 'bench', body: JSON.stringify(body) }] })
+
 /** A first event of every function: the cheapest that asks the store for something. */
 export async function firstEvents({ accessToken, organisationId }: Tenant) {
   const { clusterId, relay } = await newCluster(accessToken)
@@ -19,18 +23,22 @@ export async function firstEvents({ accessToken, organisationId }: Tenant) {
   const submitted = await send(jobs, posting('/api/v1/jobs', submission, bearer(accessToken)))
   const { id: jobId } = accepted(submitted).json
   accepted(await send(jobs, posting(`/api/v1/jobs/${jobId}/cancel`, {}, bearer(accessToken))))
-  const message = { messageId: 'bench', body: JSON.stringify({ organisationId, jobId }) }
+  const get = (target: string) => request(() => getting(target, accessToken))
   return {
     health: request(() => ({ target: '/health/ready' })),
     setup: request(() => ({ target: '/api/v1/setup/status' })),
-    auth: request(() => getting('/api/v1/auth/me', accessToken)),
-    clusters: request(() => getting(`/api/v1/clusters/${clusterId}`, accessToken)),
-    sites: request(() => getting('/api/v1/sites', accessToken)),
-    jobs: request(() => getting(`/api/v1/jobs/${jobId}`, accessToken)),
+    auth: get('/api/v1/auth/me'),
+    clusters: get(`/api/v1/clusters/${clusterId}`),
+    sites: get('/api/v1/sites'),
+    jobs: get(`/api/v1/jobs/${jobId}`),
+    preferences: get('/api/v1/users/me/dashboard-layout'),
+    users: get('/api/v1/users/me/sessions'),
+    platform: get('/api/v1/platform/organisations'),
+    audit: get('/api/v1/platform/audit'),
     // Works once: every start has its own.
     relay: request(() => beat(relay)),
     meta: request(() => ({ target: '/.well-known/jwks.json' })),
-    'queue/jobs': async () => ({ Records: [message] }),
+    'queue/jobs': message({ organisationId, jobId }),
     'schedule/sweep': async () => ({}),
     bootstrap: async () => ({}),
   }

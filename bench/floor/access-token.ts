@@ -5,7 +5,8 @@ import { keyOf, store, TableName, textOf } from './store.ts'
 
 /** Verifies an access token at each request, by hand. */
 
-interface Claims {
+/** What an access token says. */
+export interface Claims {
   iss: string
   aud: string
   sub: string

@@ -4,6 +4,7 @@ export interface FloorEvent {
   headers: Readonly<Record<string, string | undefined>>
   body?: string
   isBase64Encoded: boolean
+  requestContext: { http: { sourceIp: string } }
 }
 
 export interface FloorAnswer {

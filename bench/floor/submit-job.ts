@@ -1,9 +1,9 @@
 import { TransactWriteItemsCommand } from '@aws-sdk/client-dynamodb'
 import { SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs'
 import * as keys from '@platform/core/db/keys'
-import { randomBytes } from 'node:crypto'
 import { claimsOf } from './access-token.ts'
 import { type FloorAnswer, type FloorEvent, refuse, respond } from './gateway.ts'
+import { newId, putNew, putRecord } from './record.ts'
 import { type Attributes, keyOf, store, TableName } from './store.ts'
 
 const queue = new SQSClient()
@@ -18,16 +18,16 @@ export async function handler(event: FloorEvent): Promise<FloorAnswer> {
   if (typeof clusterId !== 'string' || type !== 'InvokeScript' || typeof payload?.script !== 'string')
     return refuse(400)
 
-  const jobId = newId()
-  const createdAtMs = Date.now()
-  const row = { id: jobId, organisationId: claims.org, clusterId, createdBy: claims.sub, createdAtMs }
-  await store.send(new TransactWriteItemsCommand({ TransactItems: steps(row, JSON.stringify(payload)) }))
-  const MessageBody = JSON.stringify({ organisationId: claims.org, jobId })
-  await queue.send(new SendMessageCommand({ QueueUrl: process.env['PLAT_QUEUE_JOBS'], MessageBody }))
-  return respond(202, { id: jobId, clusterId, type, status: 'Queued', createdAt: new Date(createdAtMs).toISOString() })
+  const organisationId = claims.org
+  const row = { id: newId('job'), organisationId, clusterId, createdBy: claims.sub, createdAtMs: Date.now() }
+  const record = putRecord(claims, event.requestContext.http.sourceIp, told(row))
+  await store.send(new TransactWriteItemsCommand({ TransactItems: [...steps(row, JSON.stringify(payload)), record] }))
+  const MessageBody = JSON.stringify({ organisationId, jobId: row.id })
+  const message = { QueueUrl: process.env['PLAT_QUEUE_JOBS'], MessageBody, MessageGroupId: organisationId }
+  await queue.send(new SendMessageCommand(message))
+  const createdAt = new Date(row.createdAtMs).toISOString()
+  return respond(202, { id: row.id, clusterId, type, status: 'Queued', createdAt })
 }
-
-const newId = (): string => `job_0${Date.now()}${randomBytes(6).toString('hex')}`
 
 interface Row {
   id: string
@@ -37,8 +37,11 @@ interface Row {
   createdAtMs: number
 }
 
-const returnOld = { ReturnValuesOnConditionCheckFailure: 'ALL_OLD' } as const
-const isNew = { ConditionExpression: 'attribute_not_exists(pk)', ...returnOld }
+const told = ({ id, clusterId, createdBy }: Row) => ({
+  audit: { detail: clusterId, action: 'job.submit', resource: id },
+  event: { name: 'job.queued', subject: id, data: { jobId: id, clusterId, type: 'InvokeScript', createdBy } },
+  moves: [{ clusterId, to: 'Queued' }],
+})
 
 function steps(row: Row, payload: string) {
   const { id, organisationId, clusterId } = row
@@ -48,18 +51,14 @@ function steps(row: Row, payload: string) {
     UpdateExpression: 'ADD activeJobs :one',
     ConditionExpression: 'attribute_exists(pk)',
     ExpressionAttributeValues: { ':one': { N: '1' } },
-    ...returnOld,
+    ReturnValuesOnConditionCheckFailure: 'ALL_OLD' as const,
   }
   const payloadItem = { ...keyOf(keys.payload(organisationId, id)), payload: { S: payload } }
-  return [
-    { Update: countUp },
-    { Put: { TableName, Item: jobItem(row), ...isNew } },
-    { Put: { TableName, Item: payloadItem, ...isNew } },
-  ]
+  return [{ Update: countUp }, putNew(jobItem(row)), putNew(payloadItem)]
 }
 
 function jobItem({ id, organisationId, clusterId, createdBy, createdAtMs }: Row): Attributes {
-  const { gsi1pk } = keys.jobFiling({ clusterId })
+  const filing = keys.jobFiling({ organisationId, clusterId, status: 'Queued' })
   const { duepk, duesk } = keys.due(id, createdAtMs + announceAgainMs)
   return {
     ...keyOf(keys.job(organisationId, id)),
@@ -72,7 +71,9 @@ function jobItem({ id, organisationId, clusterId, createdBy, createdAtMs }: Row)
     createdAtMs: { N: String(createdAtMs) },
     createdBy: { S: createdBy },
     expiresAtMs: { N: String(createdAtMs + lifeMs) },
-    gsi1pk: { S: gsi1pk },
+    gsi1pk: { S: filing.gsi1pk },
+    gsi2pk: { S: filing.gsi2pk },
+    gsi3pk: { S: filing.gsi3pk },
     duepk: { S: duepk },
     duesk: { S: duesk },
   }

@@ -1,10 +1,10 @@
 import type { ClusterStatus, ClusterType } from '@platform/contract/cluster'
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb'
 import { BatchWriteCommand, DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb'
-import { ClusterHead } from '@platform/core/cluster-list'
 import { parseRow, filedUnder, tallyName } from '@platform/core/cluster-row'
 import * as keys from '@platform/core/db/keys'
 import { newId, newNonce } from '@platform/core/id'
+import { ListHead } from '@platform/core/ranked-list'
 import { noRanks, type Ranks, withRow } from '@platform/core/ranks'
 import { spendBeat } from '@platform/core/replay'
 import { range } from '../support/statistics.ts'
@@ -94,7 +94,7 @@ function steadyTokens(): string {
 function head(organisationId: string, times: readonly number[]): Stored {
   const ranks = times.reduce<Ranks>(withRow, noRanks())
   const fields = { total: times.length, ranks, lastTimeMs: times.at(-1), version: times.length }
-  return { ...keys.clusterRanks(organisationId), ...ClusterHead.parse(fields) }
+  return { ...keys.clusterRanks(organisationId), ...ListHead.parse(fields) }
 }
 
 function tally(organisationId: string, rows: readonly Stored[]): Stored {

@@ -77,3 +77,11 @@ export async function newCluster(accessToken: string): Promise<{ clusterId: stri
   const { sent, relayOf } = enrollment(cluster.enrollmentToken)
   return { clusterId: cluster.id, relay: relayOf(accepted(await send(relays, sent))) }
 }
+
+/** Clusters that wait for their relays. */
+export async function newClusters(accessToken: string, count: number): Promise<string[]> {
+  const clusterIds: string[] = []
+  // One after another: they all change the head of one list.
+  while (clusterIds.length < count) clusterIds.push(accepted(await send(clusters, registration(accessToken))).json.id)
+  return clusterIds
+}

@@ -3,24 +3,34 @@ import { CreateQueueCommand, SQSClient } from '@aws-sdk/client-sqs'
 import { createTableInput } from '@platform/core/db/schema'
 import { type StandIns, startStandIns } from './stand-ins.ts'
 
-/** An empty platform: stand-ins with its table and its queue, and the environment in which functions find them. */
+/** An empty platform: stand-ins with its table and its queues, and the environment in which functions find them. */
 export type World = StandIns
 
 export const tableName = 'platform'
 
 /** No limit of D34 may strike a bench. */
-const limits = ['SIGN_IN_USER', 'SIGN_IN_ADDRESS', 'SETUP', 'REFRESH', 'ENROLL', 'API']
+const limits = ['SIGN_IN_USER', 'SIGN_IN_ADDRESS', 'SETUP', 'REFRESH', 'ENROLL', 'BATCH', 'API']
 const highLimits = Object.fromEntries(limits.map((name) => [`PLAT_LIMIT_${name}_PER_MINUTE`, '1000000']))
+
+const queueNames = ['jobs', 'batches', 'updates', 'events', 'webhooks']
 
 export async function startWorld(): Promise<World> {
   const standIns = await startStandIns()
   const { environment } = standIns
   const store = new DynamoDBClient(clientSettings(environment, 'DYNAMODB'))
   await store.send(new CreateTableCommand(createTableInput(tableName)))
-  const queues = new SQSClient(clientSettings(environment, 'SQS'))
-  const { QueueUrl = '' } = await queues.send(new CreateQueueCommand({ QueueName: 'jobs' }))
-  const settings = { PLAT_TABLE: tableName, PLAT_QUEUE_JOBS: QueueUrl, PLAT_LIMIT_API_BURST: '1000000' }
+  const settings = { PLAT_TABLE: tableName, PLAT_LIMIT_API_BURST: '1000000', ...(await createQueues(environment)) }
   return { ...standIns, environment: { ...environment, ...highLimits, ...settings } }
+}
+
+/** The settings that name the queues. */
+async function createQueues(environment: Record<string, string>): Promise<Record<string, string>> {
+  const queues = new SQSClient(clientSettings(environment, 'SQS'))
+  const settings = queueNames.map(async (QueueName) => {
+    const { QueueUrl = '' } = await queues.send(new CreateQueueCommand({ QueueName }))
+    return [`PLAT_QUEUE_${QueueName.toUpperCase()}`, QueueUrl]
+  })
+  return Object.fromEntries(await Promise.all(settings))
 }
 
 /** Settings of a client of one world, whatever this process's own environment says. */

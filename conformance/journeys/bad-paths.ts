@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
-import { answered } from '../answer.ts'
+import { answered, show } from '../answer.ts'
+import type { Contract } from '../contract.ts'
+import type { Schema } from '../document.ts'
 import type { Journeys } from '../platform.ts'
 import { sendUnchanged } from '../raw.ts'
 
@@ -30,6 +32,20 @@ const strangeTargets = [
   `/api/v1/jobs/${'x'.repeat(4000)}`,
 ]
 
+const strangeValues = ['', '%00', '__proto__', '-1', '1e400', '%F0%9F%92%A5', '9'.repeat(400), '[]', '%', '%zz', '%ff']
+
+/** Every parameter of every query, at a path that names nothing. */
+const queryParameters = ({ operations }: Contract) =>
+  operations.flatMap(({ method, template, parameters = [] }) =>
+    parameters
+      .filter((parameter) => parameter.in === 'query')
+      .map(({ name, schema }) => ({ method, path: template.replaceAll(/\{\w+\}/g, 'nothing'), name, schema })),
+  )
+
+/** Whether any text is a value: an identifier, for one, is opaque. */
+const isFreeText = ({ type, enum: named, format, pattern }: Schema): boolean =>
+  type === 'string' && (named ?? format ?? pattern) === undefined
+
 export const badPaths: Journeys = {
   'a path that means another place to whoever decodes it once more is refused, and leads nowhere': async (platform) => {
     const { accessToken } = await platform.signIn()
@@ -52,14 +68,22 @@ export const badPaths: Journeys = {
 
   'a query that is wrong is refused, one that nobody asked for is left alone': async ({ admin, contract }) => {
     const client = await admin
-    const wrong = ['', '%00', '__proto__', '-1', '1e400', '%F0%9F%92%A5', '9'.repeat(400), '[]', '%', '%zz', '%ff']
-    for (const { method, template, parameters = [] } of contract.operations) {
-      const path = template.replaceAll(/\{\w+\}/g, 'nothing')
-      for (const { name } of parameters.filter((parameter) => parameter.in === 'query')) {
-        for (const value of wrong)
-          answered(await client.send(method, `${path}?${name}=${value}`), 400, 'validation_failed')
+    for (const { method, path, name, schema } of queryParameters(contract)) {
+      for (const value of isFreeText(schema) ? [] : strangeValues) {
+        answered(await client.send(method, `${path}?${name}=${value}`), 400, 'validation_failed')
       }
     }
     answered(await client.get('/api/v1/clusters?__proto__=1&constructor=2&%00=3&%ff=4&pageSize=1'), 200)
+  },
+
+  'a query that may be any text finds nothing where it names nothing, or is refused': async ({ admin, contract }) => {
+    const client = await admin
+    for (const { method, path, name, schema } of queryParameters(contract)) {
+      for (const value of isFreeText(schema) ? strangeValues : []) {
+        const answer = await client.send(method, `${path}?${name}=${value}`)
+        const isRefused = answer.status === 400 || answer.status === 404
+        assert.ok(isRefused || (answer.status === 200 && answer.body.items.length === 0), show(answer))
+      }
+    }
   },
 }

@@ -69,6 +69,6 @@ describe.for(routes)('$operationId', ({ operationId, endpoint }) => {
 
   test('is public where the contract says so, and guarded elsewhere', () => {
     expect(publicPaths.some((pattern) => pattern.test(path))).toBe(access === 'public')
-    if (access !== 'public' && access !== 'user' && access !== 'relay') expect(isPermission(access)).toBe(true)
+    if (access !== 'public' && !['user', 'session', 'relay'].includes(access)) expect(isPermission(access)).toBe(true)
   })
 })

@@ -71,9 +71,8 @@ test('another organisation can neither submit to a cluster nor see its jobs', as
   const jobId = await waitingJob(caller, world)
   const stranger = callerOf()
   expect(await refusalOf(Job.submit(stranger, script(world.cluster.id)))).toBe('cluster_not_found')
-  for (const call of [Job.read(stranger, jobId), Job.cancel(stranger, jobId), readOutput(stranger, jobId, 0)]) {
-    expect(await refusalOf(call)).toBe('job_not_found')
-  }
+  const calls = [Job.read(stranger, jobId), Job.cancel(stranger, jobId), readOutput(stranger, jobId, 0)]
+  for (const refusal of await Promise.all(calls.map(refusalOf))) expect(refusal).toBe('job_not_found')
   const other = await enrolledCluster(caller)
   expect(await refusalOf(claim(other.request(), jobId, undefined))).toBe('job_not_found')
 })

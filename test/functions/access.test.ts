@@ -1,12 +1,11 @@
 import { afterEach, expect, test, vi } from 'vitest'
 import { messageOf } from '@platform/contract/errors'
-import { permissionsOf, type Role, roles } from '@platform/contract/permission'
 import { shiftClock } from '@platform/core/clock'
 import { newId } from '@platform/core/id'
 import { posting, type Received, send } from '../support/event.ts'
 import { bearer } from '../support/tokens.ts'
 import { started } from '../support/world.ts'
-import { handlerOf, isProtected, needsPermission, requestTo, rows } from './table.ts'
+import { handlerOf, isProtected, requestTo, rows } from './table.ts'
 
 vi.hoisted(() =>
   Object.assign(process.env, {
@@ -77,31 +76,6 @@ test('an expired token answers 401 token_expired, whether the process knew it or
   } finally {
     shiftClock(-16 * 60_000)
   }
-})
-
-const everyRole = [...(Object.keys(roles) as Role[]), 'Unknown']
-const grants = rows.filter(needsPermission).flatMap((row) =>
-  everyRole.map((role) => ({
-    name: row.name,
-    row,
-    role,
-    isGranted: permissionsOf([role]).some((permission) => permission === row.endpoint.access),
-  })),
-)
-
-test.each(grants)('$name as $role: may call is $isGranted', async ({ row, role, isGranted }) => {
-  const { status, json } = await send(row.handler, requestTo(row, await bearer([role])))
-  if (isGranted) {
-    expect([200, 400, 404]).toContain(status)
-    return
-  }
-  expect(status).toBe(403)
-  expect(json).toEqual({
-    error: 'forbidden',
-    message: messageOf('forbidden'),
-    traceId: expect.any(String),
-    requiredPermission: row.endpoint.access,
-  })
 })
 
 test.each(rows.filter(isProtected))('$name as a caller of the other kind answers 401', async (row) => {

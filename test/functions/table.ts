@@ -1,6 +1,5 @@
 import type { EndpointDefinition } from '@platform/contract/endpoint'
 import { type FunctionName, functions, routes } from '@platform/contract/index'
-import { isPermission } from '@platform/contract/permission'
 import { newId } from '@platform/core/id'
 import type { GatewayHandler } from '@platform/http/event'
 import type { Sent } from '../support/event.ts'
@@ -33,13 +32,22 @@ export const rows: Row[] = routes.map(({ function: name, endpoint }) => ({
   handler: handlerOf(name),
 }))
 
+export function rowNamed(name: string): Row {
+  const row = rows.find((each) => each.name === name)
+  if (row === undefined) throw new Error(`There is no operation ${name}.`)
+  return row
+}
+
 export const isProtected = ({ endpoint }: Row): boolean => endpoint.access !== 'public'
-export const needsPermission = ({ endpoint }: Row): boolean => isPermission(endpoint.access)
 export const takesBody = ({ endpoint }: Row): boolean => endpoint.request?.body !== undefined
+
+/** A path with something in place of each parameter, percent-encoded. */
+export const withParameters = (path: string, valueOf: (name: string) => string): string =>
+  path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(valueOf(name)))
 
 /** A request to an endpoint about something that does not exist. */
 export const requestTo = ({ endpoint }: Row, headers: Record<string, string> = {}): Sent => ({
   method: endpoint.method,
-  target: endpoint.path.replace('{id}', newId('job')),
+  target: withParameters(endpoint.path, () => newId('job')),
   headers,
 })

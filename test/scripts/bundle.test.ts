@@ -1,15 +1,21 @@
 import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
 import { gzipSync } from 'node:zlib'
 import { expect, test, vi } from 'vitest'
 import { functions } from '@platform/contract/index'
 import type { GatewayHandler } from '@platform/http/event'
+import { functionNames } from '../../packages/local/src/function-files.ts'
 import { bundle } from '../../scripts/bundle.ts'
 import { send } from '../support/event.ts'
 
 vi.hoisted(() => Object.assign(process.env, { PLAT_LOG_LEVEL: 'error' }))
 
-const names = [...Object.keys(functions), 'queue/jobs', 'schedule/sweep', 'bootstrap']
+const names = await functionNames(fileURLToPath(new URL('../../functions', import.meta.url)))
 const kibibyte = 1024
+
+test('every function of the route table has a file', () => {
+  expect(names).toEqual(expect.arrayContaining(Object.keys(functions)))
+})
 
 test.each(names)('the bundle of %s is small and holds no way to credentials but the environment', async (name) => {
   const { path, bytes, metafile } = await bundle(name)

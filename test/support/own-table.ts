@@ -5,11 +5,15 @@ import { createTableInput } from '@platform/core/db/schema'
 
 // Every test file has a table, a queue and secrets of its own. Settings are read when core is first imported: later.
 const own = randomUUID()
-const queue = await new SQSClient().send(new CreateQueueCommand({ QueueName: `jobs-${own}` }))
+const queueUrl = async (name: string) =>
+  (await new SQSClient().send(new CreateQueueCommand({ QueueName: `${name}-${own}` }))).QueueUrl
 
 Object.assign(process.env, {
   PLAT_TABLE: `platform-${own}`,
-  PLAT_QUEUE_JOBS: queue.QueueUrl,
+  PLAT_QUEUE_JOBS: await queueUrl('jobs'),
+  PLAT_QUEUE_BATCHES: await queueUrl('batches'),
+  PLAT_QUEUE_EVENTS: await queueUrl('events'),
+  PLAT_QUEUE_WEBHOOKS: await queueUrl('webhooks'),
   PLAT_SECRET_SIGNING_KEYS: `signing-keys-${own}`,
   PLAT_SECRET_ADMIN_TOKEN: `admin-token-${own}`,
   PLAT_LOG_LEVEL: 'error',

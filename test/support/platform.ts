@@ -35,8 +35,8 @@ export class PlatformProcess implements AsyncDisposable {
     this.#removeData = removeData
   }
 
-  /** Starts a platform that was never set up, with short intervals. */
-  static async start(): Promise<PlatformProcess> {
+  /** Starts a platform that was never set up, with short intervals and further settings. */
+  static async start(settings: Record<string, string> = {}): Promise<PlatformProcess> {
     const data = await temporaryFolder()
     const environment = {
       ...ownEnvironment,
@@ -44,8 +44,10 @@ export class PlatformProcess implements AsyncDisposable {
       PLAT_DATA_DIR: data.path,
       PLAT_HEARTBEAT_INTERVAL_SECONDS: '2',
       PLAT_SWEEP_INTERVAL_SECONDS: '1',
+      PLAT_ANNOUNCE_AGAIN_SECONDS: '2',
       PLAT_LOG_LEVEL: 'warn',
       PLAT_CHECK_RESPONSES: '1',
+      ...settings,
     }
     await using starting = new AsyncDisposableStack()
     starting.use(data)
@@ -55,10 +57,20 @@ export class PlatformProcess implements AsyncDisposable {
     return new PlatformProcess(url, environment, program, () => data[Symbol.asyncDispose]())
   }
 
-  /** Starts again on the same data and port, after a kill or a stop. */
-  async restart(): Promise<void> {
-    this.#program = run(this.#environment)
+  /** Starts again on the same data and port, after a kill or a stop; with further settings for this one run. */
+  async restart(settings: Record<string, string> = {}): Promise<void> {
+    this.#program = run({ ...this.#environment, ...settings })
     await ready(this.#program)
+  }
+
+  /** How it ends by itself, as it does at an armed failpoint. */
+  get ended(): Program['ended'] {
+    return this.#program.ended
+  }
+
+  /** All that it has written since it was started last. */
+  get text(): string {
+    return this.#program.text
   }
 
   /** Ends it as a power cut would. */

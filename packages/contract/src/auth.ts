@@ -53,7 +53,7 @@ const signIn = {
   request: { body: Credentials },
   responses: { 200: { description: 'Signed in', schema: TokenSet } },
   fails: ['invalid_credentials', 'conflict'],
-  uses: ['table:read', 'table:write', 'secret:signing-keys'],
+  uses: ['table:read', 'table:write', 'secret:signing-keys', 'queue:events'],
 } as const
 
 export const login = endpoint({ ...signIn, path: '/api/v1/auth/login', summary: 'Sign in' })
@@ -74,7 +74,7 @@ export const refresh = endpoint({
   request: { body: RefreshRequest },
   responses: { 200: { description: 'A new token set', schema: TokenSet } },
   fails: ['invalid_refresh_token'],
-  uses: ['table:read', 'table:write', 'secret:signing-keys'],
+  uses: ['table:read', 'table:write', 'secret:signing-keys', 'queue:events'],
 })
 
 export const logout = endpoint({
@@ -85,7 +85,7 @@ export const logout = endpoint({
   summary: 'End the session',
   description: 'Revokes every refresh token of this sign-in; the access token stays valid until it expires.',
   responses: { 204: { description: 'The session has ended' } },
-  uses: ['table:write'],
+  uses: ['table:write', 'queue:events'],
 })
 
 export const me = endpoint({

@@ -99,10 +99,14 @@ export const listClusters = endpoint({
     query: z.object({
       status: z.enum(clusterStatuses).optional(),
       type: z.enum(clusterTypes).optional(),
+      filterId: z.string().max(200).optional().meta({
+        description: 'A saved filter of the caller, of the context `clusters`; other parameters win over what it says',
+      }),
       ...paging,
     }),
   },
   responses: { 200: { description: 'A page of clusters', schema: pageOf(ClusterSummary) } },
+  fails: ['filter_not_found', 'filter_not_applicable'],
   uses: ['table:read'],
 })
 
@@ -115,7 +119,7 @@ export const registerCluster = endpoint({
   request: { body: ClusterRegistration },
   responses: { 201: { description: 'Registered; run relayCommand next', schema: RegisteredCluster } },
   fails: ['cluster_name_taken', 'unknown_site', 'conflict'],
-  uses: ['table:read', 'table:write'],
+  uses: ['table:read', 'table:write', 'queue:events'],
 })
 
 export const getCluster = endpoint({
@@ -139,7 +143,7 @@ export const updateCluster = endpoint({
   request: { params, body: ClusterUpdate },
   responses: { 200: { description: 'The updated cluster', schema: ClusterDetail } },
   fails: ['cluster_not_found', 'cluster_name_taken', 'unknown_site', 'conflict'],
-  uses: ['table:read', 'table:write'],
+  uses: ['table:read', 'table:write', 'queue:events'],
 })
 
 export const deleteCluster = endpoint({
@@ -152,7 +156,7 @@ export const deleteCluster = endpoint({
   request: { params },
   responses: { 204: { description: 'Removed' } },
   fails: ['cluster_not_found', 'cluster_has_active_jobs', 'conflict'],
-  uses: ['table:read', 'table:write'],
+  uses: ['table:read', 'table:write', 'queue:events'],
 })
 
 export const issueEnrollmentToken = endpoint({
@@ -165,5 +169,5 @@ export const issueEnrollmentToken = endpoint({
   request: { params },
   responses: { 201: { description: 'The new token', schema: Enrollment } },
   fails: ['cluster_not_found', 'conflict'],
-  uses: ['table:read', 'table:write'],
+  uses: ['table:read', 'table:write', 'queue:events'],
 })

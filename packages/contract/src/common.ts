@@ -1,7 +1,25 @@
 import * as z from 'zod'
 
 /** The prefixes of identifiers (section 2, D11). */
-export type IdPrefix = 'user' | 'org' | 'clus' | 'node' | 'relay' | 'site' | 'job' | 'sess' | 'enroll' | 'lease'
+export type IdPrefix =
+  | 'user'
+  | 'org'
+  | 'clus'
+  | 'node'
+  | 'relay'
+  | 'site'
+  | 'job'
+  | 'batch'
+  | 'sess'
+  | 'tok'
+  | 'enroll'
+  | 'lease'
+  | 'notif'
+  | 'filter'
+  | 'evt'
+  | 'aud'
+  | 'hook'
+  | 'dlv'
 
 /** An identifier: `<prefix>_<26 characters of lower-case Crockford base32>` (D11). */
 export const id = (prefix: IdPrefix) =>

@@ -3,16 +3,19 @@ import type { ErrorCode } from './errors.ts'
 import type { Permission } from './permission.ts'
 
 /**
- * Who may call: anybody (`public`), any signed-in user (`user`), a user holding a permission, or an enrolled relay
- * with its signed token (D21).
+ * Who may call: anybody (`public`), any signed-in user (`user`), one who signed in and does not use an API token
+ * (`session`, D16), a user holding a permission, or an enrolled relay with its signed token (D21).
  */
-export type Access = 'public' | 'user' | 'relay' | Permission
+export type Access = 'public' | 'user' | 'session' | 'relay' | Permission
 
 /** What an endpoint needs of the platform: the source of least-privilege grants in `infra/`. */
 export type Capability =
   | 'table:read'
   | 'table:write'
   | 'queue:jobs'
+  | 'queue:batches'
+  | 'queue:events'
+  | 'queue:webhooks'
   | 'secret:signing-keys'
   | 'secret:initial-admin-token'
   | 'asset:relay'
@@ -22,6 +25,8 @@ export interface ResponseDefinition {
   description: string
   schema?: z.ZodType
   contentType?: string
+  /** Where the request chooses among several. */
+  otherContentTypes?: readonly string[]
 }
 
 /** All that the platform promises about one operation, as a plain value that everything else reads. */
@@ -37,6 +42,8 @@ export interface EndpointDefinition {
     params?: z.ZodObject
     query?: z.ZodObject
     body?: z.ZodObject
+    /** Headers that the endpoint reads; lower-case names, all optional. Everything else about headers is the same everywhere. */
+    headers?: z.ZodObject
     /** The verb validates the body itself, because the order of its checks is part of the contract (D2). */
     bodyCheckedByVerb?: true
   }
@@ -48,3 +55,7 @@ export interface EndpointDefinition {
 
 /** Declares an endpoint; the literal types are kept, so that a wrong body or status does not compile. */
 export const endpoint = <const Definition extends EndpointDefinition>(definition: Definition): Definition => definition
+
+/** Whether a POST may be repeated with an `Idempotency-Key` (D28). Public ones and those of relays have rules of their own. */
+export const isRepeatable = ({ method, access }: EndpointDefinition): boolean =>
+  method === 'POST' && access !== 'public' && access !== 'relay'

@@ -1,10 +1,12 @@
-import type { EndpointDefinition } from './endpoint.ts'
+import { type EndpointDefinition, isRepeatable } from './endpoint.ts'
 import type { ErrorCode } from './errors.ts'
 
-function refusedRequests({ request }: EndpointDefinition): ErrorCode[] {
+function refusedRequests(endpoint: EndpointDefinition): ErrorCode[] {
+  const { request } = endpoint
   // A body that is too large is refused even where none is asked for.
   const codes: ErrorCode[] = ['invalid_path', 'payload_too_large']
-  if (request) codes.push('validation_failed')
+  if (request || isRepeatable(endpoint)) codes.push('validation_failed')
+  if (isRepeatable(endpoint)) codes.push('idempotency_key_reused')
   if (request?.body) codes.push('invalid_json', 'unsupported_media_type')
   return codes
 }

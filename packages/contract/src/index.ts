@@ -1,12 +1,23 @@
+import * as apiToken from './api-token.ts'
+import * as audit from './audit.ts'
 import * as auth from './auth.ts'
+import * as batch from './batch.ts'
 import * as cluster from './cluster.ts'
 import type { EndpointDefinition } from './endpoint.ts'
+import * as event from './event.ts'
 import * as health from './health.ts'
 import * as job from './job.ts'
 import * as meta from './meta.ts'
+import * as notification from './notification.ts'
+import * as organisation from './organisation.ts'
+import * as preference from './preference.ts'
 import * as relay from './relay.ts'
+import * as session from './session.ts'
 import * as setup from './setup.ts'
 import * as site from './site.ts'
+import * as timeline from './timeline.ts'
+import * as user from './user.ts'
+import * as webhook from './webhook.ts'
 
 /**
  * THE route table: function name → its endpoints. One function is one Lambda and one file `functions/<name>.ts`.
@@ -23,17 +34,82 @@ export const functions = {
     cluster.updateCluster,
     cluster.deleteCluster,
     cluster.issueEnrollmentToken,
+    timeline.getClusterTimeline,
   ],
   sites: [site.listSites, site.createSite, site.deleteSite],
-  jobs: [job.submitJob, job.getJob, job.cancelJob, job.getJobOutput],
+  jobs: [
+    job.submitJob,
+    job.listJobs,
+    job.getJob,
+    job.cancelJob,
+    job.getJobOutput,
+    batch.submitBatch,
+    batch.listBatches,
+    batch.getBatch,
+    batch.cancelBatch,
+    batch.retryBatch,
+  ],
+  preferences: [
+    preference.getDashboardLayout,
+    preference.updateDashboardLayout,
+    preference.listSavedFilters,
+    preference.createSavedFilter,
+    preference.deleteSavedFilter,
+  ],
+  users: [
+    user.changePassword,
+    session.listSessions,
+    session.endSession,
+    apiToken.listApiTokens,
+    apiToken.createApiToken,
+    apiToken.deleteApiToken,
+    user.listUsers,
+    user.createUser,
+    user.getUser,
+    user.updateUser,
+    user.deleteUser,
+    session.endUserSessions,
+  ],
+  webhooks: [
+    webhook.listWebhooks,
+    webhook.createWebhook,
+    webhook.changeWebhook,
+    webhook.deleteWebhook,
+    webhook.testWebhook,
+    webhook.listDeliveries,
+    webhook.redeliver,
+  ],
+  platform: [organisation.listOrganisations, organisation.createOrganisation],
+  notifications: [notification.listNotifications, notification.updateNotifications],
+  audit: [audit.addAuditEntry, audit.listAuditEntries, audit.exportAudit, audit.verifyAudit],
   relay: [relay.enroll, relay.heartbeat, relay.claimJob, relay.reportOutput, relay.completeJob, relay.goodbye],
-  meta: [meta.getOpenApi, meta.getDocs, meta.getKeys, meta.getRelayProgram],
+  meta: [meta.getOpenApi, meta.getDocs, meta.getKeys, meta.getRelayProgram, event.getEventCatalog],
 } as const satisfies Record<string, readonly EndpointDefinition[]>
 
 /** The name of a function that serves part of the API. */
 export type FunctionName = keyof typeof functions
 
-const nouns = [auth, cluster, health, job, meta, relay, setup, site]
+const nouns = [
+  apiToken,
+  audit,
+  auth,
+  batch,
+  cluster,
+  event,
+  health,
+  job,
+  meta,
+  notification,
+  organisation,
+  preference,
+  relay,
+  session,
+  setup,
+  site,
+  timeline,
+  user,
+  webhook,
+]
 const exportNames = new Map<unknown, string>(
   nouns.flatMap((noun) => Object.entries(noun).map(([name, value]) => [value, name] as const)),
 )

@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { id, pathId, timestamp } from './common.ts'
+import { id, pageOf, paging, pathId, timestamp } from './common.ts'
 import { endpoint } from './endpoint.ts'
 
 export const jobStatuses = ['Queued', 'Running', 'Completed', 'Failed', 'Cancelled'] as const
@@ -19,6 +19,8 @@ export const statusReasons = [
   'interrupted',
   'lease_lost',
   'dead_lettered',
+  'batch_error_limit',
+  'cluster_removed',
 ] as const
 
 export type JobStatus = (typeof jobStatuses)[number]
@@ -99,17 +101,37 @@ const acceptedFields = {
   createdAt: timestamp,
 }
 
+const statusFields = {
+  batchId: id('batch').optional().meta({ description: 'The batch that it came with' }),
+  status: z.enum(jobStatuses),
+  statusReason: z.enum(statusReasons).optional(),
+  startedAt: timestamp.optional(),
+  completedAt: timestamp.optional(),
+  cancelRequestedAt: timestamp.optional(),
+}
+
+/** A job as lists show it: without payload and result. */
+export const JobSummary = z
+  .object({ ...acceptedFields, ...statusFields })
+  .meta({
+    id: 'JobSummary',
+    example: {
+      id: 'job_01jd8w5k3zr9x2m4c7t6v0b1qa',
+      clusterId: 'clus_01jd8w5k3zr9x2m4c7t6v0b1qa',
+      type: 'InvokeScript',
+      createdAt: '2026-11-21T09:30:00.000Z',
+      status: 'Running',
+      startedAt: '2026-11-21T09:30:01.000Z',
+    },
+  })
+
 export const AcceptedJob = z.object({ ...acceptedFields, status: z.literal('Queued') }).meta({ id: 'AcceptedJob' })
 
 export const Job = z
   .object({
     ...acceptedFields,
+    ...statusFields,
     payload: z.record(z.string(), z.unknown()),
-    status: z.enum(jobStatuses),
-    statusReason: z.enum(statusReasons).optional(),
-    startedAt: timestamp.optional(),
-    completedAt: timestamp.optional(),
-    cancelRequestedAt: timestamp.optional(),
     expiresAt: timestamp.meta({ description: 'When a job that no relay has claimed fails' }),
     result: JobResult.optional(),
     lateResult: LateResult.optional(),
@@ -162,6 +184,7 @@ export type InvokeScriptPayload = z.infer<typeof InvokeScriptPayload>
 export type AcceptedJob = z.infer<typeof AcceptedJob>
 export type Job = z.infer<typeof Job>
 export type JobResult = z.infer<typeof JobResult>
+export type JobSummary = z.infer<typeof JobSummary>
 export type JobOutput = z.infer<typeof JobOutput>
 export type OutputChunk = z.infer<typeof OutputChunk>
 
@@ -191,6 +214,25 @@ export const getJob = endpoint({
   uses: ['table:read'],
 })
 
+export const listJobs = endpoint({
+  method: 'GET',
+  path: '/api/v1/jobs',
+  access: 'jobs:read',
+  tag: 'Jobs',
+  summary: 'The jobs of the organisation, newest first',
+  request: {
+    query: z.object({
+      clusterId: z.string().max(200).optional().meta({ description: 'Only jobs of this cluster' }),
+      status: z.enum(jobStatuses).optional(),
+      type: z.enum(jobTypes).optional(),
+      batchId: z.string().max(200).optional().meta({ description: 'Only jobs of this batch' }),
+      ...paging,
+    }),
+  },
+  responses: { 200: { description: 'A page of jobs', schema: pageOf(JobSummary) } },
+  uses: ['table:read'],
+})
+
 export const cancelJob = endpoint({
   method: 'POST',
   path: '/api/v1/jobs/{id}/cancel',
@@ -202,7 +244,7 @@ export const cancelJob = endpoint({
   request: { params },
   responses: { 202: { description: 'The job as it stands now', schema: Job } },
   fails: ['job_not_found', 'job_already_finished', 'conflict'],
-  uses: ['table:read', 'table:write'],
+  uses: ['table:read', 'table:write', 'queue:events'],
 })
 
 export const getJobOutput = endpoint({
@@ -230,6 +272,16 @@ export const getJobOutput = endpoint({
             default: 0,
             pattern: undefined,
           },
+        }),
+      waitSeconds: z
+        .string()
+        .regex(/^([0-9]|1[0-9]|20)$/, 'must be a whole number from 0 to 20')
+        .transform(Number)
+        .optional()
+        .transform((value) => value ?? 0)
+        .meta({
+          description: 'Wait so long for output where there is none yet',
+          override: { type: 'integer', format: 'int32', minimum: 0, maximum: 20, default: 0, pattern: undefined },
         }),
     }),
   },

@@ -23,6 +23,12 @@ const operator = [...reader, 'jobs:write'] as const
 const clusterAdmin = [...operator, 'clusters:write', 'clusters:admin'] as const
 const orgAdmin = [...clusterAdmin, 'users:admin', 'audit:read'] as const
 
+/** The roles that the platform knows (D14). */
+export const roleNames = ['PlatformAdmin', 'OrgAdmin', 'ClusterAdmin', 'Operator', 'Viewer', 'Auditor'] as const
+
+/** The name of a role that the platform knows. */
+export type Role = (typeof roleNames)[number]
+
 /** Role → permissions (D14). PlatformAdmin exists in the platform organisation only. */
 export const roles = {
   PlatformAdmin: permissions,
@@ -31,10 +37,7 @@ export const roles = {
   Operator: operator,
   Viewer: reader,
   Auditor: [...reader, 'audit:read'],
-} as const satisfies Record<string, readonly Permission[]>
-
-/** The name of a role that the platform knows. */
-export type Role = keyof typeof roles
+} as const satisfies Record<Role, readonly Permission[]>
 
 const isRole = (name: string): name is Role => Object.hasOwn(roles, name)
 

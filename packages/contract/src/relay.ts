@@ -148,7 +148,7 @@ export type CompletionAnswer = z.infer<typeof CompletionAnswer>
 export type KeySet = z.infer<typeof KeySet>
 
 const params = z.object({ id: pathId('job') })
-const readWrite = ['table:read', 'table:write'] as const
+const readWrite = ['table:read', 'table:write', 'queue:events'] as const
 
 export const enroll = endpoint({
   method: 'POST',
@@ -199,7 +199,7 @@ export const reportOutput = endpoint({
   request: { params, body: OutputReport },
   responses: { 200: { description: 'Kept', schema: OutputAnswer } },
   fails: ['job_not_found', 'lease_not_held', 'job_already_finished', 'output_out_of_order'],
-  uses: readWrite,
+  uses: ['table:read', 'table:write'],
 })
 
 export const completeJob = endpoint({

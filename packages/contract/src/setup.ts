@@ -78,5 +78,5 @@ export const completeSetup = endpoint({
   request: { body: SetupCompletion, bodyCheckedByVerb: true },
   responses: { 200: { description: 'Signed in as the new administrator', schema: TokenSet } },
   fails: ['setup_already_complete', 'initial_admin_token_invalid', 'initial_admin_token_expired'],
-  uses: ['table:read', 'table:write', 'secret:signing-keys'],
+  uses: ['table:read', 'table:write', 'secret:signing-keys', 'queue:events'],
 })

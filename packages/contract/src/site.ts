@@ -29,7 +29,7 @@ export const createSite = endpoint({
   request: { body: SiteCreation },
   responses: { 201: { description: 'The site', schema: Site } },
   fails: ['site_name_taken'],
-  uses: ['table:write'],
+  uses: ['table:write', 'queue:events'],
 })
 
 export const deleteSite = endpoint({
@@ -41,5 +41,5 @@ export const deleteSite = endpoint({
   request: { params: z.object({ id: pathId('site') }) },
   responses: { 204: { description: 'Removed' } },
   fails: ['site_not_found', 'site_in_use'],
-  uses: ['table:read', 'table:write'],
+  uses: ['table:read', 'table:write', 'queue:events'],
 })

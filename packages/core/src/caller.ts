@@ -1,12 +1,20 @@
 import { type Permission } from '@platform/contract/permission'
+import { type Once } from './once.ts'
 
-/** A signed-in user, as the access token tells. The first argument of every verb that acts for someone. */
+/** A signed-in user, as the access token or the API token tells. The first argument of every verb that acts for someone. */
 export interface Caller {
   kind: 'user'
   userId: string
   organisationId: string
+  /** Empty for an API token. */
   sessionId: string
+  /** The API token that the request came with. */
+  tokenId?: string
   permissions: ReadonlySet<Permission>
+  /** Where the request came from. */
+  address?: string
+  /** Set where the request may be repeated with its `Idempotency-Key`. */
+  once?: Once
 }
 
 /** An enrolled relay, as its signed request tells (D21). */
@@ -19,6 +27,23 @@ export interface RelayCaller {
   tokenId: string
   issuedAtMs: number
 }
+
+/** The platform itself, acting for an organisation: sweeps, consumers, and calls before anybody is signed in. */
+export interface System {
+  kind: 'system'
+  organisationId: string
+  address?: string
+}
+
+/** Whoever changes something of an organisation. */
+export type Actor = Caller | RelayCaller | System
+
+/** The platform itself, in an organisation. */
+export const system = (organisationId: string, address?: string): System => ({
+  kind: 'system',
+  organisationId,
+  ...(address !== undefined && { address }),
+})
 
 /** What a request tells about where it came from, for limits and logs. */
 export interface Origin {

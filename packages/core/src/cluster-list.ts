@@ -5,22 +5,19 @@ import {
   type ClusterType,
   clusterTypes,
 } from '@platform/contract/cluster'
-import * as z from 'zod'
 import { type Caller } from './caller.ts'
 import { type ClusterRow, parseRow, statusNow, summary, tallyName } from './cluster-row.ts'
 import * as keys from './db/keys.ts'
 import { getAll, type Item, query } from './db/table.ts'
-import { idsBefore } from './id.ts'
-import { locate, noRanks, type Ranks } from './ranks.ts'
+import { newestRows, parseHead, type RankedList, rowsFrom } from './ranked-list.ts'
 
 /** Pages of clusters, newest first (D12). Lists may lag behind writes by the store's replication, below a second. */
 
-/** A list's head: how many clusters there are, and where each bucket of them begins. */
-export const ClusterHead = z.object({
-  total: z.number().default(0),
-  ranks: z.custom<Ranks>((value) => value instanceof Uint8Array).default(noRanks),
-  lastTimeMs: z.number().default(0),
-  version: z.number().default(0),
+/** The clusters of an organisation. */
+export const clustersOf = (organisationId: string): RankedList => ({
+  head: keys.clusterRanks(organisationId),
+  pk: keys.cluster(organisationId, '').pk,
+  prefix: 'clus',
 })
 
 export interface ClusterQuery {
@@ -49,13 +46,14 @@ export async function list(caller: Caller, { status, type, page, pageSize }: Clu
   const isFiltered = status !== undefined || type !== undefined
   const wanted = [keys.clusterRanks(organisationId), ...(isFiltered ? [keys.clusterTally(organisationId)] : [])]
   const [headItem, tally] = await getAll(wanted, { stale: true })
-  const { total, ranks } = ClusterHead.parse(headItem ?? {})
+  const { total, ranks } = parseHead(headItem)
   const offset = (page - 1) * pageSize
   const answer = (rows: ClusterRow[], totalCount: number) => ({ items: rows.map(summary), totalCount, page, pageSize })
 
-  if (!isFiltered) return answer(await pageByRank(organisationId, ranks, offset, pageSize), total)
+  const clusters = clustersOf(organisationId)
+  if (!isFiltered) return answer((await rowsFrom(clusters, ranks, offset, pageSize)).map(parseRow), total)
   if (total <= exactFilterLimit) {
-    const all = await newestRows(organisationId, undefined, exactFilterLimit)
+    const all = (await newestRows(clusters, exactFilterLimit)).map(parseRow)
     const matching = all.filter(
       (row) => (type ?? row.type) === row.type && (status ?? statusNow(row)) === statusNow(row),
     )
@@ -63,33 +61,6 @@ export async function list(caller: Caller, { status, type, page, pageSize }: Clu
   }
   const count = tallied(tally, status, type)
   return answer(await pageByIndex(organisationId, { status, type }, count, offset, pageSize), count)
-}
-
-async function pageByRank(organisationId: string, ranks: Ranks, offset: number, size: number): Promise<ClusterRow[]> {
-  const place = locate(ranks, offset)
-  if (place === undefined) return []
-  const rows = await newestRows(organisationId, place.beforeMs, place.skip + size)
-  return rows.slice(place.skip)
-}
-
-async function newestRows(organisationId: string, beforeMs: number | undefined, limit: number): Promise<ClusterRow[]> {
-  const { pk } = keys.cluster(organisationId, '')
-  const before = beforeMs === undefined ? {} : { to: idsBefore('clus', beforeMs) }
-  const rows: Item[] = []
-  let after: Item | undefined
-  do {
-    const part = await query({
-      pk,
-      ...before,
-      limit: limit - rows.length,
-      newestFirst: true,
-      stale: true,
-      ...(after && { after }),
-    })
-    rows.push(...part.items)
-    after = part.next
-  } while (after !== undefined && rows.length < limit)
-  return rows.map(parseRow)
 }
 
 const tallied = (tally: Item | undefined, status: ClusterStatus | undefined, type: ClusterType | undefined): number =>

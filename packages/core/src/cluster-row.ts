@@ -39,6 +39,8 @@ const StoredCluster = z.object({
   activeJobs: z.number().default(0),
   /** Jobs in the inbox. */
   waitingJobs: z.number().default(0),
+  /** Jobs that it ever had: they stay as long as the cluster does. */
+  jobs: z.number().default(0),
 })
 
 /** A cluster as its row and its keys tell. `dueAtMs` is 0 while the sweep has no reason to look at it. */
@@ -84,6 +86,16 @@ export const tallyStep = (
       ...(to === undefined ? {} : { [tallyName(row.type, to)]: 1 }),
     },
   })
+
+/** The event that a cluster's status has changed. */
+export const statusEvent = (
+  { id, name, status: previousStatus }: Pick<ClusterRow, 'id' | 'name' | 'status'>,
+  status: ClusterStatus,
+) => ({
+  name: 'cluster.status_changed' as const,
+  subject: id,
+  data: { clusterId: id, name, status, previousStatus },
+})
 
 /** Attributes that file a row under a status. */
 export const filedUnder = (row: Pick<ClusterRow, 'organisationId' | 'type'>, status: ClusterStatus) => ({

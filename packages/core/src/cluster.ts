@@ -4,26 +4,24 @@ import {
   type ClusterUpdate,
   type RegisteredCluster,
 } from '@platform/contract/cluster'
+import { isNamed, parseGate, removalStep } from './batch-gate.ts'
 import { type Caller } from './caller.ts'
-import { ClusterHead } from './cluster-list.ts'
+import { commit } from './change.ts'
+import { clustersOf } from './cluster-list.ts'
 import { type ClusterRow, filedUnder, parseRow, statusNow, summary, tallyStep } from './cluster-row.ts'
 import { iso, now } from './clock.ts'
 import { config } from './config.ts'
 import { type Condition, sameAs } from './db/expression.ts'
 import * as keys from './db/keys.ts'
-import { create, get, getAll, patch, pause, remove as removal, replace, transact, upsert } from './db/table.ts'
+import { create, get, getAll, orFail, patch, remove as removal, type Step, upsert } from './db/table.ts'
 import { mintEnrollment } from './enrollment-token.ts'
-import { type ErrorCode } from '@platform/contract/errors'
-import { contended, fault } from './fault.ts'
+import { fault } from './fault.ts'
 import { isId, newId, timeOf } from './id.ts'
 import { parseNodes } from './node.ts'
-import { withoutRow, withRow } from './ranks.ts'
+import { enterStep, leaveStep, type ListHead, nextTimeMs, parseHead, readHead, takingTurns } from './ranked-list.ts'
 import { nodeStatus, relayStatus } from './status.ts'
 
 export { list } from './cluster-list.ts'
-
-/** Registrations of one organisation change its list's head one after another; this many may meet. */
-const attempts = 20
 
 /** Finds a cluster of the caller's organisation. One call. */
 export async function find(
@@ -39,55 +37,47 @@ export async function find(
 /** Registers a cluster: Pending, with an enrollment token. Two calls without collisions. */
 export async function register(caller: Caller, request: ClusterRegistration): Promise<RegisteredCluster> {
   checkSiteId(request.siteId)
-  for (let attempt = 0; attempt < attempts; attempt++) {
-    if (attempt > 0) await pause(attempt)
-    const registered = await tryRegister(caller, request)
-    if (registered !== undefined) return registered
-  }
-  throw contended()
+  return takingTurns(() => tryRegister(caller, request))
 }
 
 async function tryRegister(
-  { organisationId }: Caller,
+  caller: Caller,
   { name, type, siteId }: ClusterRegistration,
 ): Promise<RegisteredCluster | undefined> {
-  const head = ClusterHead.parse((await get(keys.clusterRanks(organisationId))) ?? {})
-  // Times within one list are distinct and ascend, whatever the clocks of different processes say.
-  const timeMs = Math.max(now(), head.lastTimeMs + 1)
+  const { organisationId } = caller
+  const clusters = clustersOf(organisationId)
+  const head = await readHead(clusters)
+  const timeMs = nextTimeMs(head)
   const id = newId('clus', timeMs)
   const enrollment = mintEnrollment(organisationId, id)
   const counters = { activeJobs: 0, waitingJobs: 0 }
   const row = { id, name, type, siteId, enrollmentId: enrollment.id, ...counters }
   const filed = { ...row, ...filedUnder({ organisationId, type }, 'Pending') }
+  const answer: RegisteredCluster = {
+    id,
+    name,
+    type,
+    status: 'Pending',
+    registeredAt: iso(timeMs),
+    ...enrollment.shown,
+  }
 
-  const refusal = await transact([
-    create(keys.clusterName(organisationId, name), { clusterId: id }),
-    replaceHead(organisationId, head, {
-      total: head.total + 1,
-      ranks: withRow(head.ranks, timeMs),
-      lastTimeMs: timeMs,
-    }),
+  const steps = [
+    orFail(create(keys.clusterName(organisationId, name), { clusterId: id }), 'cluster_name_taken'),
+    enterStep(clusters, head, timeMs),
     create(keys.cluster(organisationId, id), filed),
     tallyStep({ organisationId, type }, undefined, 'Pending'),
     enrollment.step,
     ...siteSteps(organisationId, siteId),
-  ])
-  if (refusal?.step === 0) throw fault('cluster_name_taken')
-  if (refusal?.step === 5) throw fault('unknown_site')
-  if (refusal) return undefined
-  return { id, name, type, status: 'Pending', registeredAt: iso(timeMs), ...enrollment.shown }
+  ]
+  const refusal = await commit(caller, {
+    steps,
+    answer,
+    audit: { action: 'cluster.register', resource: id, detail: name },
+    events: [{ name: 'cluster.registered', subject: id, data: { clusterId: id, name, type } }],
+  })
+  return refusal === undefined ? answer : undefined
 }
-
-const replaceHead = (
-  organisationId: string,
-  head: { version: number },
-  next: Omit<ReturnType<typeof ClusterHead.parse>, 'version'>,
-) =>
-  replace(
-    keys.clusterRanks(organisationId),
-    { ...next, version: head.version + 1 },
-    head.version === 0 ? { pk: { absent: true } } : { version: { is: head.version } },
-  )
 
 /** Text that is no id names no site, and makes no key. */
 function checkSiteId(siteId: string | null | undefined): void {
@@ -96,7 +86,9 @@ function checkSiteId(siteId: string | null | undefined): void {
 
 /** A site counts its clusters, so that it cannot vanish under one. */
 const siteSteps = (organisationId: string, siteId: string | undefined) =>
-  siteId === undefined ? [] : [patch(keys.site(organisationId, siteId), { add: { clusters: 1 } })]
+  siteId === undefined
+    ? []
+    : [orFail(patch(keys.site(organisationId, siteId), { add: { clusters: 1 } }), 'unknown_site')]
 
 const leaveSiteSteps = (organisationId: string, siteId: string | undefined) =>
   siteId === undefined ? [] : [upsert(keys.site(organisationId, siteId), { add: { clusters: -1 } })]
@@ -136,54 +128,59 @@ export async function update(caller: Caller, clusterId: string, change: ClusterU
     name: { is: row.name },
     siteId: sameAs(row.siteId),
   }
-  const steps: [ReturnType<typeof patch>, ErrorCode][] = [
-    [
-      patch(
-        keys.cluster(organisationId, clusterId),
-        { set: { name, siteId }, remove: siteId === undefined ? ['siteId'] : [] },
-        asRead,
-      ),
-      'conflict',
+  const changed = { set: { name, siteId }, remove: siteId === undefined ? ['siteId'] : [] }
+  await commit(caller, {
+    steps: [
+      orFail(patch(keys.cluster(organisationId, clusterId), changed, asRead), 'conflict'),
+      ...renameSteps(row, name),
+      ...(siteId === row.siteId ? [] : moveSteps(row, siteId)),
     ],
-    ...renameSteps(row, name),
-    ...(siteId === row.siteId ? [] : moveSteps(row, siteId)),
-  ]
-  const refusal = await transact(steps.map(([step]) => step))
-  if (refusal) throw fault(steps[refusal.step]?.[1] ?? 'conflict')
+    audit: { action: 'cluster.update', resource: clusterId, detail: name },
+    events: [{ name: 'cluster.updated', subject: clusterId, data: { clusterId, name, siteId: siteId ?? null } }],
+  })
   return read(caller, clusterId)
 }
 
-function renameSteps(row: ClusterRow, name: string): [ReturnType<typeof patch>, ErrorCode][] {
+function renameSteps(row: ClusterRow, name: string): Step[] {
   const [from, to] = [keys.clusterName(row.organisationId, row.name), keys.clusterName(row.organisationId, name)]
   if (from.pk === to.pk) return []
   return [
-    [create(to, { clusterId: row.id }), 'cluster_name_taken'],
-    [removal(from, { clusterId: { is: row.id } }), 'conflict'],
+    orFail(create(to, { clusterId: row.id }), 'cluster_name_taken'),
+    orFail(removal(from, { clusterId: { is: row.id } }), 'conflict'),
   ]
 }
 
-const moveSteps = (row: ClusterRow, siteId: string | undefined): [ReturnType<typeof patch>, ErrorCode][] => [
-  ...siteSteps(row.organisationId, siteId).map((step): [typeof step, ErrorCode] => [step, 'unknown_site']),
-  ...leaveSiteSteps(row.organisationId, row.siteId).map((step): [typeof step, ErrorCode] => [step, 'conflict']),
+const moveSteps = (row: ClusterRow, siteId: string | undefined): Step[] => [
+  ...siteSteps(row.organisationId, siteId),
+  ...leaveSiteSteps(row.organisationId, row.siteId),
 ]
 
 /**
  * Removes a cluster and all that belongs to it; its ended jobs follow at the next sweep. Refused while a job is Queued
- * or Running, by the counter in the row itself (D30). Three calls without collisions.
+ * or Running, by the counter in the row itself, or accepted with a batch that does not count yet (D30). Three calls
+ * without collisions, one more while batches are open.
  */
-export async function remove({ organisationId }: Caller, clusterId: string): Promise<void> {
-  for (let attempt = 0; attempt < attempts; attempt++) {
-    const row = await find(organisationId, clusterId)
-    if (row === undefined) throw fault('cluster_not_found')
-    if (row.activeJobs > 0) throw fault('cluster_has_active_jobs')
-    if (attempt > 0) await pause(attempt)
-    const head = ClusterHead.parse((await get(keys.clusterRanks(organisationId))) ?? {})
-    if (!(await transact(removalSteps(row, head)))) return
-  }
-  throw contended()
+export async function remove(caller: Caller, clusterId: string): Promise<void> {
+  await takingTurns(() => tryRemove(caller, clusterId))
 }
 
-function removalSteps(row: ClusterRow, head: ReturnType<typeof ClusterHead.parse>) {
+async function tryRemove(caller: Caller, clusterId: string): Promise<true | undefined> {
+  const { organisationId } = caller
+  const row = await find(organisationId, clusterId)
+  if (row === undefined) throw fault('cluster_not_found')
+  if (row.activeJobs > 0) throw fault('cluster_has_active_jobs')
+  const [head, item] = await getAll([keys.clusterRanks(organisationId), keys.openBatches(organisationId)])
+  const gate = parseGate(item)
+  if (await isNamed(organisationId, gate, clusterId)) throw fault('cluster_has_active_jobs')
+  const refusal = await commit(caller, {
+    steps: [...removalSteps(row, parseHead(head)), removalStep(organisationId, gate)],
+    audit: { action: 'cluster.delete', resource: clusterId, detail: row.name },
+    events: [{ name: 'cluster.deleted', subject: clusterId, data: { clusterId, name: row.name } }],
+  })
+  return refusal === undefined ? true : undefined
+}
+
+function removalSteps(row: ClusterRow, head: ListHead) {
   const { organisationId, id } = row
   const asRead: Condition = {
     activeJobs: { is: 0 },
@@ -196,7 +193,7 @@ function removalSteps(row: ClusterRow, head: ReturnType<typeof ClusterHead.parse
     removal(keys.cluster(organisationId, id), asRead),
     removal(keys.clusterName(organisationId, row.name)),
     removal(keys.nodes(organisationId, id)),
-    replaceHead(organisationId, head, { ...head, total: head.total - 1, ranks: withoutRow(head.ranks, timeOf(id)) }),
+    leaveStep(clustersOf(organisationId), head, timeOf(id)),
     tallyStep(row, row.status, undefined),
     ...leaveSiteSteps(organisationId, row.siteId),
     ...(row.enrollmentId === undefined ? [] : [removal(keys.enrollment(row.enrollmentId))]),

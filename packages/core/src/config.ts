@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { OutboundAllow } from './outbound-allow.ts'
 
 const whole = (fallback: number, min: number, max: number) =>
   z.coerce.number().int().min(min).max(max).default(fallback)
@@ -9,6 +10,10 @@ const Config = z.object({
   PLAT_TABLE: z.string().min(1).default('platform'),
   /** URL of the queue that announces jobs. */
   PLAT_QUEUE_JOBS: z.string().default(''),
+  /** URLs of the queues that announce batches, events to be booked, and webhooks with deliveries. */
+  PLAT_QUEUE_BATCHES: z.string().default(''),
+  PLAT_QUEUE_EVENTS: z.string().default(''),
+  PLAT_QUEUE_WEBHOOKS: z.string().default(''),
   PLAT_SECRET_SIGNING_KEYS: z.string().default('platform/signing-keys'),
   PLAT_SECRET_ADMIN_TOKEN: z.string().default('platform/initial-admin-token'),
   /** Where the API answers: what relays and people are told. */
@@ -20,6 +25,12 @@ const Config = z.object({
   /** Rings the gateway that holds waiting relays; empty where no gateway can hold a request. */
   PLAT_WAKE_URL: z.string().default(''),
   PLAT_HEARTBEAT_INTERVAL_SECONDS: whole(30, 1, 3600),
+  /** What no message has led to its consumer by then is announced again. */
+  PLAT_ANNOUNCE_AGAIN_SECONDS: whole(30, 1, 3600),
+  /** Private addresses that outbound calls may reach all the same: `host:port`, separated by commas. */
+  PLAT_OUTBOUND_ALLOW: OutboundAllow.default(''),
+  /** Ends, stalls or breaks the process at a named place. For tests. */
+  PLAT_FAILPOINT: z.string().default(''),
   PLAT_VERSION: z.string().default('0.1.0'),
   /** The least important lines that are logged. */
   PLAT_LOG_LEVEL: z.enum(['debug', 'info', 'warn', 'error']).default('info'),
@@ -30,6 +41,7 @@ const Config = z.object({
   PLAT_LIMIT_SETUP_PER_MINUTE: whole(10, 1, 1_000_000),
   PLAT_LIMIT_REFRESH_PER_MINUTE: whole(30, 1, 1_000_000),
   PLAT_LIMIT_ENROLL_PER_MINUTE: whole(10, 1, 1_000_000),
+  PLAT_LIMIT_BATCH_PER_MINUTE: whole(10, 1, 1_000_000),
   PLAT_LIMIT_API_PER_MINUTE: whole(600, 1, 1_000_000),
   PLAT_LIMIT_API_BURST: whole(100, 1, 1_000_000),
 })

@@ -1,8 +1,9 @@
 import { now } from './clock.ts'
 import * as keys from './db/keys.ts'
 import { create, get, patch, transact } from './db/table.ts'
+import { failpoint } from './failpoint.ts'
 import { isOver, parseJob } from './job-row.ts'
-import { type JobReference } from './queue.ts'
+import { announceRecords, type JobReference } from './queue.ts'
 import { ring } from './wake.ts'
 
 /**
@@ -14,7 +15,7 @@ export async function dispatch({ organisationId, jobId }: JobReference): Promise
   if (item === undefined) return
   const job = parseJob(item)
   if (isOver(job)) return
-  if (job.status === 'Queued' && job.dispatchedAtMs === undefined) {
+  if (job.status === 'Queued' && job.dispatchedAtMs === undefined && !job.isHeld) {
     await transact([
       patch(
         keys.job(organisationId, jobId),
@@ -25,5 +26,6 @@ export async function dispatch({ organisationId, jobId }: JobReference): Promise
       create(keys.inbox(job.clusterId, jobId), {}),
     ])
   }
-  await ring(job.clusterId)
+  await failpoint('dispatch.written')
+  await Promise.all([ring(job.clusterId), announceRecords(organisationId)])
 }

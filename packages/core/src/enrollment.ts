@@ -1,14 +1,15 @@
 import { timingSafeEqual } from 'node:crypto'
 import { type Enrollment } from '@platform/contract/cluster'
 import { type EnrollAnswer, type EnrollRequest } from '@platform/contract/relay'
-import { type Caller } from './caller.ts'
+import { type Caller, type Origin, system } from './caller.ts'
+import { commit } from './change.ts'
 import { iso, now } from './clock.ts'
 import * as Cluster from './cluster.ts'
-import { type ClusterRow, filedUnder, tallyStep } from './cluster-row.ts'
+import { type ClusterRow, filedUnder, statusEvent, tallyStep } from './cluster-row.ts'
 import { config } from './config.ts'
 import { sameAs } from './db/expression.ts'
 import * as keys from './db/keys.ts'
-import { create, get, patch, remove, replace, transact } from './db/table.ts'
+import { create, get, patch, remove, replace } from './db/table.ts'
 import { type EnrollmentRow, EnrollmentRow as Row, mintEnrollment } from './enrollment-token.ts'
 import { contended, fault, invalid } from './fault.ts'
 import { derivedId, isId, sha256, timeOf } from './id.ts'
@@ -20,40 +21,50 @@ import { statementKeys } from './signing-keys.ts'
 
 /** For this long the same token with the same key answers the same again: the first answer may have been lost. */
 const repeatMs = 600_000
+const alarmEveryMs = 3_600_000
 const attempts = 5
 
 /** Issues a new token for a cluster and revokes the unused one. Two calls. */
-export async function issue({ organisationId }: Caller, clusterId: string): Promise<Enrollment> {
+export async function issue(caller: Caller, clusterId: string): Promise<Enrollment> {
+  const { organisationId } = caller
   const row = await Cluster.find(organisationId, clusterId)
   if (row === undefined) throw fault('cluster_not_found')
   const enrollment = mintEnrollment(organisationId, clusterId)
-  const refusal = await transact([
-    patch(
-      keys.cluster(organisationId, clusterId),
-      { set: { enrollmentId: enrollment.id } },
-      { enrollmentId: sameAs(row.enrollmentId) },
-    ),
-    enrollment.step,
-    ...(row.enrollmentId === undefined ? [] : [remove(keys.enrollment(row.enrollmentId))]),
-  ])
-  if (refusal) throw fault('conflict')
+  const refusal = await commit(caller, {
+    steps: [
+      patch(
+        keys.cluster(organisationId, clusterId),
+        { set: { enrollmentId: enrollment.id } },
+        { enrollmentId: sameAs(row.enrollmentId) },
+      ),
+      enrollment.step,
+      ...(row.enrollmentId === undefined ? [] : [remove(keys.enrollment(row.enrollmentId))]),
+    ],
+    answer: enrollment.shown,
+    audit: { action: 'cluster.issue_enrollment_token', resource: clusterId, detail: enrollment.id },
+  })
+  if (refusal) throw fault(refusal.item === undefined ? 'cluster_not_found' : 'conflict')
   return enrollment.shown
 }
 
 /** Enrolls a relay: binds its key to the cluster, replaces the relay before it. Four calls. */
-export async function enroll(request: EnrollRequest): Promise<EnrollAnswer> {
+export async function enroll(request: EnrollRequest, origin?: Origin): Promise<EnrollAnswer> {
   if (new Set(request.nodes.map(({ name }) => name)).size < request.nodes.length) {
     throw invalid([{ in: 'body', path: '/nodes', code: 'not_unique', message: 'node names must be unique' }])
   }
   for (let attempt = 0; attempt < attempts; attempt++) {
-    const enrolled = await tryEnroll(request, sha256(request.publicKey.x))
+    const enrolled = await tryEnroll(request, sha256(request.publicKey.x), origin)
     if (enrolled !== undefined) return enrolled
   }
   throw contended()
 }
 
 /** Undefined where the token or its cluster changed meanwhile: then look again. */
-async function tryEnroll(request: EnrollRequest, thumbprint: string): Promise<EnrollAnswer | undefined> {
+async function tryEnroll(
+  request: EnrollRequest,
+  thumbprint: string,
+  origin: Origin | undefined,
+): Promise<EnrollAnswer | undefined> {
   const token = await genuineToken(request.enrollmentToken)
   if (token.usedAtMs !== undefined) return repeated(token, thumbprint, request)
   if (token.expiresAtMs <= now()) throw fault('enrollment_token_expired')
@@ -64,7 +75,28 @@ async function tryEnroll(request: EnrollRequest, thumbprint: string): Promise<En
     return repeated(latest, thumbprint, request)
   }
   const relayId = relayIdOf(token, thumbprint)
-  const refusal = await transact(steps(token, cluster, relayId, thumbprint, request))
+  const { id: clusterId, name, relayId: previousRelayId } = cluster
+  const refusal = await commit(system(token.organisationId, origin?.address), {
+    steps: steps(token, cluster, relayId, thumbprint, request),
+    audit: { action: 'relay.enroll', resource: clusterId, detail: `${relayId} on ${request.hostname}` },
+    events: [
+      {
+        name: 'cluster.enrolled',
+        subject: clusterId,
+        data: { clusterId, name, relayId, nodeCount: request.nodes.length },
+      },
+      ...(previousRelayId === undefined
+        ? []
+        : [
+            {
+              name: 'relay.replaced' as const,
+              subject: clusterId,
+              data: { clusterId, name, relayId, previousRelayId },
+            },
+          ]),
+      ...(cluster.status === 'Healthy' ? [] : [statusEvent(cluster, 'Healthy')]),
+    ],
+  })
   return refusal === undefined ? answer(token, relayId, request) : undefined
 }
 
@@ -77,10 +109,22 @@ async function genuineToken(text: string): Promise<EnrollmentRow> {
   return row
 }
 
-function repeated(token: EnrollmentRow, thumbprint: string, request: EnrollRequest): Promise<EnrollAnswer> {
+async function repeated(token: EnrollmentRow, thumbprint: string, request: EnrollRequest): Promise<EnrollAnswer> {
   const isRepeat = token.keyThumbprint === thumbprint && now() < (token.usedAtMs ?? 0) + repeatMs
-  if (!isRepeat || token.relayId === undefined) throw fault('enrollment_token_used')
-  return answer(token, token.relayId, request)
+  if (isRepeat && token.relayId !== undefined) return answer(token, token.relayId, request)
+  await raiseAlarm(token)
+  throw fault('enrollment_token_used')
+}
+
+/** Who has a used token has stolen it, or mislaid their own. One alarm an hour: a thief may knock often. */
+async function raiseAlarm({ organisationId, clusterId, id: enrollmentId }: EnrollmentRow): Promise<void> {
+  const hour = Math.floor(now() / alarmEveryMs)
+  await commit(system(organisationId), {
+    id: derivedId('evt', hour * alarmEveryMs, enrollmentId),
+    steps: [],
+    audit: { action: 'relay.refuse', resource: clusterId, detail: `Second use of ${enrollmentId}` },
+    events: [{ name: 'enrollment.reuse_detected', subject: clusterId, data: { clusterId, enrollmentId } }],
+  })
 }
 
 // Derived, so that a repeated enrollment names the same relay and the same nodes.

@@ -28,6 +28,16 @@ export function timeOf(id: string): number {
   return time
 }
 
+const lastTenBits = (id: string): number =>
+  alphabet.indexOf(id.at(-2) ?? '') * 32 + alphabet.indexOf(id.at(-1) ?? '')
+
+/** The number that the lowest bits of an identifier make; at most ten bits. */
+export const lowBits = (id: string, bits: number): number => lastTenBits(id) % 2 ** bits
+
+/** The identifier with another number in its lowest bits; at most ten bits. */
+export const withLowBits = (id: string, bits: number, value: number): string =>
+  id.slice(0, -2) + base32(BigInt(lastTenBits(id) - lowBits(id, bits) + value), 2)
+
 /** Whether a text has the form of an identifier; anything else cannot name a stored thing. */
 export const isId = (prefix: IdPrefix, text: string): boolean => new RegExp(`^${prefix}_[${alphabet}]{26}$`).test(text)
 

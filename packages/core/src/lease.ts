@@ -1,13 +1,16 @@
 import { type Claim, type Completion, type CompletionAnswer, type Outcome } from '@platform/contract/relay'
 import { CompactSign } from 'jose'
 import { type RelayCaller } from './caller.ts'
+import { commit } from './change.ts'
 import { iso, now, nowSeconds } from './clock.ts'
 import { sameAs } from './db/expression.ts'
 import * as keys from './db/keys.ts'
-import { getAll, patch, remove, transact, tryUpdate } from './db/table.ts'
+import { getAll, orFail, patch, remove, transact, tryUpdate } from './db/table.ts'
+import { failpoint } from './failpoint.ts'
 import { contended, fault, invalid } from './fault.ts'
 import { isId, newId, sha256 } from './id.ts'
-import { isOver, type JobRow, parseJob, parsePayload } from './job-row.ts'
+import { isOver, jobFacts, type JobRow, parseJob, parsePayload, toldOfEnd } from './job-row.ts'
+import { moveOf } from './record.ts'
 import { spendToken } from './replay.ts'
 import { exitCodeOf, resultStep } from './result.ts'
 import { signer } from './signing-keys.ts'
@@ -84,17 +87,20 @@ export async function claim(caller: RelayCaller, jobId: string, claimKey: string
   }
   const { status, startedAtMs, leaseRenewedAtMs } = running
   const due = keys.due(jobId, dueWhileRunning(running, 0))
-  const refusal = await transact([
-    patch(
-      keys.job(organisationId, jobId),
-      { set: { status, startedAtMs, relayId, leaseId, claimKey, leaseRenewedAtMs, ...due } },
-      { status: { is: 'Queued' } },
-    ),
-    patch(keys.cluster(organisationId, clusterId), { add: { waitingJobs: -1 } }, { relayId: { is: relayId } }),
-    remove(keys.inbox(clusterId, jobId)),
-    spendToken(caller),
-  ])
-  if (refusal) throw fault(refusal.step === 0 ? 'job_not_claimable' : 'unauthenticated')
+  const filed = keys.jobStatusFiling(job, status)
+  const change = { set: { status, startedAtMs, relayId, leaseId, claimKey, leaseRenewedAtMs, ...due, ...filed } }
+  const isOurs = { relayId: { is: relayId } }
+  await commit(caller, {
+    steps: [
+      orFail(patch(keys.job(organisationId, jobId), change, { status: { is: 'Queued' } }), 'job_not_claimable'),
+      orFail(patch(keys.cluster(organisationId, clusterId), { add: { waitingJobs: -1 } }, isOurs), 'unauthenticated'),
+      remove(keys.inbox(clusterId, jobId)),
+      spendToken(caller),
+    ],
+    events: [{ name: 'job.started', subject: jobId, data: { ...jobFacts(job), relayId } }],
+    moves: [moveOf(job, 'Queued', 'Running')],
+  })
+  await failpoint('claim.written')
   return leased(running, leaseId, payload)
 }
 
@@ -135,13 +141,12 @@ export async function complete(caller: RelayCaller, jobId: string, report: Compl
     checkLease(job, caller, report.leaseId)
     if (isOver(job)) return afterEnd(caller, job, report, completion)
     const ended = endOf(report, job)
-    const refusal = await transact([
-      ...endSteps(job, { ...ended, completion }),
-      await resultStep(job, report),
-      spendToken(caller),
-    ])
+    const refusal = await commit(caller, {
+      steps: [...endSteps(job, { ...ended, completion }), await resultStep(job, report), spendToken(caller)],
+      ...toldOfEnd(job, { ...ended, exitCode: exitCodeOf(report.nodes, report.exitCode) }),
+    })
+    await failpoint('complete.written')
     if (refusal === undefined) return { jobId, status: ended.status }
-    if (refusal.step === 3) throw fault('unauthenticated')
   }
   throw contended()
 }
@@ -169,7 +174,10 @@ export const endSteps = (
 ) => [
   patch(
     keys.job(job.organisationId, job.id),
-    { set: { ...ended, completedAtMs: now() }, remove: ['duepk', 'duesk'] },
+    {
+      set: { ...ended, ...keys.jobStatusFiling(job, ended.status), completedAtMs: now() },
+      remove: ['duepk', 'duesk'],
+    },
     // Output that arrives between reading the job and ending it must not miss the result.
     { status: { is: 'Running' }, leaseId: { is: job.leaseId }, outputBytes: sameAs(job.outputBytes || undefined) },
   ),
@@ -187,11 +195,10 @@ async function afterEnd(
   }
   if (job.lateResult === undefined) {
     const lateResult = { outcome: report.outcome, exitCode: report.exitCode, reportedAtMs: now() }
-    const refusal = await transact([
+    await transact([
       patch(keys.job(job.organisationId, job.id), { set: { lateResult } }, { lateResult: { absent: true } }),
       spendToken(caller),
     ])
-    if (refusal?.step === 1) throw fault('unauthenticated')
   }
   throw fault('job_already_finished')
 }

@@ -1,12 +1,13 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { type JobOutput, type OutputChunk } from '@platform/contract/job'
 import { type OutputAnswer, outputChunkBytes, type OutputReport } from '@platform/contract/relay'
+import { locate, storedJob } from './batch-jobs.ts'
 import { type Caller, type RelayCaller } from './caller.ts'
 import { now } from './clock.ts'
 import * as keys from './db/keys.ts'
-import { create, get, patch, removeAll, transact } from './db/table.ts'
+import { create, patch, removeAll, transact } from './db/table.ts'
 import { contended, fault } from './fault.ts'
-import { isId } from './id.ts'
-import { isOver, type JobRow, parseJob } from './job-row.ts'
+import { isOver, type JobRow } from './job-row.ts'
 import { checkLease, jobOf } from './lease.ts'
 import { cutBefore, headBytes, tailBytes } from './output-window.ts'
 import { spendToken } from './replay.ts'
@@ -19,6 +20,9 @@ const attempts = 4
 const clearEveryBytes = 131_072
 /** At six bytes of JSON for a control character, still below what a function may answer. */
 const readChunkLimit = 10
+/** Pauses of a look that waits for output. */
+const firstPauseMs = 250
+const longestPauseMs = 1000
 
 /** Appends output. Two calls. The same seq twice changes nothing. */
 export async function append(caller: RelayCaller, jobId: string, report: OutputReport): Promise<OutputAnswer> {
@@ -29,9 +33,7 @@ export async function append(caller: RelayCaller, jobId: string, report: OutputR
     const cancel = job.cancelRequestedAtMs !== undefined
     if (report.seq < job.nextSeq) return { nextSeq: job.nextSeq, cancel }
     if (report.seq > job.nextSeq) throw fault('output_out_of_order')
-    const refusal = await transact(appendSteps(caller, job, report))
-    if (refusal?.step === 2) throw fault('unauthenticated')
-    if (refusal !== undefined) continue
+    if (await transact(appendSteps(caller, job, report))) continue
     await clearMiddle(job, Buffer.byteLength(report.data))
     return { nextSeq: report.seq + 1, cancel }
   }
@@ -64,11 +66,22 @@ async function clearMiddle({ organisationId, id, outputBytes }: JobRow, addedByt
   await removeAll({ pk, from, to })
 }
 
-/** Output from a byte offset on. Two calls. */
-export async function readOutput({ organisationId }: Caller, jobId: string, offset: number): Promise<JobOutput> {
-  const item = isId('job', jobId) ? await get(keys.job(organisationId, jobId)) : undefined
-  if (item === undefined) throw fault('job_not_found')
-  const job = parseJob(item)
+/**
+ * Output from a byte offset on. Two calls; where there is none yet and the job goes on, it waits so long for some, and looks
+ * again with growing pauses.
+ */
+export async function readOutput(caller: Caller, jobId: string, offset: number, waitSeconds = 0): Promise<JobOutput> {
+  const deadlineMs = now() + waitSeconds * 1000
+  for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(pauseMs * 2, longestPauseMs)) {
+    const output = await outputNow(caller, jobId, offset)
+    const leftMs = deadlineMs - now()
+    if (output.items.length > 0 || output.finished || leftMs <= 0) return output
+    await delay(Math.min(pauseMs, leftMs))
+  }
+}
+
+async function outputNow({ organisationId }: Caller, jobId: string, offset: number): Promise<JobOutput> {
+  const { job } = await locate(organisationId, jobId, () => storedJob(organisationId, jobId))
   const items = offset >= job.outputBytes ? [] : await readFrom(job, offset)
   const last = items.at(-1)
   const nextOffset = last === undefined ? Math.max(offset, job.outputBytes) : last.offset + Buffer.byteLength(last.data)

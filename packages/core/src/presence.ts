@@ -1,11 +1,12 @@
 import { type Heartbeat, type HeartbeatAnswer } from '@platform/contract/relay'
-import { type RelayCaller } from './caller.ts'
-import { type ClusterRow, filedUnder, parseRow, tallyStep } from './cluster-row.ts'
+import { type RelayCaller, system } from './caller.ts'
+import { commit } from './change.ts'
+import { type ClusterRow, filedUnder, parseRow, statusEvent, tallyStep } from './cluster-row.ts'
 import { iso, now } from './clock.ts'
 import * as Cluster from './cluster.ts'
 import { config } from './config.ts'
 import * as keys from './db/keys.ts'
-import { get, getAll, patch, query, replace, transact, tryUpdate } from './db/table.ts'
+import { get, getAll, patch, query, replace, tryUpdate } from './db/table.ts'
 import { contended, fault } from './fault.ts'
 import { type JobRow, parseJob } from './job-row.ts'
 import { renewLease } from './lease.ts'
@@ -112,11 +113,14 @@ async function writeBeat(row: ClusterRow, heard: Heard): Promise<ClusterRow | un
     return item && parseRow(item)
   }
   const filed = { set: { ...change.set, ...filedUnder(row, status) } }
-  const refusal = await transact([
-    patch(key, filed, { ...asRead, status: { is: row.status } }),
-    ...(nodes === undefined ? [] : [replace(keys.nodes(row.organisationId, row.id), nodesItem(nodes))]),
-    ...(status === row.status ? [] : [tallyStep(row, row.status, status)]),
-  ])
+  const refusal = await commit(system(row.organisationId), {
+    steps: [
+      patch(key, filed, { ...asRead, status: { is: row.status } }),
+      ...(nodes === undefined ? [] : [replace(keys.nodes(row.organisationId, row.id), nodesItem(nodes))]),
+      ...(status === row.status ? [] : [tallyStep(row, row.status, status)]),
+    ],
+    ...(status !== row.status && { events: [statusEvent(row, status)] }),
+  })
   return refusal === undefined ? { ...row, ...presence } : undefined
 }
 

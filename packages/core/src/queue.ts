@@ -6,21 +6,57 @@ import { log } from './log.ts'
 
 const client = new SQSClient({ maxAttempts: 2, requestHandler: { connectionTimeout: 1000, requestTimeout: 2000 } })
 
+/** What nobody has heard of this long after it was stored is announced again by the sweep. */
+export const announceAgainMs = config.PLAT_ANNOUNCE_AGAIN_SECONDS * 1000
+
 /** Names a job in a message. */
 export interface JobReference {
   organisationId: string
   jobId: string
 }
 
+/** Names a batch in a message. */
+export interface BatchReference {
+  organisationId: string
+  batchId: string
+}
+
+/** Names a webhook that has deliveries to make. */
+export interface WebhookReference {
+  organisationId: string
+  webhookId: string
+}
+
+/** Announces a job that is stored already. */
+export const announceJob = ({ organisationId, jobId }: JobReference): Promise<void> =>
+  announce(config.PLAT_QUEUE_JOBS, { organisationId, jobId })
+
+/** Announces a batch that is stored already. */
+export const announceBatch = ({ organisationId, batchId }: BatchReference): Promise<void> =>
+  announce(config.PLAT_QUEUE_BATCHES, { organisationId, batchId })
+
+/** Announces that an organisation's outbox holds records. */
+export const announceRecords = (organisationId: string): Promise<void> =>
+  announce(config.PLAT_QUEUE_EVENTS, { organisationId })
+
+/** Announces that a webhook has deliveries to make, at once or up to 900 seconds later. */
+export const announceWebhook = ({ organisationId, webhookId }: WebhookReference, delaySeconds = 0): Promise<void> =>
+  announce(config.PLAT_QUEUE_WEBHOOKS, { organisationId, webhookId }, delaySeconds)
+
 /**
- * Announces a job that is stored already. A failure is only logged: the job is accepted, and the sweep announces again
- * what nobody has heard of.
+ * A failure is only logged: what is announced is stored, and the sweep announces again what nobody has heard of. Each
+ * organisation is a group of its own: SQS hands out the messages of one that floods a queue behind those of its neighbours.
  */
-export async function announceJob({ organisationId, jobId }: JobReference): Promise<void> {
-  const MessageBody = JSON.stringify({ organisationId, jobId })
+async function announce(
+  QueueUrl: string,
+  message: { organisationId: string } & Record<string, string>,
+  DelaySeconds = 0,
+): Promise<void> {
+  const { organisationId: MessageGroupId } = message
+  const body = { QueueUrl, MessageBody: JSON.stringify(message), MessageGroupId }
   try {
-    await client.send(new SendMessageCommand({ QueueUrl: config.PLAT_QUEUE_JOBS, MessageBody }))
+    await client.send(new SendMessageCommand({ ...body, ...(DelaySeconds > 0 && { DelaySeconds }) }))
   } catch (error) {
-    log('warn', 'A job could not be announced; the sweep will', { jobId, error: String(error) })
+    log('warn', 'Nothing could be announced; the sweep will', { ...message, error: String(error) })
   }
 }

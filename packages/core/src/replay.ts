@@ -2,7 +2,7 @@ import { type RelayCaller } from './caller.ts'
 import { nowSeconds } from './clock.ts'
 import { sha256 } from './id.ts'
 import * as keys from './db/keys.ts'
-import { create } from './db/table.ts'
+import { create, orFail } from './db/table.ts'
 
 /** No signed relay request works twice (D21). */
 
@@ -11,7 +11,7 @@ const rememberSeconds = 130
 
 /** The step that spends a request's token, in the transaction that does what the request asks. Refused: a replay. */
 export const spendToken = ({ relayId, tokenId }: RelayCaller) =>
-  create(keys.relayRequest(relayId, tokenId), { ttl: nowSeconds() + rememberSeconds })
+  orFail(create(keys.relayRequest(relayId, tokenId), { ttl: nowSeconds() + rememberSeconds }), 'unauthenticated')
 
 /**
  * Beats would pay twice for a token item of their own, so the row that a beat writes anyway remembers the last few, as

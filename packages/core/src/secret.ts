@@ -29,13 +29,18 @@ export async function writeSecret(name: string, value: string): Promise<void> {
     await put()
   } catch (error) {
     if (!(error instanceof ResourceNotFoundException)) throw error
-    await createSecret(name, value).catch(async (failure: unknown) => {
-      if (!(failure instanceof ResourceExistsException)) throw failure
-      await put()
-    })
+    if (!(await createSecret(name, value))) await put()
   }
 }
 
-const createSecret = async (Name: string, SecretString: string): Promise<void> => {
-  await client.send(new CreateSecretCommand({ Name, SecretString }))
+/** Creates a secret with its first value; false where it exists already, and then nothing has changed. */
+export async function createSecret(Name: string, SecretString: string): Promise<boolean> {
+  // The SDK repeats a lost answer with the same token: whoever has created it hears so.
+  try {
+    await client.send(new CreateSecretCommand({ Name, SecretString }))
+    return true
+  } catch (error) {
+    if (error instanceof ResourceExistsException) return false
+    throw error
+  }
 }

@@ -1,16 +1,17 @@
 import { timingSafeEqual } from 'node:crypto'
 import { type Credentials, type TokenSet } from '@platform/contract/auth'
 import * as z from 'zod'
-import { type Caller, type Origin } from './caller.ts'
+import { type Caller, type Origin, system } from './caller.ts'
+import { commit } from './change.ts'
 import { now } from './clock.ts'
-import { config } from './config.ts'
+import { checkPassword } from './credential.ts'
+import { type Condition } from './db/expression.ts'
 import * as keys from './db/keys.ts'
-import { create, getAll, patch, transact, update } from './db/table.ts'
+import { create, getAll, type Item, orFail, patch, type Step, transact } from './db/table.ts'
 import { fault } from './fault.ts'
 import { isId, newId, newSecret, sha256 } from './id.ts'
-import { passwordFits } from './password.ts'
 import { accessTokenSeconds, issueAccessToken } from './token.ts'
-import { Credential, find, type User } from './user.ts'
+import { find, type User } from './user.ts'
 
 /** Sessions (D4): one sign-in is one family of refresh tokens. Each works once; a second use ends the family. */
 
@@ -18,7 +19,21 @@ const refreshTokenMs = 7 * 24 * 3_600_000
 /** Used tokens are remembered past their expiry, so that a second use is still recognised. */
 const ttlOf = (expiresAtMs: number): number => Math.ceil(expiresAtMs / 1000) + 24 * 3600
 
-const Session = z.object({ userId: z.string(), organisationId: z.string(), revokedAtMs: z.number().optional() })
+const Row = z.object({
+  id: z.string(),
+  userId: z.string(),
+  organisationId: z.string(),
+  address: z.string(),
+  createdAtMs: z.number(),
+  lastUsedAtMs: z.number(),
+  epoch: z.number(),
+  revokedAtMs: z.number().optional(),
+})
+/** One sign-in, as it is stored. */
+export type SessionRow = z.infer<typeof Row>
+
+export const parseSession = (item: Item): SessionRow => Row.parse(item)
+
 const RefreshToken = z.object({ hash: z.string(), expiresAtMs: z.number(), usedAtMs: z.number().optional() })
 
 interface Family {
@@ -44,13 +59,27 @@ function mintRefreshToken(sessionId: string) {
   return { text: `${sessionId}.${tokenId}.${secret}`, step: create(keys.refreshToken(sessionId, tokenId), item) }
 }
 
-/** Steps that open a session for a user, and the tokens once they have happened. */
-export function open(user: User) {
+/** Whether a session lives on: it was neither ended by itself nor with its user's others, and was used within seven days. */
+export const isOpen = (session: SessionRow, { epoch, keptSessionId }: User): boolean =>
+  session.revokedAtMs === undefined &&
+  session.lastUsedAtMs + refreshTokenMs > now() &&
+  (session.epoch === epoch || session.id === keptSessionId)
+
+/** Steps that open a session for a user, and the tokens once they have happened. `epoch` is that of its credential. */
+export function open(
+  user: Pick<User, 'id' | 'organisationId' | 'roles'>,
+  { address }: Origin = { address: '' },
+  epoch = 0,
+) {
   const sessionId = newId('sess')
   const { id: userId, organisationId, roles } = user
   const token = mintRefreshToken(sessionId)
-  const session = { userId, organisationId, createdAtMs: now(), ttl: ttlOf(now() + refreshTokenMs) }
+  const createdAtMs = now()
+  const times = { createdAtMs, lastUsedAtMs: createdAtMs, ttl: ttlOf(createdAtMs + refreshTokenMs) }
+  const row: SessionRow = { id: sessionId, userId, organisationId, address, epoch, ...times }
+  const session = { ...row, gsi1pk: keys.userSessions(userId) }
   return {
+    id: sessionId,
     steps: [create(keys.session(sessionId), session), token.step],
     tokens: () => tokenSet({ sessionId, userId, organisationId, roles }, token.text),
   }
@@ -60,31 +89,33 @@ export function open(user: User) {
  * Signs in with a local account. Three calls: name and failures, user, session.
  * Throws `invalid_credentials`, or `rate_limited` after too many failures in one minute (D34).
  */
-export async function signIn({ username, password }: Credentials, origin: Origin): Promise<TokenSet> {
-  const minute = Math.floor(now() / 60_000)
-  const failures = [
-    keys.failedSignIns(`user:${username}`, minute),
-    keys.failedSignIns(`address:${origin.address}`, minute),
-  ]
-  const [credentialItem, byUser, byAddress] = await getAll([keys.username(username), ...failures])
-  const limits = [config.PLAT_LIMIT_SIGN_IN_USER_PER_MINUTE, config.PLAT_LIMIT_SIGN_IN_ADDRESS_PER_MINUTE]
-  const exceeded = [byUser, byAddress].some((item, index) => Number(item?.['count'] ?? 0) >= (limits[index] ?? 0))
-  if (exceeded) throw fault('rate_limited', { retryAfterSeconds: 60 - Math.floor((now() / 1000) % 60) })
-
-  const credential = credentialItem && Credential.parse(credentialItem)
-  const user =
-    (await passwordFits(password, credential?.passwordHash)) && credential
-      ? await find(credential.organisationId, credential.userId)
-      : undefined
-  if (user === undefined) {
-    const change = { add: { count: 1 }, set: { ttl: (minute + 10) * 60 } }
-    await Promise.all(failures.map((key) => update(key, change)))
-    throw fault('invalid_credentials')
-  }
-  const session = open(user)
-  if (await transact(session.steps)) throw fault('conflict')
+export async function signIn(credentials: Credentials, origin: Origin): Promise<TokenSet> {
+  const { organisationId, userId, epoch } = await checkPassword(credentials, origin)
+  const user = await find(organisationId, userId)
+  if (user === undefined) throw fault('invalid_credentials')
+  const session = open(user, origin, epoch)
+  await commit(asUser(user, origin), {
+    steps: session.steps.map((step) => orFail(step, 'conflict')),
+    audit: { action: 'session.open', resource: session.id },
+    events: [
+      {
+        name: 'user.signed_in',
+        subject: user.id,
+        data: { userId: user.id, username: user.username, sessionId: session.id },
+      },
+    ],
+  })
   return session.tokens()
 }
+
+const asUser = ({ id, organisationId }: User, { address }: Origin): Caller => ({
+  kind: 'user',
+  userId: id,
+  organisationId,
+  sessionId: '',
+  permissions: new Set(),
+  address,
+})
 
 /**
  * Trades a refresh token for a new set. Three calls. A token that was used before, even at the same moment, ends the
@@ -96,36 +127,48 @@ export async function refresh({ refreshToken }: { refreshToken: string }): Promi
   const tokenKey = keys.refreshToken(sessionId, tokenId)
   const [sessionItem, tokenItem] = await getAll([keys.session(sessionId), tokenKey])
   if (sessionItem === undefined || tokenItem === undefined) throw fault('invalid_refresh_token')
-  const session = Session.parse(sessionItem)
+  const session = parseSession(sessionItem)
   const token = RefreshToken.parse(tokenItem)
   const isGenuine = timingSafeEqual(Buffer.from(token.hash), Buffer.from(sha256(secret)))
   if (!isGenuine || session.revokedAtMs !== undefined) throw fault('invalid_refresh_token')
-  if (token.usedAtMs !== undefined) return endFamily(sessionId)
+  const family = { sessionId, ...session }
+  if (token.usedAtMs !== undefined) return endFamily(family)
   if (token.expiresAtMs <= now()) throw fault('invalid_refresh_token')
 
+  // Read after the session: whatever has ended it together with others stands here.
   const user = await find(session.organisationId, session.userId)
-  if (user === undefined) throw fault('invalid_refresh_token')
+  if (user === undefined || !isOpen(session, user)) throw fault('invalid_refresh_token')
   const successor = mintRefreshToken(sessionId)
+  const used = { set: { lastUsedAtMs: now(), ttl: ttlOf(now() + refreshTokenMs) } }
   const refusal = await transact([
     patch(tokenKey, { set: { usedAtMs: now() } }, { usedAtMs: { absent: true } }),
-    patch(keys.session(sessionId), { set: { ttl: ttlOf(now() + refreshTokenMs) } }, { revokedAtMs: { absent: true } }),
+    patch(keys.session(sessionId), used, { revokedAtMs: { absent: true } }),
     successor.step,
   ])
-  if (refusal?.step === 0) return endFamily(sessionId)
+  if (refusal?.step === 0) return endFamily(family)
   if (refusal) throw fault('invalid_refresh_token')
   return tokenSet({ sessionId, ...session, roles: user.roles }, successor.text)
 }
 
-async function endFamily(sessionId: string): Promise<never> {
-  await revoke(sessionId)
+async function endFamily({ sessionId, userId, organisationId }: Omit<Family, 'roles'>): Promise<never> {
+  await commit(system(organisationId), {
+    steps: [revoking(sessionId)],
+    audit: { action: 'session.revoke', resource: sessionId, detail: 'A refresh token was used twice' },
+    events: [{ name: 'session.reuse_detected', subject: sessionId, data: { userId, sessionId } }],
+  })
   throw fault('invalid_refresh_token')
 }
 
-const revoke = async (sessionId: string): Promise<void> => {
-  const revoked = { set: { revokedAtMs: now(), ttl: ttlOf(now() + refreshTokenMs) } }
-  // A session that the store has forgotten needs no end.
-  await transact([patch(keys.session(sessionId), revoked)])
+/** The step that ends a session; refused where it has ended already, or the store has forgotten it. */
+export function revoking(sessionId: string, condition: Condition = {}): Step {
+  const set = { revokedAtMs: now(), ttl: ttlOf(now() + refreshTokenMs) }
+  const isAlive = { revokedAtMs: { absent: true } } as const
+  return patch(keys.session(sessionId), { set, remove: ['gsi1pk'] }, { ...isAlive, ...condition })
 }
 
 /** Ends the caller's session: all its refresh tokens die, the access token lives until it expires. One call. */
-export const signOut = (caller: Caller): Promise<void> => revoke(caller.sessionId)
+export async function signOut(caller: Caller): Promise<void> {
+  if (caller.sessionId === '') return
+  const { sessionId } = caller
+  await commit(caller, { steps: [revoking(sessionId)], audit: { action: 'session.close', resource: sessionId } })
+}

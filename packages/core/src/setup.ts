@@ -1,16 +1,19 @@
 import { type TokenSet } from '@platform/contract/auth'
 import { SetupCompletion } from '@platform/contract/setup'
-import type * as z from 'zod'
 import { type PlatformState, readState } from './bootstrap.ts'
+import { type Origin, system } from './caller.ts'
+import { commit } from './change.ts'
 import { now } from './clock.ts'
 import { config } from './config.ts'
 import * as keys from './db/keys.ts'
-import { create, patch, transact } from './db/table.ts'
+import { create, patch, replace, upsert } from './db/table.ts'
 import { contended, fault } from './fault.ts'
 import { newId, sha256 } from './id.ts'
 import { hashPassword } from './password.ts'
+import { organisations } from './organisation.ts'
+import { startStep } from './ranked-list.ts'
 import { open } from './session.ts'
-import { createSteps } from './user.ts'
+import { createSteps, usersOf } from './user.ts'
 import { parseBody } from './valid.ts'
 
 /** First-run setup (section 4, D1, D2). */
@@ -30,16 +33,16 @@ export async function status(): Promise<{ setupComplete: boolean; wizardStep: st
  * Creates the platform organisation and its administrator, and signs the administrator in. The initial admin token is
  * consumed by the transaction that creates them: a refused request never burns it, and of many callers one wins.
  */
-export async function complete(body: unknown): Promise<TokenSet> {
+export async function complete(body: unknown, origin: Origin = { address: '' }): Promise<TokenSet> {
   for (let attempt = 0; attempt < attempts; attempt++) {
-    const tokens = await tryComplete(body)
+    const tokens = await tryComplete(body, origin)
     if (tokens !== undefined) return tokens
   }
   throw contended()
 }
 
 /** Undefined where setup was completed or another token was minted meanwhile: then look again. */
-async function tryComplete(body: unknown): Promise<TokenSet | undefined> {
+async function tryComplete(body: unknown, origin: Origin): Promise<TokenSet | undefined> {
   const state = await readState()
   if (state.setupComplete) throw alreadyComplete()
   if (typeof body !== 'object' || body === null || Array.isArray(body)) throw fault('invalid_json')
@@ -47,8 +50,9 @@ async function tryComplete(body: unknown): Promise<TokenSet | undefined> {
   const request = parseBody(SetupCompletion, body)
 
   const administrator = newAdministrator(request)
-  const session = open(administrator)
-  const refusal = await transact([
+  const session = open(administrator, origin)
+  const { organisationId, createdAtMs } = administrator
+  const steps = [
     patch(
       keys.platform(),
       {
@@ -57,27 +61,43 @@ async function tryComplete(body: unknown): Promise<TokenSet | undefined> {
       },
       { setupComplete: { isNot: true }, tokenHash: { is: state.tokenHash } },
     ),
-    create(keys.organisation(administrator.organisationId), {
-      id: administrator.organisationId,
+    create(keys.organisation(organisationId), {
+      id: organisationId,
       name: request.platformName,
       timezone: request.timezone,
       isPlatform: true,
-      createdAtMs: administrator.createdAtMs,
+      createdAtMs,
     }),
+    startStep(organisations, createdAtMs),
+    startStep(usersOf(organisationId), createdAtMs),
+    replace(keys.organisationName(request.platformName), { organisationId }),
+    upsert(keys.administrators(), { set: { count: 1 } }),
     ...createSteps(administrator, await hashPassword(request.adminPassword)),
     ...session.steps,
-  ])
+  ]
+  const refusal = await commit(system(organisationId, origin.address), {
+    steps,
+    audit: { action: 'setup.complete', resource: organisationId, detail: `Administrator ${administrator.username}` },
+    events: [
+      {
+        name: 'setup.completed',
+        subject: organisationId,
+        data: { platformName: request.platformName, organisationId },
+      },
+    ],
+  })
   return refusal === undefined ? session.tokens() : undefined
 }
 
-const newAdministrator = ({ adminUsername, adminEmail }: z.infer<typeof SetupCompletion>) => ({
-  id: newId('user'),
-  organisationId: newId('org'),
+// Lists go by the time in the id.
+const newAdministrator = ({ adminUsername, adminEmail }: SetupCompletion, createdAtMs = now()) => ({
+  id: newId('user', createdAtMs),
+  organisationId: newId('org', createdAtMs),
   username: adminUsername,
   email: adminEmail,
   roles: ['PlatformAdmin'],
   authProvider: 'local',
-  createdAtMs: now(),
+  createdAtMs,
 })
 
 /** Hashes are compared, so that time tells nothing about the token. */

@@ -1,4 +1,4 @@
-import { generateKeyPairSync } from 'node:crypto'
+import { generateKeyPairSync, hkdfSync } from 'node:crypto'
 import { type KeySet } from '@platform/contract/relay'
 import { type CryptoKey, importJWK } from 'jose'
 import * as z from 'zod'
@@ -8,21 +8,35 @@ import * as keys from './db/keys.ts'
 import { get, type Item, transact, upsert } from './db/table.ts'
 import { fault } from './fault.ts'
 import { newSecret } from './id.ts'
-import { readSecret, writeSecret } from './secret.ts'
+import { createSecret, readSecret, writeSecret } from './secret.ts'
 
 /**
- * Keys that the platform signs with: one for access tokens, one for job statements. The private halves live in Secrets
- * Manager; the public halves of access keys stand in the table, so that whoever only verifies needs no secret.
+ * Keys that the platform signs with: one for access tokens, one for job statements, and the master of which the secrets of
+ * webhooks are derived. They live in Secrets Manager; the public halves of access keys stand in the table, so that whoever
+ * only verifies needs no secret.
  */
 
 const PrivateJwk = z.object({ kty: z.literal('OKP'), crv: z.literal('Ed25519'), x: z.string(), d: z.string() })
 const PrivateKey = z.object({ kid: z.string(), createdAtMs: z.number(), jwk: PrivateJwk })
-const Keys = z.object({ access: z.array(PrivateKey).min(1), statement: z.array(PrivateKey).min(1) })
+const Keys = z
+  .object({
+    access: z.array(PrivateKey).min(1),
+    statement: z.array(PrivateKey).min(1),
+    /** 256 random bits. It never changes: every webhook's receiver verifies with what is derived of it. */
+    webhook: z.string().optional(),
+  })
+  .transform((held) => ({ ...held, webhook: held.webhook ?? webhookMasterOf(held.statement) }))
 type PrivateKey = z.infer<typeof PrivateKey>
 type Keys = z.infer<typeof Keys>
 
+/** The master of a platform that is older than webhooks: whoever reads the same keys derives the same one. */
+function webhookMasterOf(statement: readonly PrivateKey[]): string {
+  const seed = Buffer.from(statement.at(-1)?.jwk.d ?? '', 'base64url')
+  return Buffer.from(hkdfSync('sha256', seed, '', 'webhook master', 32)).toString('base64url')
+}
+
 /** What a key is for. A token of one purpose never passes for another. */
-export type Purpose = keyof Keys
+export type Purpose = 'access' | 'statement'
 
 const rotateAfterMs = 30 * 24 * 3_600_000
 /** A replaced access key verifies until the last token that it signed has expired, with a margin. */
@@ -48,23 +62,37 @@ async function stored(): Promise<Keys | undefined> {
   return text === undefined ? undefined : Keys.parse(JSON.parse(text))
 }
 
+/** The keys; throws `starting` before the first start has made them. */
+async function held(): Promise<Keys> {
+  const keys = await stored()
+  if (keys === undefined) throw fault('starting', { retryAfterSeconds: 2 })
+  return keys
+}
+
+let knownMaster: string | undefined
+
 /** Makes sure that keys exist, are published, and that the access key is not older than thirty days. */
 export async function prepareKeys(options: { rotate?: boolean } = {}): Promise<void> {
-  const old = await stored()
-  const current = old?.access[0]
+  const old = (await stored()) ?? (await mintAll())
+  const [current] = old.access
   const isFresh = current !== undefined && now() - current.createdAtMs < rotateAfterMs && options.rotate !== true
-  const access = isFresh ? (old?.access ?? []) : [mint(), ...(current === undefined ? [] : [current])]
+  const access = isFresh || current === undefined ? old.access : [mint(), current]
   // Published before the first token is signed with it: a verifier never meets a key that it cannot find.
   await publish(access)
   if (!isFresh) {
-    await writeSecret(
-      config.PLAT_SECRET_SIGNING_KEYS,
-      JSON.stringify({ access, statement: old?.statement ?? [mint()] }),
-    )
+    await writeSecret(config.PLAT_SECRET_SIGNING_KEYS, JSON.stringify({ ...old, access }))
     // Two starts at once: the secret that was written last is the truth, and what it holds must be published.
     await publish((await stored())?.access ?? [])
   }
   signers.clear()
+  knownMaster = undefined
+}
+
+/** Of two first starts at once one makes the keys, and the other takes them: relays and receivers keep what they are told. */
+async function mintAll(): Promise<Keys> {
+  const minted = { access: [mint()], statement: [mint()], webhook: newSecret() }
+  await publish(minted.access)
+  return (await createSecret(config.PLAT_SECRET_SIGNING_KEYS, JSON.stringify(minted))) ? minted : held()
 }
 
 async function publish(access: readonly PrivateKey[]): Promise<void> {
@@ -113,16 +141,20 @@ const rereadAfterMs = 300_000
 export async function signer(purpose: Purpose): Promise<Signer> {
   const known = signers.get(purpose)
   if (known !== undefined && now() - known.readAtMs < rereadAfterMs) return known.signer
-  const key = (await stored())?.[purpose][0]
+  const [key] = (await held())[purpose]
   if (key === undefined) throw fault('starting', { retryAfterSeconds: 2 })
   const fresh = { kid: key.kid, key: await importJWK(key.jwk, 'EdDSA') }
   signers.set(purpose, { signer: fresh, readAtMs: now() })
   return fresh
 }
 
+/** What the secrets of webhooks are derived of. One Secrets Manager call per process. */
+export async function webhookMaster(): Promise<string> {
+  knownMaster ??= (await held()).webhook
+  return knownMaster
+}
+
 /** Public keys that verify job statements: a relay pins them when it enrolls (D24). */
 export async function statementKeys(): Promise<KeySet> {
-  const held = await stored()
-  if (held === undefined) throw fault('starting', { retryAfterSeconds: 2 })
-  return { keys: held.statement.map(publicHalf) }
+  return { keys: (await held()).statement.map(publicHalf) }
 }

@@ -1,17 +1,22 @@
 import * as z from 'zod'
-import { type ClusterRow, filedUnder, parseRow, statusNow, tallyStep } from './cluster-row.ts'
+import { type BatchRow, parseBatch } from './batch-row.ts'
+import { system } from './caller.ts'
+import { commit } from './change.ts'
+import { type ClusterRow, filedUnder, parseRow, statusEvent, statusNow, tallyStep } from './cluster-row.ts'
 import { now } from './clock.ts'
 import { config } from './config.ts'
 import { sameAs } from './db/expression.ts'
 import * as keys from './db/keys.ts'
-import { getAll, type Item, patch, query, remove, removeAll, transact } from './db/table.ts'
-import { announceAgainMs, cancelConfirmMs, endQueued } from './job.ts'
-import { type JobRow, parseJob } from './job-row.ts'
+import { getAll, type Item, patch, query, remove, transact } from './db/table.ts'
+import { clearJobs } from './job-clearing.ts'
+import { cancelConfirmMs, endQueued } from './job-end.ts'
+import { type JobRow, parseJob, toldOfEnd } from './job-row.ts'
 import { dueWhileRunning, endSteps } from './lease.ts'
 import { log } from './log.ts'
-import { announceJob } from './queue.ts'
+import { announceAgainMs, announceBatch, announceJob, announceRecords, announceWebhook } from './queue.ts'
 import { resultStep } from './result.ts'
 import { dueAfterSweep } from './status.ts'
+import { clear as clearTimeline } from './timeline.ts'
 
 /**
  * The minutely sweep looks at what is due and at nothing else: its cost grows with what is overdue, not with the fleet.
@@ -35,12 +40,27 @@ async function sweepShard(pk: string): Promise<number> {
   do {
     const part = await query({ index: 'due', pk, to, limit: atOnce, ...(after && { after }) })
     const due = part.items.map((item) => ({ pk: String(item['pk']), sk: String(item['sk']) }))
-    const items = due.length === 0 ? [] : await getAll(due)
-    await Promise.all(items.filter((item) => item !== undefined).map(lookSafely))
+    await lookAtAll(due)
     looked += due.length
     after = part.next
   } while (after !== undefined)
   return looked
+}
+
+/**
+ * Records that no message has led to the books: one message for each organisation leads all of its to them. A webhook's
+ * worker files it anew.
+ */
+async function lookAtAll(due: readonly keys.Key[]): Promise<void> {
+  const [records, webhooks] = [due.filter(keys.isOutbox), due.filter(keys.isWebhook)]
+  const others = due.filter((key) => !keys.isOutbox(key) && !keys.isWebhook(key))
+  const behind = new Set(records.map(({ pk }) => keys.organisationOf(pk)))
+  const items = others.length === 0 ? [] : await getAll(others)
+  await Promise.all([
+    ...[...behind].map(announceRecords),
+    ...webhooks.map(({ pk, sk }) => announceWebhook({ organisationId: keys.organisationOf(pk), webhookId: sk })),
+    ...items.filter((item) => item !== undefined).map(lookSafely),
+  ])
 }
 
 /** One thing that cannot be judged must not keep the others from it. */
@@ -54,7 +74,8 @@ async function lookSafely(item: Item): Promise<void> {
 
 async function look(item: Item): Promise<void> {
   if (item['sk'] === 'JOB') return lookAtJob(parseJob(item))
-  if (String(item['pk']).startsWith('REMOVED#')) return clearJobs(Removed.parse(item))
+  if (item['sk'] === 'BATCH') return lookAtBatch(parseBatch(item))
+  if (String(item['pk']).startsWith('REMOVED#')) return clearAway(Removed.parse(item))
   return lookAtCluster(parseRow(item))
 }
 
@@ -68,13 +89,14 @@ async function lookAtCluster(row: ClusterRow): Promise<void> {
     remove: dueAtMs === undefined ? ['duepk', 'duesk'] : [],
   }
   // A beat that came meanwhile makes the condition fail, and is right.
-  await transact([
-    patch(keys.cluster(row.organisationId, row.id), change, {
-      lastSeenAtMs: { is: row.lastSeenAtMs },
-      status: { is: row.status },
-    }),
-    ...(status === row.status ? [] : [tallyStep(row, row.status, status)]),
-  ])
+  const asRead = { lastSeenAtMs: { is: row.lastSeenAtMs }, status: { is: row.status } }
+  await commit(system(row.organisationId), {
+    steps: [
+      patch(keys.cluster(row.organisationId, row.id), change, asRead),
+      ...(status === row.status ? [] : [tallyStep(row, row.status, status)]),
+    ],
+    ...(status !== row.status && { events: [statusEvent(row, status)] }),
+  })
 }
 
 async function lookAtJob(job: JobRow): Promise<void> {
@@ -85,12 +107,19 @@ async function lookAtJob(job: JobRow): Promise<void> {
 
 async function lookAtQueued(job: JobRow): Promise<void> {
   if (job.expiresAtMs <= now()) {
-    await endQueued(job, 'Failed', 'delivery_timeout')
+    await endQueued(system(job.organisationId), [job], { status: 'Failed', statusReason: 'delivery_timeout' })
     return
   }
   if (job.dispatchedAtMs !== undefined) return refile(job, job.expiresAtMs)
   await announceJob({ organisationId: job.organisationId, jobId: job.id })
   await refile(job, Math.min(now() + announceAgainMs, job.expiresAtMs))
+}
+
+/** A batch is due until it is finished: its message may have been lost, or what followed from the end of a job. */
+async function lookAtBatch({ organisationId, id }: BatchRow): Promise<void> {
+  await announceBatch({ organisationId, batchId: id })
+  const change = { set: keys.due(id, now() + 2 * announceAgainMs) }
+  await transact([patch(keys.batch(organisationId, id), change, { finishedAtMs: { absent: true } })])
 }
 
 async function lookAtRunning(job: JobRow): Promise<void> {
@@ -101,7 +130,10 @@ async function lookAtRunning(job: JobRow): Promise<void> {
   const ended = isCancelled
     ? ({ status: 'Cancelled', statusReason: 'cancelled_by_user' } as const)
     : ({ status: 'Failed', statusReason: isOutOfTime ? 'execution_timeout' : 'lease_lost' } as const)
-  await transact([...endSteps(job, ended), await resultStep(job, { exitCode: null, nodes: [] })])
+  await commit(system(job.organisationId), {
+    steps: [...endSteps(job, ended), await resultStep(job, { exitCode: null, nodes: [] })],
+    ...toldOfEnd(job, ended),
+  })
 }
 
 async function refile(job: JobRow, dueAtMs: number | undefined): Promise<void> {
@@ -114,16 +146,16 @@ async function refile(job: JobRow, dueAtMs: number | undefined): Promise<void> {
   await transact([patch(keys.job(job.organisationId, job.id), change, asRead)])
 }
 
-const Removed = z.object({ clusterId: z.string(), removedAtMs: z.number() })
+const Removed = z.object({ organisationId: z.string(), clusterId: z.string(), removedAtMs: z.number() })
 
 /** An index may show a job late: a removed cluster is looked at until it has shown none for this long. */
 const clearForMs = 60_000
 
-/** Clears the ended jobs of a removed cluster, a few at each sweep. A job's own row, which the index shows, goes last. */
-async function clearJobs({ clusterId, removedAtMs }: z.infer<typeof Removed>): Promise<void> {
-  const { items } = await query({ index: 'gsi1', pk: keys.clusterJobs(clusterId), limit: atOnce })
-  await Promise.all(items.map((item) => removeAll({ pk: String(item['pk']) })))
-  const isDone = items.length === 0 && removedAtMs + clearForMs <= now()
+/** Clears the ended jobs and the timeline of a removed cluster, a few at each sweep. */
+async function clearAway({ organisationId, clusterId, removedAtMs }: z.infer<typeof Removed>): Promise<void> {
+  const areJobsClear = await clearJobs(organisationId, clusterId)
+  const isClear = (await clearTimeline(organisationId, clusterId)) && areJobsClear
+  const isDone = isClear && removedAtMs + clearForMs <= now()
   const marker = keys.removedCluster(clusterId)
   if (isDone) await transact([remove(marker)])
   else await transact([patch(marker, { set: keys.due(clusterId, now() + 1000) })])

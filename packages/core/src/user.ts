@@ -1,11 +1,18 @@
 import { type UserProfile } from '@platform/contract/auth'
-import { permissionsOf } from '@platform/contract/permission'
+import { type Permission, permissionsOf } from '@platform/contract/permission'
+import { type PasswordChange } from '@platform/contract/user'
 import * as z from 'zod'
-import { type Caller } from './caller.ts'
+import { type Caller, type Origin } from './caller.ts'
+import { commit } from './change.ts'
 import { iso } from './clock.ts'
+import { checkPassword, createCredential, renewCredential } from './credential.ts'
+import { type Change } from './db/expression.ts'
 import * as keys from './db/keys.ts'
-import { create, get } from './db/table.ts'
+import { create, get, type Item, orFail, patch, type Step } from './db/table.ts'
 import { fault } from './fault.ts'
+import { isId } from './id.ts'
+import { hashPassword } from './password.ts'
+import { type RankedList, readPage } from './ranked-list.ts'
 
 const Row = z.object({
   id: z.string(),
@@ -15,28 +22,97 @@ const Row = z.object({
   roles: z.array(z.string()),
   authProvider: z.string(),
   createdAtMs: z.number(),
+  /** Goes up with every change that was decided by what the row says. */
+  version: z.number().default(0),
+  /** Sessions that were opened in an earlier epoch have ended, all but the kept one. */
+  epoch: z.number().default(0),
+  keptSessionId: z.string().optional(),
+  /** The API tokens, by id. */
+  tokenIds: z.set(z.string()).default(() => new Set<string>()),
 })
 export type User = z.infer<typeof Row>
 
-/** How a user signs in by name: stored under the name, which is unique on the platform. */
-export const Credential = z.object({ userId: z.string(), organisationId: z.string(), passwordHash: z.string() })
+/** A user of its stored item. */
+export const parseUser = (item: Item): User => Row.parse(item)
+
+/** The users of an organisation. */
+export const usersOf = (organisationId: string): RankedList => ({
+  head: keys.userRanks(organisationId),
+  pk: keys.user(organisationId, '').pk,
+  prefix: 'user',
+})
 
 /** Steps that make a user with a password; the second is refused where the name is taken. */
-export const createSteps = (user: User, passwordHash: string) => [
-  create(keys.user(user.organisationId, user.id), { ...user }),
-  create(keys.username(user.username), { userId: user.id, organisationId: user.organisationId, passwordHash }),
+export const createSteps = (user: z.input<typeof Row>, passwordHash: string): [Step, Step] => [
+  create(keys.user(user.organisationId, user.id), { ...user, version: 1 }),
+  createCredential(user, passwordHash),
 ]
+
+/** The change of a user's row that ends its sessions; with `renewCredential` in one transaction. */
+export const endSessions = (keptSessionId?: string): Change => ({
+  add: { epoch: 1 },
+  ...(keptSessionId === undefined ? { remove: ['keptSessionId'] } : { set: { keptSessionId } }),
+})
 
 /** A user of an organisation, or undefined. One call. */
 export async function find(organisationId: string, userId: string): Promise<User | undefined> {
-  const item = await get(keys.user(organisationId, userId))
-  return item && Row.parse(item)
+  const item = isId('user', userId) ? await get(keys.user(organisationId, userId)) : undefined
+  return item && parseUser(item)
 }
 
-/** The signed-in user's own profile. One call. */
+/** The wire form of a user. */
+export const view = (
+  { id, username, email, roles, organisationId, authProvider, createdAtMs }: z.input<typeof Row>,
+  permissions: Permission[] = permissionsOf(roles),
+): UserProfile => ({
+  id,
+  username,
+  email,
+  roles,
+  organisationId,
+  authProvider,
+  createdAt: iso(createdAtMs),
+  permissions,
+})
+
+/** The signed-in user's own profile, with what an API token leaves of its permissions. One call. */
 export async function profile(caller: Caller): Promise<UserProfile> {
   const user = await find(caller.organisationId, caller.userId)
   if (user === undefined) throw fault('unauthenticated')
-  const { createdAtMs, ...rest } = user
-  return { ...rest, createdAt: iso(createdAtMs), permissions: permissionsOf(user.roles) }
+  const held = permissionsOf(user.roles)
+  return view(user, caller.tokenId === undefined ? held : held.filter((each) => caller.permissions.has(each)))
+}
+
+/** One page of the organisation's users, newest first. Two calls. */
+export async function list({ organisationId }: Caller, query: { page: number; pageSize: number }) {
+  const { items, ...page } = await readPage(usersOf(organisationId), query)
+  return { items: items.map((item) => view(parseUser(item))), ...page }
+}
+
+/** One user of the caller's organisation. One call. */
+export async function read({ organisationId }: Caller, userId: string): Promise<UserProfile> {
+  const user = await find(organisationId, userId)
+  if (user === undefined) throw fault('user_not_found')
+  return view(user)
+}
+
+/**
+ * Changes the caller's own password and ends all its other sessions (D15). A wrong current password counts as a failed
+ * sign-in. Three calls.
+ */
+export async function changePassword(caller: Caller, request: PasswordChange, origin: Origin): Promise<void> {
+  const { organisationId, userId, sessionId } = caller
+  const user = await find(organisationId, userId)
+  if (user === undefined) throw fault('unauthenticated')
+  const { passwordHash } = await checkPassword({ username: user.username, password: request.currentPassword }, origin)
+  const newHash = await hashPassword(request.newPassword)
+  const isUnchanged = { passwordHash: { is: passwordHash } }
+  const ended = endSessions(sessionId === '' ? undefined : sessionId)
+  await commit(caller, {
+    steps: [
+      orFail(renewCredential(user, newHash, isUnchanged), 'conflict'),
+      orFail(patch(keys.user(organisationId, userId), ended), 'unauthenticated'),
+    ],
+    audit: { action: 'password.change', resource: userId },
+  })
 }

@@ -1,5 +1,6 @@
 import type { Access } from '@platform/contract/endpoint'
 import { isPermission } from '@platform/contract/permission'
+import { isApiToken, verifyApiToken } from '@platform/core/api-token-caller'
 import type { Caller, RelayCaller } from '@platform/core/caller'
 import { fault } from '@platform/core/fault'
 import { authenticateRelay } from '@platform/core/relay-token'
@@ -13,7 +14,9 @@ export const schemeOf = (access: Access): 'Bearer' | 'Relay' => (access === 'rel
 export async function authenticate(access: Access, event: GatewayEvent): Promise<Caller | RelayCaller | undefined> {
   if (access === 'public') return undefined
   const token = credential(event, schemeOf(access))
-  return access === 'relay' ? authenticateRelay(token, event.rawPath, bytesOf(event)) : verifyAccessToken(token)
+  if (access === 'relay') return authenticateRelay(token, event.rawPath, bytesOf(event))
+  const caller = await (isApiToken(token) ? verifyApiToken(token) : verifyAccessToken(token))
+  return { ...caller, address: event.requestContext.http.sourceIp }
 }
 
 /** The one credential of a request. The gateway joins several headers with commas, which no token holds. */
@@ -23,8 +26,9 @@ function credential({ headers }: GatewayEvent, scheme: string): string {
   return token
 }
 
-/** Refuses a caller that lacks the permission which the endpoint names. */
+/** Refuses a caller that lacks the permission which the endpoint names, and an API token where it does not do. */
 export function permit(access: Access, caller: Caller | RelayCaller | undefined): void {
+  if (access === 'session' && (caller?.kind !== 'user' || caller.tokenId !== undefined)) throw fault('forbidden')
   if (!isPermission(access)) return
   if (caller?.kind !== 'user' || !caller.permissions.has(access)) {
     throw fault('forbidden', { requiredPermission: access })
@@ -35,7 +39,7 @@ export function permit(access: Access, caller: Caller | RelayCaller | undefined)
 export function identityOf(caller: Caller | RelayCaller | undefined): Record<string, string> {
   if (caller === undefined) return {}
   const { organisationId } = caller
-  return caller.kind === 'user'
-    ? { organisationId, userId: caller.userId }
-    : { organisationId, relayId: caller.relayId }
+  if (caller.kind === 'relay') return { organisationId, relayId: caller.relayId }
+  const { userId, tokenId } = caller
+  return { organisationId, userId, ...(tokenId !== undefined && { tokenId }) }
 }

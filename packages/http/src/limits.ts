@@ -20,7 +20,8 @@ const policy = (rate: Rate, principalOf: (call: Call) => string) => {
 
 const perMinute = (count: number): Rate => ({ perMinute: count, burst: count })
 const byAddress = ({ address }: Call): string => address
-const byUser = ({ caller }: Call): string => (caller?.kind === 'user' ? caller.userId : '')
+const byUser = ({ caller }: Call): string => (caller?.kind === 'user' ? (caller.tokenId ?? caller.userId) : '')
+const byOrganisation = ({ caller }: Call): string => caller?.organisationId ?? ''
 const byRelay = ({ caller }: Call): string => (caller?.kind === 'relay' ? caller.relayId : '')
 
 /** The session that a refresh token says it belongs to: enough to tell calls apart, proven later. Else the address. */
@@ -32,15 +33,20 @@ const bySession = ({ json, address }: Call): string => {
 const forUsers = policy({ perMinute: config.PLAT_LIMIT_API_PER_MINUTE, burst: config.PLAT_LIMIT_API_BURST }, byUser)
 const forRelays = policy(perMinute(6000), byRelay)
 
-/** Public endpoints with a limit of their own (D34). Failed sign-ins are counted by the platform, not by a process. */
-const forPaths = new Map([
-  ['/api/v1/setup/complete', policy(perMinute(config.PLAT_LIMIT_SETUP_PER_MINUTE), byAddress)],
-  ['/api/v1/relay/enroll', policy(perMinute(config.PLAT_LIMIT_ENROLL_PER_MINUTE), byAddress)],
-  ['/api/v1/auth/refresh', policy(perMinute(config.PLAT_LIMIT_REFRESH_PER_MINUTE), bySession)],
+const forBatches = policy(perMinute(config.PLAT_LIMIT_BATCH_PER_MINUTE), byOrganisation)
+
+/** Endpoints with a limit of their own (D34). Failed sign-ins are counted by the platform, not by a process. */
+const ownPolicies = new Map([
+  ['POST /api/v1/setup/complete', policy(perMinute(config.PLAT_LIMIT_SETUP_PER_MINUTE), byAddress)],
+  ['POST /api/v1/relay/enroll', policy(perMinute(config.PLAT_LIMIT_ENROLL_PER_MINUTE), byAddress)],
+  ['POST /api/v1/auth/refresh', policy(perMinute(config.PLAT_LIMIT_REFRESH_PER_MINUTE), bySession)],
+  ['POST /api/v1/jobs/batch', forBatches],
+  ['POST /api/v1/jobs/batch/{batchId}/retry', forBatches],
 ])
 
-const policyOf = ({ access, path }: EndpointDefinition) => {
-  if (access === 'public') return forPaths.get(path)
+const policyOf = ({ method, access, path }: EndpointDefinition) => {
+  const own = ownPolicies.get(`${method} ${path}`)
+  if (own !== undefined || access === 'public') return own
   return access === 'relay' ? forRelays : forUsers
 }
 

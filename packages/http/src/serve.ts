@@ -11,6 +11,7 @@ import { type GatewayHandler, refuseLargeBody, toRequest, toResult } from './eve
 import { failure } from './failure.ts'
 import { limit } from './limits.ts'
 import { observe } from './observe.ts'
+import { answerOnce } from './once.ts'
 import { refuseStrangePath } from './path.ts'
 import { readQuery } from './query.ts'
 import { respond } from './respond.ts'
@@ -52,7 +53,9 @@ async function perform(context: HttpContext, route: Route): Promise<Response> {
   const json = jsonReader(event)
   limit(context, endpoint, { caller, address, json })
   const parts = checkParts(context, endpoint, readBody(endpoint, json, event))
-  const answer = await route.handle({ ...parts, caller, origin: { address }, headers: event.headers })
+  const answer = await answerOnce(endpoint, event, caller, (who) =>
+    route.handle({ ...parts, caller: who, origin: { address }, headers: event.headers }),
+  )
   return respond(context, endpoint, answer)
 }
 

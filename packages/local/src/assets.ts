@@ -14,8 +14,8 @@ interface Asset {
   build: (file: string) => Promise<void>
 }
 
+const contract = join(projectDir, 'packages/contract/src')
 const document = join(projectDir, 'packages/contract/openapi.json')
-const docs = join(projectDir, 'packages/contract/src')
 const relay = join(projectDir, 'packages/relay/src')
 const relayBuilder = join(projectDir, 'scripts/build-relay.ts')
 const builtRelay = join(projectDir, 'dist/relay.mjs')
@@ -28,10 +28,18 @@ const assets: readonly Asset[] = [
   },
   {
     file: 'docs.html',
-    sources: [document, docs],
+    sources: [document, contract],
     build: async (file) => {
       const { docsPage } = await import('@platform/contract/docs')
       await writeFile(file, docsPage(JSON.parse(await readFile(document, 'utf8'))))
+    },
+  },
+  {
+    file: 'event-catalog.json',
+    sources: [contract],
+    build: async (file) => {
+      const { eventCatalog } = await import('@platform/contract/event-catalog')
+      await writeFile(file, JSON.stringify(eventCatalog()))
     },
   },
   {

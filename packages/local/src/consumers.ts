@@ -3,14 +3,14 @@ import * as z from 'zod'
 import { clientSettings, type StandIns } from './aws-environment.ts'
 import type { FunctionPool } from './functions/pool.ts'
 import type { Log } from './log.ts'
-import { type Queues, visibilityTimeoutSeconds } from './provision.ts'
+import { type QueueName, type Queues, visibilityTimeoutSeconds } from './provision.ts'
 import { startPump } from './pump.ts'
 
 /** What the pumps work with. */
 export interface ConsumerOptions {
   standIns: StandIns
   queues: Queues
-  /** Every function there is: `queue/<name>` consumes the queue of that name. */
+  /** Every function there is: `queue/<name>` consumes the queue of that name, a dead-letter queue among them. */
   functionNames: readonly string[]
   pool: FunctionPool
   log: Log
@@ -20,6 +20,14 @@ export interface ConsumerOptions {
 export interface Consumers {
   /** Takes no more messages, and resolves once every batch under way is handled. */
   stop: () => Promise<void>
+}
+
+/** How a queue's messages are handed out: how many at once, and how many of those batches. */
+const usualBatching = { batchSize: 10, maximumConcurrency: 4 }
+/** An invocation lasts as long as its slowest message, and a receiver of webhooks may hang, a batch have 500 jobs. */
+const batching: Partial<Record<QueueName, typeof usualBatching>> = {
+  batches: { batchSize: 1, maximumConcurrency: 4 },
+  webhooks: { batchSize: 1, maximumConcurrency: 100 },
 }
 
 /** What a consumer may answer. Anything else fails the batch, as on Lambda. */
@@ -36,8 +44,7 @@ export function startConsumers({ standIns, queues, functionNames, pool, log }: C
       client,
       queueUrl: queue.url,
       queueArn: queue.arn,
-      batchSize: 10,
-      maximumConcurrency: 4,
+      ...(batching[name] ?? usualBatching),
       visibilityTimeoutSeconds,
       invoke: async (event) => BatchResponse.parse(await pool.invoke(`queue/${name}`, event)),
       log,

@@ -12,7 +12,9 @@ export interface Surroundings {
 
 /** The whole environment of the functions: the platform's settings and addresses, nothing else of this machine. */
 export function functionEnvironment(settings: Settings, surroundings: Surroundings): Record<string, string> {
-  const queueUrls = [...surroundings.queues].map(([name, { url }]) => [`PLAT_QUEUE_${name.toUpperCase()}`, url])
+  // Only the queue itself sends to a dead-letter queue.
+  const queues = [...surroundings.queues].filter(([name]) => !name.endsWith('-dead-letter'))
+  const queueUrls = queues.map(([name, { url }]) => [`PLAT_QUEUE_${name.toUpperCase()}`, url])
   return {
     PLAT_API_URL: surroundings.apiUrl,
     ...settings.functionEnvironment,

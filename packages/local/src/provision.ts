@@ -21,8 +21,10 @@ export interface Queue {
   arn: string
 }
 
-const queueNames = ['jobs', 'batches', 'updates', 'events'] as const
-export type QueueName = (typeof queueNames)[number]
+const queueNames = ['jobs', 'batches', 'updates', 'events', 'webhooks'] as const
+type WorkQueueName = (typeof queueNames)[number]
+/** Every queue has a dead-letter queue. */
+export type QueueName = WorkQueueName | `${WorkQueueName}-dead-letter`
 export type Queues = ReadonlyMap<QueueName, Queue>
 
 /** Six times what a function may take, as Lambda asks: 30 seconds. */
@@ -62,20 +64,25 @@ async function enableExpiry(client: DynamoDBClient, TableName: string): Promise<
 async function provisionQueues(standIns: StandIns): Promise<Queues> {
   const client = new SQSClient(clientSettings(standIns.sqsUrl, standIns.accessKeyId))
   try {
-    const made = queueNames.map(async (name) => [name, await provisionPair(client, name)] as const)
-    return new Map(await Promise.all(made))
+    const made = await Promise.all(queueNames.map((name) => provisionPair(client, name)))
+    return new Map(made.flat())
   } finally {
     client.destroy()
   }
 }
 
-async function provisionPair(client: SQSClient, name: QueueName): Promise<Queue> {
-  const retention = { MessageRetentionPeriod: String(deadLetterRetentionSeconds) }
-  const deadLetter = await provisionQueue(client, `${name}-dead-letter`, retention)
-  return provisionQueue(client, name, {
-    VisibilityTimeout: String(visibilityTimeoutSeconds),
+async function provisionPair(client: SQSClient, name: WorkQueueName) {
+  const VisibilityTimeout = String(visibilityTimeoutSeconds)
+  const deadLetterName = `${name}-dead-letter` as const
+  const deadLetter = await provisionQueue(client, deadLetterName, {
+    VisibilityTimeout,
+    MessageRetentionPeriod: String(deadLetterRetentionSeconds),
+  })
+  const queue = await provisionQueue(client, name, {
+    VisibilityTimeout,
     RedrivePolicy: JSON.stringify({ deadLetterTargetArn: deadLetter.arn, maxReceiveCount: 5 }),
   })
+  return [[name, queue] as const, [deadLetterName, deadLetter] as const]
 }
 
 async function provisionQueue(client: SQSClient, name: string, attributes: Record<string, string>): Promise<Queue> {

@@ -1,5 +1,6 @@
 import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { OutboundAllow } from '@platform/core/outbound-allow'
 import * as z from 'zod'
 
 /** How the platform runs on this machine. */
@@ -49,12 +50,14 @@ const Environment = z.object({
   PLAT_TABLE: z.string().default('platform'),
   PLAT_SECRET_ADMIN_TOKEN: z.string().default('platform/initial-admin-token'),
   PLAT_API_URL: z.url({ protocol: /^https?$/ }).optional(),
+  PLAT_OUTBOUND_ALLOW: OutboundAllow.default(''),
   PLAT_LOG_LEVEL: z.enum(['debug', 'info', 'warn', 'error']).default('info'),
   PLAT_LIMIT_SIGN_IN_USER_PER_MINUTE: limit(30),
   PLAT_LIMIT_SIGN_IN_ADDRESS_PER_MINUTE: limit(600),
   PLAT_LIMIT_SETUP_PER_MINUTE: limit(600),
   PLAT_LIMIT_REFRESH_PER_MINUTE: limit(600),
   PLAT_LIMIT_ENROLL_PER_MINUTE: limit(600),
+  PLAT_LIMIT_BATCH_PER_MINUTE: limit(600),
   PLAT_LIMIT_API_PER_MINUTE: limit(60_000),
   PLAT_LIMIT_API_BURST: limit(5000),
 })

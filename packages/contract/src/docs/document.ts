@@ -6,6 +6,7 @@ export interface ApiDocument {
   components: {
     schemas: Record<string, Schema>
     responses: Record<string, Response>
+    parameters?: Record<string, Parameter>
     securitySchemes: Record<string, { scheme: string; description?: string }>
   }
 }
@@ -16,7 +17,7 @@ export interface Operation {
   summary: string
   description?: string
   security?: readonly Partial<Record<string, readonly string[]>>[]
-  parameters?: readonly Parameter[]
+  parameters?: readonly (Parameter | Reference)[]
   requestBody?: { content: Media }
   responses: Record<string, Response | Reference>
 }
@@ -91,6 +92,12 @@ export function responseOf(document: ApiDocument, response: Response | Reference
   if (!('$ref' in response)) return response
   return document.components.responses[nameOf(response.$ref)] ?? { description: '' }
 }
+
+/** The parameters of an operation with their references followed. */
+export const parametersOf = ({ components }: ApiDocument, { parameters = [] }: Operation): Parameter[] =>
+  parameters.flatMap((parameter) =>
+    '$ref' in parameter ? (components.parameters?.[nameOf(parameter.$ref)] ?? []) : parameter,
+  )
 
 /** The schema of a JSON body, if there is one. */
 export const jsonSchemaOf = (content: Media | undefined): Schema | undefined => content?.['application/json']?.schema

@@ -1,4 +1,4 @@
-import { type ApiDocument, type Entry, jsonSchemaOf, resolved, type Schema } from './document.ts'
+import { type ApiDocument, type Entry, jsonSchemaOf, parametersOf, resolved, type Schema } from './document.ts'
 
 const texts: Record<string, string> = {
   'date-time': '2026-11-21T09:30:00.000Z',
@@ -56,7 +56,9 @@ function authorization(document: ApiDocument, { security = [] }: Entry['operatio
 
 function url(document: ApiDocument, { path, operation }: Entry): string {
   const filled = path.replaceAll(/\{(\w+)\}/g, (whole, name: string) => {
-    const parameter = operation.parameters?.find((candidate) => candidate.in === 'path' && candidate.name === name)
+    const parameter = parametersOf(document, operation).find(
+      (candidate) => candidate.in === 'path' && candidate.name === name,
+    )
     return parameter ? String(exampleOf(document, parameter.schema)) : whole
   })
   return `"$PLATFORM${filled}"`

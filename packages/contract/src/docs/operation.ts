@@ -1,4 +1,12 @@
-import { type ApiDocument, type Entry, jsonSchemaOf, type Media, type Parameter, responseOf } from './document.ts'
+import {
+  type ApiDocument,
+  type Entry,
+  jsonSchemaOf,
+  type Media,
+  type Parameter,
+  parametersOf,
+  responseOf,
+} from './document.ts'
 import { curl, exampleOf } from './example.ts'
 import { type Html, html } from './html.ts'
 import { line, prose } from './prose.ts'
@@ -94,15 +102,15 @@ function samples(document: ApiDocument, entry: Entry, found: readonly Answer[]):
 
 /** One operation: what it does, what it takes and answers, and how a call looks. */
 export function operation(document: ApiDocument, entry: Entry): Html {
-  const { operationId, summary, description, parameters: taken = [], requestBody } = entry.operation
+  const { operationId, summary, description, requestBody } = entry.operation
   const all = answers(document, entry)
   const found = all.filter((answer) => !isFailure(answer))
   return html`<article id="${operationId}" aria-labelledby="${operationId}-title">
     <div class="explanation">
       <h3 id="${operationId}-title"><a href="#${operationId}">${summary}</a></h3>
       <p class="route">${methodLabel(entry.method)} <code>${entry.path}</code></p>
-      ${prose(description)} ${parameters(document, taken)} ${body(document, requestBody?.content)}
-      ${successes(document, found)} ${failures(all.filter(isFailure))}
+      ${prose(description)} ${parameters(document, parametersOf(document, entry.operation))}
+      ${body(document, requestBody?.content)} ${successes(document, found)} ${failures(all.filter(isFailure))}
     </div>
     ${samples(document, entry, found)}
   </article>`

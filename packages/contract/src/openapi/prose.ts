@@ -10,6 +10,8 @@ export const description = `A multi-tenant control plane. Register a cluster, st
 
 **Limits.** Answers carry \`RateLimit-Limit\`, \`RateLimit-Remaining\` and \`RateLimit-Reset\`. After 429 or 503, wait as many seconds as \`Retry-After\` says. A body holds at most 4 MiB.
 
+**Repeating.** Every POST of a signed-in user takes an \`Idempotency-Key\`. Where an answer was lost, send the same request with the same key again: it is done once, and answered as it was the first time.
+
 **Paging.** Lists take \`page\` (from 1) and \`pageSize\` (20, at most 100) and show the newest first. Times are ISO 8601 in UTC, identifiers are opaque.
 
 **Versions.** The version stands in the path. A later release may add fields to answers: ignore those you do not know. This document describes exactly the release that serves it.`
@@ -21,6 +23,14 @@ export const tags = [
   { name: 'Clusters', description: 'Clusters of the organisation and the enrollment of their relays.' },
   { name: 'Sites', description: 'Places that clusters stand in.' },
   { name: 'Jobs', description: 'Scripts that run on the nodes of a cluster.' },
+  { name: 'Batches', description: 'Up to 500 jobs, accepted, followed, cancelled and retried together.' },
+  { name: 'Events', description: 'What the platform tells: the catalog of its events.' },
+  { name: 'Webhooks', description: 'Events, delivered to addresses of the organisation.' },
+  { name: 'Notifications', description: 'What a user should know of.' },
+  { name: 'Preferences', description: 'Dashboard layout and saved filters of a user.' },
+  { name: 'Users', description: 'The users of the organisation, their roles, sessions and API tokens.' },
+  { name: 'Organisations', description: 'The tenants of the platform.' },
+  { name: 'Audit', description: 'Who changed what; entries form a chain that can be verified.' },
   {
     name: 'Relay protocol',
     description: 'What a relay calls: it polls for work and reports results, over HTTPS only.',

@@ -36,10 +36,12 @@ const shared = new Map(
 const failuresOfStatus = ([status, codes]: [number, ErrorCode[]]) =>
   [status, shared.get(codes.join()) ?? failure(status, codes)] as const
 
-function declared(status: number, { description, schema, contentType }: ResponseDefinition): ZodOpenApiResponseObject {
+function declared(status: number, promised: ResponseDefinition): ZodOpenApiResponseObject {
+  const { description, schema, contentType, otherContentTypes = [] } = promised
   const response = { description, headers: headersOf(status) }
   if (schema) return { ...response, content: { [contentType ?? 'application/json']: { schema } } }
-  return contentType ? { ...response, content: { [contentType]: {} } } : response
+  if (contentType === undefined) return response
+  return { ...response, content: Object.fromEntries([contentType, ...otherContentTypes].map((type) => [type, {}])) }
 }
 
 /** All answers of an endpoint by status. What the endpoint declares itself wins over the shared error body. */

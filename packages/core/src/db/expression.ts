@@ -8,6 +8,8 @@ export type Test =
   | { present: true }
   | { atMost: number }
   | { atLeast: number }
+  | { absentOrAtMost: number }
+  | { oneOf: readonly unknown[] }
 
 /** The attribute is as it was read: equal, or still absent. */
 export const sameAs = (value: unknown): Test => (value === undefined ? { absent: true } : { is: value })
@@ -15,10 +17,11 @@ export const sameAs = (value: unknown): Test => (value === undefined ? { absent:
 /** All tests must hold. An empty condition always does. */
 export type Condition = Record<string, Test>
 
-/** A change of single attributes. `add` starts from zero. */
+/** A change of single attributes. `add` starts from zero, and puts members into a set; `drop` takes them out. */
 export interface Change {
   set?: Record<string, unknown>
-  add?: Record<string, number>
+  add?: Record<string, number | ReadonlySet<string>>
+  drop?: Record<string, ReadonlySet<string>>
   remove?: readonly string[]
 }
 
@@ -50,6 +53,10 @@ class Builder {
     if ('is' in test) return `${name} = ${this.value(test.is)}`
     if ('isNot' in test) return `${name} <> ${this.value(test.isNot)}`
     if ('atMost' in test) return `${name} <= ${this.value(test.atMost)}`
+    if ('oneOf' in test) return `${name} IN (${test.oneOf.map((value) => this.value(value)).join(', ')})`
+    if ('absentOrAtMost' in test) {
+      return `(attribute_not_exists(${name}) OR ${name} <= ${this.value(test.absentOrAtMost)})`
+    }
     return `${name} >= ${this.value(test.atLeast)}`
   }
 
@@ -59,13 +66,19 @@ class Builder {
       .join(' AND ')
   }
 
-  change({ set = {}, add = {}, remove = [] }: Change): string {
+  change({ set = {}, add = {}, drop = {}, remove = [] }: Change): string {
     const assignments = Object.entries(set)
       .filter(([, value]) => value !== undefined)
       .map(([attribute, value]) => `${this.name(attribute)} = ${this.value(value)}`)
     const additions = Object.entries(add).map(([attribute, by]) => `${this.name(attribute)} ${this.value(by)}`)
+    const drops = Object.entries(drop).map(([attribute, from]) => `${this.name(attribute)} ${this.value(from)}`)
     const removals = remove.map((attribute) => this.name(attribute))
-    return [...clause('SET', assignments), ...clause('ADD', additions), ...clause('REMOVE', removals)].join(' ')
+    return [
+      ...clause('SET', assignments),
+      ...clause('ADD', additions),
+      ...clause('DELETE', drops),
+      ...clause('REMOVE', removals),
+    ].join(' ')
   }
 }
 
@@ -82,6 +95,12 @@ export function conditional(condition: Condition) {
   const builder = new Builder()
   const text = builder.condition(condition)
   return { ...(text === '' ? {} : { ConditionExpression: text }), ...names(builder), ...values(builder) }
+}
+
+/** Request parts of a step that is nothing but a condition. */
+export function required(condition: Condition) {
+  const builder = new Builder()
+  return { ConditionExpression: builder.condition(condition), ...names(builder), ...values(builder) }
 }
 
 /** Request parts of an update. */

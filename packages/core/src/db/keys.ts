@@ -3,10 +3,10 @@
  * Tenant data carries its organisation in the partition key, so that a foreign id is "not found" by construction.
  *
  * Indexes project keys only. Every index sort key is or ends with the item's own id, so that no two entries are alike.
- *   gsi1  clusters of an organisation by status; jobs of a cluster   gsi1pk, id
- *   gsi2  clusters of an organisation by type                        gsi2pk, id
- *   gsi3  clusters of an organisation by type and status             gsi3pk, id
- *   due   whatever the sweep must look at, by due time               duepk, duesk
+ *   gsi1  clusters of an organisation by status; jobs of a cluster; batches; sessions; audit by actor  gsi1pk, id
+ *   gsi2  clusters of an organisation by type; jobs of an organisation; audit by action  gsi2pk, id
+ *   gsi3  clusters of an organisation by type and status; jobs of one by status; audit by resource  gsi3pk, id
+ *   due   whatever the sweep must look at, by due time                                 duepk, duesk
  *
  * `ttl` (seconds) lets the store forget an item; code compares expiry itself, because the store forgets late.
  */
@@ -28,13 +28,95 @@ export const platform = (): Key => ({ pk: 'PLATFORM', sk: 'STATE' })
 /** Public keys that verify access tokens. Read once per process and again for an unknown key. */
 export const accessKeys = (): Key => ({ pk: 'PLATFORM', sk: 'ACCESS-KEYS' })
 
-export const organisation = (organisationId: string): Key => ({ pk: `ORG#${organisationId}`, sk: 'ORGANISATION' })
+/** Organisations, newest last by id. */
+export const organisation = (organisationId: string): Key => ({ pk: 'ORGANISATIONS', sk: organisationId })
+export const organisationName = (name: string): Key => ({ pk: `ORGANISATION-NAME#${fold(name)}`, sk: 'NAME' })
+/** Where every bucket of organisations begins. */
+export const organisationRanks = (): Key => ({ pk: 'PLATFORM', sk: 'ORGANISATION-RANKS' })
+
+/** What has happened in an organisation and is not in the books yet, oldest first. */
+export const outbox = (organisationId: string, recordId: string): Key => ({
+  pk: `ORG#${organisationId}#OUTBOX`,
+  sk: recordId,
+})
+
+export const isOutbox = ({ pk }: Key): boolean => pk.endsWith('#OUTBOX')
+
+/** A record that nobody can read, for people to look at. */
+export const unreadableRecord = (outboxPk: string, recordId: string): Key => ({ pk: `UNREADABLE#${outboxPk}`, sk: recordId })
+
+/** Where the audit chain of an organisation ends: the newest entry's number, hash and time. */
+export const auditHead = (organisationId: string): Key => ({ pk: `ORG#${organisationId}`, sk: 'AUDIT-HEAD' })
+/** The audit entries of an organisation by their numbers, oldest first. */
+export const auditEntry = (organisationId: string, seq: number): Key => ({
+  pk: `ORG#${organisationId}#AUDIT`,
+  sk: String(seq).padStart(12, '0'),
+})
+/** Index attributes that file an audit entry under who, what and to what. */
+export const auditFiling = (organisationId: string, { actor, action, resource }: Record<AuditFilter, string>) => ({
+  gsi1pk: auditPartition(organisationId, 'actor', actor),
+  gsi2pk: auditPartition(organisationId, 'action', action),
+  gsi3pk: auditPartition(organisationId, 'resource', resource),
+})
+export type AuditFilter = 'actor' | 'action' | 'resource'
+/** The index partition that holds the audit entries of one actor, action or resource. */
+export const auditPartition = (organisationId: string, filter: AuditFilter, value: string): string =>
+  `${organisationId}#AUDIT#${filter}#${value}`
+
+/** The notifications of a user, newest last: one small item each. The state sorts behind them all. */
+export const feed = (organisationId: string, userId: string, notificationId: string): Key => ({
+  pk: `ORG#${organisationId}#FEED#${userId}`,
+  sk: notificationId,
+})
+export const feedState = (organisationId: string, userId: string): Key => feed(organisationId, userId, '~STATE')
+/** What a notification says, once for all who get it. */
+export const notification = (organisationId: string, notificationId: string): Key => ({
+  pk: `ORG#${organisationId}#NOTIFICATION`,
+  sk: notificationId,
+})
+/** Which events of a cluster were notified lately; expires. */
+export const notified = (organisationId: string, clusterId: string, type: string): Key => ({
+  pk: `ORG#${organisationId}#NOTIFIED#${clusterId}`,
+  sk: type,
+})
+
+/** What happened to a cluster, newest last; expires. */
+export const timeline = (organisationId: string, clusterId: string, entryId: string): Key => ({
+  pk: `ORG#${organisationId}#TIMELINE#${clusterId}`,
+  sk: entryId,
+})
+
+/** The answer to a request that may be repeated, by a hash of caller and key; expires. */
+export const kept = (organisationId: string, hash: string): Key => ({ pk: `ORG#${organisationId}#KEPT#${hash}`, sk: 'ANSWER' })
+
+/** How many platform administrators there are: the last one cannot go. */
+export const administrators = (): Key => ({ pk: 'PLATFORM', sk: 'ADMINISTRATORS' })
 
 /** Users of an organisation, by id. */
 export const user = (organisationId: string, userId: string): Key => ({
   pk: `ORG#${organisationId}#USER`,
   sk: userId,
 })
+
+/** What a user set for itself, in one partition that goes with the user: layout, saved filters and how many there are. */
+export const preferences = (organisationId: string, userId: string): { pk: string } => ({
+  pk: `ORG#${organisationId}#USER#${userId}#PREFERENCE`,
+})
+export const dashboardLayout = (organisationId: string, userId: string): Key => ({
+  ...preferences(organisationId, userId),
+  sk: 'LAYOUT',
+})
+export const filterCount = (organisationId: string, userId: string): Key => ({
+  ...preferences(organisationId, userId),
+  sk: 'FILTERS',
+})
+export const savedFilter = (organisationId: string, userId: string, filterId: string): Key => ({
+  ...preferences(organisationId, userId),
+  sk: filterId,
+})
+
+/** Where every bucket of an organisation's users begins. */
+export const userRanks = (organisationId: string): Key => ({ pk: `ORG#${organisationId}`, sk: 'USER-RANKS' })
 
 /** Sign-in by name: where the user is, and the password hash. Names are unique on the platform. */
 export const username = (name: string): Key => ({ pk: `USERNAME#${fold(name)}`, sk: 'CREDENTIAL' })
@@ -48,6 +130,12 @@ export const refreshToken = (sessionId: string, tokenId: string): Key => ({
   pk: `SESSION#${sessionId}`,
   sk: `TOKEN#${tokenId}`,
 })
+
+/** The index partition that holds the sessions of a user which have not been ended one by one. */
+export const userSessions = (userId: string): string => `USER#${userId}#SESSIONS`
+
+/** An API token by its public id. Its user's row names it. */
+export const apiToken = (tokenId: string): Key => ({ pk: `API-TOKEN#${tokenId}`, sk: 'TOKEN' })
 
 /** Sites of an organisation; newest last by id. */
 export const site = (organisationId: string, siteId: string): Key => ({ pk: `ORG#${organisationId}#SITE`, sk: siteId })
@@ -93,6 +181,30 @@ export const relayRequest = (relayId: string, tokenId: string): Key => ({
   sk: 'REQUEST',
 })
 
+/** Webhooks of an organisation. The row holds the worker's lease, so that one read tells all of it. */
+export const webhook = (organisationId: string, webhookId: string): Key => ({
+  pk: `ORG#${organisationId}#WEBHOOK`,
+  sk: webhookId,
+})
+export const isWebhook = ({ pk }: Key): boolean => pk.endsWith('#WEBHOOK')
+/** How many webhooks an organisation has. */
+export const webhookCount = (organisationId: string): Key => ({ pk: `ORG#${organisationId}`, sk: 'WEBHOOK-COUNT' })
+/** What a webhook is told, oldest first; expires. */
+export const delivery = (organisationId: string, webhookId: string, deliveryId: string): Key => ({
+  pk: `ORG#${organisationId}#WEBHOOK#${webhookId}#DELIVERY`,
+  sk: deliveryId,
+})
+/** Deliveries that wait for their next attempt, the earliest first; expires with the delivery. */
+export const waitingDelivery = (organisationId: string, webhookId: string, atMs: number, deliveryId: string): Key => ({
+  pk: waitingDeliveries(organisationId, webhookId),
+  sk: `${dueSort(atMs)}#${deliveryId}`,
+})
+export const waitingDeliveries = (organisationId: string, webhookId: string): string =>
+  `ORG#${organisationId}#WEBHOOK#${webhookId}#WAITING`
+/** The index partition that holds the deliveries of a webhook. */
+export const webhookDeliveries = (organisationId: string, webhookId: string): string =>
+  `${organisationId}#${webhookId}#DELIVERIES`
+
 /** Jobs that wait for a cluster's relay, oldest first. */
 export const inbox = (clusterId: string, jobId: string): Key => ({ pk: `CLUSTER#${clusterId}#INBOX`, sk: jobId })
 
@@ -111,11 +223,46 @@ export const output = (organisationId: string, jobId: string, offset: number): K
   sk: `OUTPUT#${String(offset).padStart(15, '0')}`,
 })
 
-/** Index attributes that file a job under its cluster. */
-export const jobFiling = ({ clusterId }: { clusterId: string }) => ({ gsi1pk: clusterJobs(clusterId) })
+/** Index attributes that file a new job: under its cluster, its organisation, and its status there. */
+export const jobFiling = (job: { organisationId: string; clusterId: string; status: string }) => ({
+  gsi1pk: clusterJobs(job.clusterId),
+  gsi2pk: organisationJobs(job.organisationId),
+  ...jobStatusFiling(job, job.status),
+})
+/** The index attribute that changes with a job's status. */
+export const jobStatusFiling = ({ organisationId }: { organisationId: string }, status: string) => ({
+  gsi3pk: organisationJobs(organisationId, status),
+})
+
+/** The index partition that holds the jobs of an organisation, or those of one status. */
+export const organisationJobs = (organisationId: string, status?: string): string =>
+  `${organisationId}#JOBS${status === undefined ? '' : `#${status}`}`
 
 /** The index partition that holds the jobs of a cluster. */
 export const clusterJobs = (clusterId: string): string => `CLUSTER#${clusterId}#JOBS`
+
+/** A batch. Beside it, until each of its jobs stands in the table, which clusters it names, and its jobs in chunks. */
+export const batch = (organisationId: string, batchId: string): Key => ({
+  pk: `ORG#${organisationId}#BATCH#${batchId}`,
+  sk: 'BATCH',
+})
+export const batchClusters = (organisationId: string, batchId: string): Key => ({
+  ...batch(organisationId, batchId),
+  sk: 'CLUSTERS',
+})
+export const batchChunk = (organisationId: string, batchId: string, chunk: number): Key => ({
+  ...batch(organisationId, batchId),
+  sk: `CHUNK#${String(chunk).padStart(3, '0')}`,
+})
+
+/** The index partition that holds the batches of an organisation. */
+export const organisationBatches = (organisationId: string): string => `${organisationId}#BATCHES`
+
+/** What accepting a batch and removing a cluster agree on: which batches are open, how many clusters have gone (D30). */
+export const openBatches = (organisationId: string): Key => ({ pk: `ORG#${organisationId}`, sk: 'OPEN-BATCHES' })
+
+/** How many jobs an organisation has, and how many of each status. */
+export const jobTotals = (organisationId: string): Key => ({ pk: `ORG#${organisationId}`, sk: 'JOB-TOTALS' })
 
 /** Partitions of the due index: enough to spread writes, few enough to read them all every minute. */
 export const dueShards = 4

@@ -1,6 +1,8 @@
 import { ConditionalCheckFailedException, TransactionCanceledException } from '@aws-sdk/client-dynamodb'
+import { type ErrorCode } from '@platform/contract/errors'
 import {
   BatchGetCommand,
+  BatchWriteCommand,
   GetCommand,
   QueryCommand,
   TransactWriteCommand,
@@ -12,14 +14,19 @@ import { config } from '../config.ts'
 import { contended, fault } from '../fault.ts'
 import { jitter } from '../id.ts'
 import { client, reach } from './client.ts'
-import { type Change, type Condition, conditional, updating } from './expression.ts'
+import { type Change, type Condition, conditional, required, updating } from './expression.ts'
 import { type IndexName, type Key } from './keys.ts'
 import { tableIndexes } from './schema.ts'
 
 /** With `client.ts` and `expression.ts` the only code that speaks DynamoDB. */
 
 export type Item = Record<string, unknown>
-type Step = NonNullable<TransactWriteCommandInput['TransactItems']>[number]
+
+/** One write of a transaction, and the code that a caller hears when its condition does not hold. */
+export interface Step {
+  write: NonNullable<TransactWriteCommandInput['TransactItems']>[number]
+  refusal?: ErrorCode
+}
 
 const TableName = config.PLAT_TABLE
 const returnOld = { ReturnValuesOnConditionCheckFailure: 'ALL_OLD' } as const
@@ -34,7 +41,8 @@ export async function get(key: Key, options: { stale?: boolean } = {}): Promise<
 /** Up to 100 items in the order of their keys, as they stand now. One call, unless the store leaves some out. */
 export async function getAll(keys: readonly Key[], options: { stale?: boolean } = {}): Promise<(Item | undefined)[]> {
   const found = new Map<string, Item>()
-  let pending: Item[] = keys.map((key) => ({ ...key }))
+  // What an index tells of an item holds more than its key.
+  let pending: Item[] = keys.map(({ pk, sk }) => ({ pk, sk }))
   for (let attempt = 0; pending.length > 0; attempt++) {
     if (attempt > 4) throw fault('database_unavailable', { retryAfterSeconds: 2 })
     if (attempt > 0) await pause(attempt)
@@ -44,6 +52,12 @@ export async function getAll(keys: readonly Key[], options: { stale?: boolean } 
     pending = answer.UnprocessedKeys?.[TableName]?.Keys ?? []
   }
   return keys.map((key) => found.get(name(key)))
+}
+
+/** Any number of items in the order of their keys. One call per 100, all at once. */
+export async function getMany(keys: readonly Key[]): Promise<(Item | undefined)[]> {
+  const parts = Array.from({ length: Math.ceil(keys.length / 100) }, (_, part) => keys.slice(part * 100, part * 100 + 100))
+  return (await Promise.all(parts.map((part) => getAll(part)))).flat()
 }
 
 const name = ({ pk, sk }: Partial<Record<keyof Key, unknown>>): string => JSON.stringify([pk, sk])
@@ -121,23 +135,47 @@ export async function removeAll(range: Pick<Range, 'pk' | 'from' | 'to'>): Promi
 }
 
 /** Steps of a transaction. Each says under which condition it may happen. */
-export const create = (key: Key, item: Item): Step => ({
-  Put: { TableName, Item: { ...key, ...item }, ...conditional({ pk: { absent: true } }), ...returnOld },
-})
+export const create = (key: Key, item: Item): Step => replace(key, item, { pk: { absent: true } })
 export const replace = (key: Key, item: Item, condition: Condition = {}): Step => ({
-  Put: { TableName, Item: { ...key, ...item }, ...conditional(condition), ...returnOld },
+  write: { Put: { TableName, Item: { ...key, ...item }, ...conditional(condition), ...returnOld } },
 })
 /** Changes an item that exists. */
-export const patch = (key: Key, change: Change, condition: Condition = {}): Step => ({
-  Update: { TableName, Key: { ...key }, ...updating(change, { pk: { present: true }, ...condition }), ...returnOld },
-})
+export const patch = (key: Key, change: Change, condition: Condition = {}): Step =>
+  upsert(key, change, { pk: { present: true }, ...condition })
 /** Changes an item or makes it. */
 export const upsert = (key: Key, change: Change, condition: Condition = {}): Step => ({
-  Update: { TableName, Key: { ...key }, ...updating(change, condition), ...returnOld },
+  write: { Update: { TableName, Key: { ...key }, ...updating(change, condition), ...returnOld } },
 })
 export const remove = (key: Key, condition: Condition = {}): Step => ({
-  Delete: { TableName, Key: { ...key }, ...conditional(condition), ...returnOld },
+  write: { Delete: { TableName, Key: { ...key }, ...conditional(condition), ...returnOld } },
 })
+/** Changes nothing; refuses the transaction where the condition does not hold. */
+export const check = (key: Key, condition: Condition): Step => ({
+  write: { ConditionCheck: { TableName, Key: { ...key }, ...required(condition), ...returnOld } },
+})
+
+/** The step, refused to the caller with this code where its condition does not hold. */
+export const orFail = (step: Step, refusal: ErrorCode): Step => ({ ...step, refusal })
+
+/** Writes items that may be written twice, in any order: each by itself, none of them conditional. One call per 25. */
+export async function putAll(items: readonly Item[]): Promise<void> {
+  let pending = items.map((Item) => ({ PutRequest: { Item } }))
+  for (let attempt = 0; pending.length > 0; attempt++) {
+    if (attempt > 6) throw contended()
+    if (attempt > 0) await pause(attempt)
+    const parts = Array.from({ length: Math.ceil(pending.length / 25) }, (_, part) => pending.slice(part * 25, part * 25 + 25))
+    const left = await Promise.all(parts.map(writePart))
+    pending = left.flat()
+  }
+}
+
+type PutRequests = { PutRequest: { Item: Item } }[]
+
+async function writePart(part: PutRequests): Promise<PutRequests> {
+  const answer = await reach(client.send(new BatchWriteCommand({ RequestItems: { [TableName]: part } })))
+  const left = answer.UnprocessedItems?.[TableName] ?? []
+  return left.map(({ PutRequest }) => ({ PutRequest: { Item: PutRequest?.Item ?? {} } }))
+}
 
 /** Which step of a transaction was refused, and the item that refused it (undefined: there was none). */
 export interface Refusal {
@@ -147,20 +185,27 @@ export interface Refusal {
 
 /**
  * All steps or none, once: the SDK repeats a lost answer with the same token. Answers the first step whose condition
- * failed, or undefined when all happened. Collisions with other writers are retried. One call without collisions.
+ * failed, or throws its code where it has one; undefined when all happened. Collisions with other writers are retried.
+ * One call without collisions.
  */
 export async function transact(steps: readonly Step[]): Promise<Refusal | undefined> {
   for (let attempt = 1; ; attempt++) {
     const outcome = await reach(send(steps))
-    if (outcome !== 'collided') return outcome
+    if (outcome !== 'collided') return told(steps, outcome)
     if (attempt === 6) throw contended()
     await pause(attempt)
   }
 }
 
+function told(steps: readonly Step[], refusal: Refusal | undefined): Refusal | undefined {
+  const code = refusal && steps[refusal.step]?.refusal
+  if (code !== undefined) throw fault(code)
+  return refusal
+}
+
 async function send(steps: readonly Step[]): Promise<Refusal | undefined | 'collided'> {
   try {
-    await client.send(new TransactWriteCommand({ TransactItems: [...steps] }))
+    await client.send(new TransactWriteCommand({ TransactItems: steps.map(({ write }) => write) }))
     return undefined
   } catch (error) {
     if (!(error instanceof TransactionCanceledException)) throw error

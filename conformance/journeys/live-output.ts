@@ -1,0 +1,74 @@
+import assert from 'node:assert/strict'
+import { answered, refusedFields } from '../answer.ts'
+import type { Journeys, Platform } from '../platform.ts'
+import { until } from '../until.ts'
+
+const outputPath = (jobId: string, query: string) => `/api/v1/jobs/${jobId}/output?${query}`
+
+/** Reads on until something is there; each read waits where the platform can hold it. */
+const readOn = async (platform: Platform, jobId: string, offset: number) => {
+  const admin = await platform.admin
+  return until('output comes', async () => {
+    const read = answered(await admin.get(outputPath(jobId, `offset=${offset}&waitSeconds=20`)), 200)
+    return (read.items.length > 0 || read.finished) && read
+  })
+}
+
+export const liveOutput: Journeys = {
+  'a reader who waits has the output while the job still runs, and the end when it ends': async (platform, report) => {
+    const relay = await platform.newRelay()
+    const { jobId, leaseId } = await platform.running(relay)
+    const waiting = readOn(platform, jobId, 0)
+    answered(await relay.output(jobId, { leaseId, seq: 0, data: 'first\n' }), 200)
+    // Awaited before the job goes on: nothing but this output can have answered it.
+    const live = await waiting
+    assert.deepEqual([live.items[0].data, live.nextOffset, live.finished], ['first\n', 6, false])
+    const ending = readOn(platform, jobId, live.nextOffset)
+    answered(await relay.complete(jobId, leaseId, 0), 200)
+    assert.deepEqual(await ending, { items: [], nextOffset: 6, status: 'Completed', finished: true })
+    report.diagnostic('waited for output, and for the end')
+  },
+
+  'what is there already is answered at once, and so is a job that has ended': async (platform) => {
+    const admin = await platform.admin
+    const relay = await platform.newRelay()
+    const { jobId, leaseId } = await platform.running(relay)
+    answered(await relay.output(jobId, { leaseId, seq: 0, data: 'first\n' }), 200)
+    const read = async (offset: number) =>
+      answered(await admin.get(outputPath(jobId, `offset=${offset}&waitSeconds=20`)), 200)
+    assert.equal((await read(0)).items[0].data, 'first\n')
+    answered(await relay.complete(jobId, leaseId, 3), 200)
+    assert.deepEqual(await read(6), { items: [], nextOffset: 6, status: 'Failed', finished: true })
+    assert.equal((await read(0)).finished, true)
+  },
+
+  'several readers of one job all have its output': async (platform) => {
+    const relay = await platform.newRelay()
+    const { jobId, leaseId } = await platform.running(relay)
+    const readers = Array.from({ length: 5 }, () => readOn(platform, jobId, 0))
+    answered(await relay.output(jobId, { leaseId, seq: 0, data: 'Ω\n' }), 200)
+    for (const { items } of await Promise.all(readers)) assert.equal(items[0].data, 'Ω\n')
+    answered(await relay.complete(jobId, leaseId, 0), 200)
+  },
+
+  'who waits for what is cancelled hears of it': async (platform) => {
+    const { id: clusterId } = await platform.newCluster()
+    const jobId = await platform.submit(clusterId)
+    const waiting = readOn(platform, jobId, 0)
+    answered(await (await platform.admin).post(`/api/v1/jobs/${jobId}/cancel`), 202)
+    const { status, finished } = await waiting
+    assert.deepEqual([status, finished], ['Cancelled', true])
+  },
+
+  'a waiting time or an offset that is none is refused and named': async (platform) => {
+    const { id: clusterId } = await platform.newCluster()
+    const jobId = await platform.submit(clusterId)
+    const admin = await platform.admin
+    for (const value of ['21', '-1', '1.5', 'x', '', '1e1']) {
+      const answer = await admin.get(outputPath(jobId, `waitSeconds=${value}`))
+      assert.deepEqual(refusedFields(answer), ['query /waitSeconds'])
+    }
+    assert.deepEqual(refusedFields(await admin.get(outputPath(jobId, 'offset=-1'))), ['query /offset'])
+    answered(await admin.get(outputPath('nothing', 'waitSeconds=20')), 404, 'job_not_found')
+  },
+}

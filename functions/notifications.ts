@@ -1,0 +1,13 @@
+import { listNotifications, updateNotifications } from '@platform/contract/notification'
+import * as Notification from '@platform/core/notification'
+import { answer } from '@platform/http/answer'
+import { route } from '@platform/http/route'
+import { serve } from '@platform/http/serve'
+
+export const handler = serve(
+  route(listNotifications, async ({ caller, query }) => answer(200, await Notification.list(caller, query))),
+  route(updateNotifications, async ({ caller, body }) => {
+    await Notification.mark(caller, body)
+    return answer(204)
+  }),
+)

@@ -1,0 +1,28 @@
+import {
+  createSavedFilter,
+  deleteSavedFilter,
+  getDashboardLayout,
+  listSavedFilters,
+  updateDashboardLayout,
+} from '@platform/contract/preference'
+import * as Layout from '@platform/core/layout'
+import * as SavedFilter from '@platform/core/saved-filter'
+import { answer } from '@platform/http/answer'
+import { route } from '@platform/http/route'
+import { serve } from '@platform/http/serve'
+
+export const handler = serve(
+  route(getDashboardLayout, async ({ caller }) => {
+    const saved = await Layout.read(caller)
+    return saved === undefined ? answer(204) : answer(200, saved.layout, { etag: saved.etag })
+  }),
+  route(updateDashboardLayout, async ({ caller, body, headers }) =>
+    answer(204, undefined, { etag: await Layout.save(caller, body, headers['if-match']) }),
+  ),
+  route(listSavedFilters, async ({ caller }) => answer(200, await SavedFilter.list(caller))),
+  route(createSavedFilter, async ({ caller, body }) => answer(201, await SavedFilter.create(caller, body))),
+  route(deleteSavedFilter, async ({ caller, params }) => {
+    await SavedFilter.remove(caller, params.id)
+    return answer(204)
+  }),
+)

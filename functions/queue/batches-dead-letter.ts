@@ -1,0 +1,5 @@
+import { buryBatch } from '@platform/core/dead-letter'
+import { consume } from '@platform/http/consume'
+import { BatchMessage } from '@platform/http/message'
+
+export const handler = consume(BatchMessage, buryBatch)

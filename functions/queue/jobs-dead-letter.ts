@@ -1,0 +1,5 @@
+import { buryJob } from '@platform/core/dead-letter'
+import { consume } from '@platform/http/consume'
+import { JobMessage } from '@platform/http/message'
+
+export const handler = consume(JobMessage, buryJob)

@@ -1,0 +1,5 @@
+import { workOff } from '@platform/core/delivery'
+import { consume } from '@platform/http/consume'
+import { WebhookMessage } from '@platform/http/message'
+
+export const handler = consume(WebhookMessage, workOff)

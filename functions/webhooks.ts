@@ -1,0 +1,31 @@
+import {
+  changeWebhook,
+  createWebhook,
+  deleteWebhook,
+  listDeliveries,
+  listWebhooks,
+  redeliver,
+  testWebhook,
+} from '@platform/contract/webhook'
+import * as Delivery from '@platform/core/delivery-log'
+import * as Webhook from '@platform/core/webhook'
+import { answer } from '@platform/http/answer'
+import { route } from '@platform/http/route'
+import { serve } from '@platform/http/serve'
+
+export const handler = serve(
+  route(listWebhooks, async ({ caller }) => answer(200, await Webhook.list(caller))),
+  route(createWebhook, async ({ caller, body }) => answer(201, await Webhook.create(caller, body))),
+  route(changeWebhook, async ({ caller, params, body }) => answer(200, await Webhook.change(caller, params.id, body))),
+  route(deleteWebhook, async ({ caller, params }) => {
+    await Webhook.remove(caller, params.id)
+    return answer(204)
+  }),
+  route(testWebhook, async ({ caller, params }) => answer(202, await Delivery.test(caller, params.id))),
+  route(listDeliveries, async ({ caller, params, query }) =>
+    answer(200, await Delivery.list(caller, params.id, query)),
+  ),
+  route(redeliver, async ({ caller, params }) =>
+    answer(202, await Delivery.redeliver(caller, params.id, params.deliveryId)),
+  ),
+)

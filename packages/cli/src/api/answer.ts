@@ -1,0 +1,81 @@
+import { Failure, type exitCodes, messageOf } from '../exit.ts'
+import { cellOf } from '../print/table.ts'
+
+type Call = Promise<{ data?: unknown; error?: unknown; response: Response }>
+type DataOf<Result> = Result extends { data: infer Data } ? NonNullable<Data> : never
+
+/** The body of a good answer. Throws `Failure` with what the platform said where it refused. */
+export async function answer<Result extends { data?: unknown; error?: unknown; response: Response }>(
+  call: Promise<Result>,
+): Promise<DataOf<Result>> {
+  const result = await decided(call)
+  if (hasData(result)) return result.data
+  throw notThePlatform(result.response)
+}
+
+/** The same for an answer without a body. */
+export async function done(call: Call): Promise<void> {
+  await decided(call)
+}
+
+const hasData = <Result extends object>(result: Result): result is Result & { data: DataOf<Result> } =>
+  'data' in result && result.data !== undefined
+
+async function decided<Result extends { error?: unknown; response: Response }>(call: Promise<Result>): Promise<Result> {
+  const result = await call.catch((error: unknown) => {
+    if (error instanceof SyntaxError)
+      throw new Failure('unreachable', `The answer is no JSON (${messageOf(error)}).`, error)
+    throw error
+  })
+  if (!result.response.ok) throw refusalOf(result.response, result.error)
+  return result
+}
+
+/** What the platform refused, why, and what to do next. `code` is the machine-readable one of the error body. */
+export class Refusal extends Failure {
+  readonly code: string
+
+  constructor(reason: keyof typeof exitCodes, code: string, message: string) {
+    super(reason, message)
+    this.code = code
+  }
+}
+
+function refusalOf(response: Response, error: unknown): Failure {
+  const body = new Map(Object.entries(typeof error === 'object' && error !== null ? error : {}))
+  const code = body.get('error')
+  if (typeof code !== 'string') return notThePlatform(response)
+  const lines = [`${cellOf(body.get('message'))} (${cellOf(code)})`, ...detailsOf(body.get('details'))]
+  if (body.has('requiredPermission')) lines.push(`Permission needed: ${cellOf(body.get('requiredPermission'))}`)
+  lines.push(...adviceOf(code), `Trace id: ${cellOf(body.get('traceId'))}`)
+  return new Refusal(reasonOf(response.status, code), code, lines.join('\n'))
+}
+
+const reasonOf = (status: number, code: string): keyof typeof exitCodes => {
+  if (status === 401 && code !== 'invalid_credentials') return 'notSignedIn'
+  return status === 503 ? 'unreachable' : 'refused'
+}
+
+const advice: Record<string, string> = {
+  unauthenticated: 'Sign in again with: plat login. If PLAT_TOKEN is set, it holds no valid token.',
+  token_expired: 'The token of PLAT_TOKEN has expired: set another one, or unset it and sign in with: plat login.',
+  internal_error: 'It may help to try again. The same command sends a new request.',
+}
+const adviceOf = (code: string): string[] => {
+  const line = Object.hasOwn(advice, code) ? advice[code] : undefined
+  return line === undefined ? [] : [line]
+}
+
+function detailsOf(details: unknown): string[] {
+  if (!Array.isArray(details)) return []
+  return details.map((detail: unknown) => {
+    const { in: part, path, message }: { in?: unknown; path?: unknown; message?: unknown } = Object(detail)
+    return `  ${cellOf(part)} ${cellOf(path)}: ${cellOf(message)}`
+  })
+}
+
+function notThePlatform({ status, headers }: Response): Failure {
+  const location = headers.get('location')
+  const where = location === null ? '' : ` and points to ${cellOf(location)}, which may be the right address`
+  return new Failure('unreachable', `The server answered ${status} without a word of the platform${where}.`)
+}

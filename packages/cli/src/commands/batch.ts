@@ -1,0 +1,119 @@
+import type { Command } from 'commander'
+import { answer } from '../api/answer.ts'
+import type { Api, Schemas } from '../api/client.ts'
+import { type Extent, readList } from '../api/pages.ts'
+import { findClusters } from '../clusters.ts'
+import { connect, connectToFollow } from '../connect.ts'
+import { cancelBatch, getBatch } from '../jobs/batch.ts'
+import { readBatchFile } from '../jobs/batch-file.ts'
+import { readFileOf } from '../jobs/script.ts'
+import { waitForBatch } from '../jobs/wait-batch.ts'
+import { readInput } from '../print/ask.ts'
+import { type Shown, showList, showOne } from '../print/show.ts'
+import type { Column } from '../print/table.ts'
+import { counted } from '../print/text.ts'
+import { say, write, writeJson } from '../print/write.ts'
+import { leaf, listLeaf, wholeNumber } from './leaf.ts'
+
+type Batch = Schemas['Batch']
+type AcceptedBatch = Schemas['AcceptedBatch']
+
+const columns: Column<Batch>[] = [
+  { title: 'ID', of: ({ id }) => id },
+  { title: 'STATUS', of: ({ status }) => status },
+  { title: 'JOBS', of: ({ submittedCount }) => submittedCount },
+  { title: 'QUEUED', of: ({ counts }) => counts.queued },
+  { title: 'RUNNING', of: ({ counts }) => counts.running },
+  { title: 'COMPLETED', of: ({ counts }) => counts.completed },
+  { title: 'FAILED', of: ({ counts }) => counts.failed },
+  { title: 'CANCELLED', of: ({ counts }) => counts.cancelled },
+  { title: 'CREATED', of: ({ createdAt }) => createdAt },
+]
+
+interface Waited extends Shown {
+  wait?: true
+}
+
+interface Submitted extends Waited {
+  maxConcurrency?: number
+  maxErrors?: number
+}
+
+/** `plat batch …`. */
+export function addBatchCommands(program: Command): void {
+  const batch = program.command('batch').description('up to 500 jobs, accepted and followed together')
+  leaf(batch, 'submit <file>', 'submit the jobs of a file; - is standard input', [
+    `echo '{"cluster": "berlin-1", "script": "uname -r"}' | plat batch submit - --wait`,
+    'plat batch submit jobs.json --max-concurrency 20 --max-errors 5',
+  ])
+    .option('--max-concurrency <n>', 'so many jobs at once', wholeNumber(1, 500))
+    .option('--max-errors <n>', 'cancel the rest once more than so many have failed', wholeNumber(0, 500))
+    .option('--wait', 'wait for the end, and end with the first exit code that is not 0')
+    .action(submit)
+  listLeaf(batch, 'list', 'list batches').action(list)
+  leaf(batch, 'get <id>', 'show a batch with its jobs counted').action(async (id: string, options: Shown) =>
+    showOne(options, await getBatch(connect(), id)),
+  )
+  leaf(batch, 'wait <id>', 'wait until all jobs have ended, and end with the first exit code that is not 0').action(
+    async (id: string, options: Shown) => {
+      process.exitCode = await waitForBatch(connectToFollow(), id, options)
+    },
+  )
+  leaf(batch, 'cancel <id>', 'cancel all jobs of a batch that have not ended').action(cancel)
+  leaf(batch, 'retry <id>', 'run the failed and cancelled jobs again, as a new batch')
+    .option('--wait', 'wait for the end of the new batch')
+    .action(retry)
+}
+
+async function submit(file: string, { maxConcurrency, maxErrors, ...options }: Submitted): Promise<void> {
+  const { entries, limits } = readBatchFile(file === '-' ? await readInput() : await readFileOf(file))
+  const api = options.wait ? connectToFollow() : connect()
+  const idOf = await clusterIds(
+    api,
+    entries.map(({ cluster }) => cluster),
+  )
+  const body = {
+    jobs: entries.map(({ cluster, submission }) => Object.assign(submission, { clusterId: idOf(cluster) })),
+    ...limits,
+    ...(maxConcurrency !== undefined && { maxConcurrency }),
+    ...(maxErrors !== undefined && { maxErrors }),
+  }
+  await tellAccepted(api, await answer(api.POST('/api/v1/jobs/batch', { body })), options)
+}
+
+/** Names and identifiers as identifiers. Where none is a name, nothing is read: the platform knows its own. */
+async function clusterIds(api: Api, wanted: readonly string[]): Promise<(name: string) => string> {
+  const distinct = [...new Set(wanted)]
+  if (distinct.every((one) => one.startsWith('clus_'))) return (id) => id
+  const found = await findClusters(api, distinct)
+  const ids = new Map(found.flatMap(({ id, name }) => [[name.toLowerCase(), id] as const, [id, id] as const]))
+  return (name) => ids.get(name.toLowerCase()) ?? name
+}
+
+async function list({ limit, all, ...options }: Shown & Extent): Promise<void> {
+  const api = connect()
+  const read = (query: { page: number; pageSize: number }) =>
+    answer(api.GET('/api/v1/jobs/batch', { params: { query } }))
+  await showList(options, await readList({ limit, ...(all && { all }) }, read), columns)
+}
+
+async function cancel(id: string, options: Shown): Promise<void> {
+  const api = connect()
+  await cancelBatch(api, id)
+  await showOne(options, await getBatch(api, id))
+}
+
+async function retry(batchId: string, options: Waited): Promise<void> {
+  const api = options.wait ? connectToFollow() : connect()
+  const call = api.POST('/api/v1/jobs/batch/{batchId}/retry', { params: { path: { batchId } } })
+  await tellAccepted(api, await answer(call), options)
+}
+
+async function tellAccepted(api: Api, accepted: AcceptedBatch, { wait, ...options }: Waited): Promise<void> {
+  const { batchId, submittedCount } = accepted
+  if (wait) {
+    say(`${batchId} is accepted: ${counted(submittedCount, 'job')}.`)
+    process.exitCode = await waitForBatch(api, batchId, options)
+  } else if (options.json) await writeJson(accepted)
+  else await write(`${batchId}\n`)
+}

@@ -1,0 +1,27 @@
+import { Argument, type Command } from 'commander'
+import { bashScript } from '../completion/bash.ts'
+import { fishScript } from '../completion/fish.ts'
+import { type Place, placesOf } from '../completion/tree.ts'
+import { zshScript } from '../completion/zsh.ts'
+import { write } from '../print/write.ts'
+import { withExamples } from './leaf.ts'
+
+const scripts: Record<string, (places: readonly Place[]) => string> = {
+  bash: bashScript,
+  zsh: zshScript,
+  fish: fishScript,
+}
+
+/** `plat completion bash|zsh|fish`. */
+export function addCompletionCommand(program: Command): void {
+  const completion = program
+    .command('completion')
+    .description('print what makes a shell complete commands of plat')
+    .addArgument(new Argument('<shell>').choices(Object.keys(scripts)))
+    .action((shell: string) => write(scripts[shell]?.(placesOf(program)) ?? ''))
+  withExamples(completion, [
+    'source <(plat completion bash)    # in ~/.bashrc',
+    'source <(plat completion zsh)     # in ~/.zshrc, after compinit',
+    'plat completion fish | source     # in ~/.config/fish/config.fish',
+  ])
+}

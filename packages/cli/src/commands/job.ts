@@ -1,0 +1,88 @@
+import { type Command, Option } from 'commander'
+import { answer } from '../api/answer.ts'
+import type { Api, Schemas } from '../api/client.ts'
+import { type Extent, readList } from '../api/pages.ts'
+import { findCluster } from '../clusters.ts'
+import { connect, connectToFollow } from '../connect.ts'
+import { getJob, outputOf, untilEnded } from '../jobs/job.ts'
+import { finalCode, printOutput } from '../jobs/run-one.ts'
+import { type Shown, showList, showOne } from '../print/show.ts'
+import type { Column } from '../print/table.ts'
+import { say, writeJson, writeJsonLine } from '../print/write.ts'
+import { leaf, listLeaf, wholeNumber } from './leaf.ts'
+
+type JobSummary = Schemas['JobSummary']
+
+const statuses = ['Queued', 'Running', 'Completed', 'Failed', 'Cancelled']
+
+const columns: Column<JobSummary>[] = [
+  { title: 'ID', of: ({ id }) => id },
+  { title: 'CLUSTER', of: ({ clusterId }) => clusterId, isFlexible: true },
+  { title: 'TYPE', of: ({ type }) => type, isFlexible: true },
+  { title: 'STATUS', of: ({ status }) => status },
+  { title: 'REASON', of: ({ statusReason }) => statusReason },
+  { title: 'CREATED', of: ({ createdAt }) => createdAt },
+]
+
+interface Filter extends Shown, Extent {
+  cluster?: string
+  status?: JobSummary['status']
+  batch?: string
+}
+
+/** `plat job …`. */
+export function addJobCommands(program: Command): void {
+  const job = program.command('job').description('scripts that run on clusters')
+  listLeaf(job, 'list', 'list jobs', ['plat job list --cluster berlin-1 --status Failed'])
+    .option('--cluster <name|id>', 'only jobs of this cluster')
+    .addOption(new Option('--status <status>', 'only jobs that stand so').choices(statuses))
+    .option('--batch <id>', 'only jobs of this batch')
+    .action(list)
+  leaf(job, 'get <id>', 'show a job with its result').action(async (id: string, options: Shown) =>
+    showOne(options, await getJob(connect(), id)),
+  )
+  leaf(job, 'output <id>', 'print the output of a job', ['plat job output job_01… --follow'])
+    .option('--follow', 'go on until the job has ended')
+    .option('--offset <bytes>', 'leave out so many bytes', wholeNumber(0, 999_999_999), 0)
+    .action(output)
+  leaf(job, 'wait <id>', 'wait until a job has ended, and end with its exit code').action(wait)
+  leaf(job, 'cancel <id>', 'cancel a job').action(cancel)
+}
+
+async function list({ limit, all, cluster, status, batch: batchId, ...options }: Filter): Promise<void> {
+  const api = connect()
+  const clusterId = cluster === undefined ? undefined : (await findCluster(api, cluster)).id
+  const filter = { ...(clusterId && { clusterId }), ...(status && { status }), ...(batchId && { batchId }) }
+  const jobs = await readList({ limit, ...(all && { all }) }, (paging) =>
+    answer(api.GET('/api/v1/jobs', { params: { query: { ...filter, ...paging } } })),
+  )
+  await showList(options, jobs, columns)
+}
+
+async function output(id: string, { json, follow, offset }: Shown & { follow?: true; offset: number }): Promise<void> {
+  const api = follow ? connectToFollow() : connect()
+  const extent = { offset, isOver: !follow }
+  if (!json) return printOutput(api, id, await nodesOfJob(api, id), extent)
+  for await (const chunk of outputOf(api, id, extent)) await writeJsonLine(chunk)
+}
+
+/** The nodes that a job may have run on, where they are several; a removed cluster has none. */
+async function nodesOfJob(api: Api, id: string): Promise<Schemas['Node'][]> {
+  const { clusterId, payload } = await getJob(api, id)
+  const targets: unknown = payload['targetNodeIds']
+  if (clusterId === undefined || (Array.isArray(targets) && targets.length === 1)) return []
+  const { data } = await api.GET('/api/v1/clusters/{id}', { params: { path: { id: clusterId } } })
+  return data?.nodes ?? []
+}
+
+async function wait(id: string, { json }: Shown): Promise<void> {
+  const ended = await untilEnded(connectToFollow(), id)
+  if (json) await writeJson(ended)
+  process.exitCode = finalCode(ended)
+}
+
+async function cancel(id: string, { json }: Shown): Promise<void> {
+  const job = await answer(connect().POST('/api/v1/jobs/{id}/cancel', { params: { path: { id } } }))
+  if (json) return writeJson(job)
+  say(job.status === 'Cancelled' ? `${job.id} is cancelled.` : `${job.id} is being cancelled by its relay.`)
+}

@@ -1,0 +1,28 @@
+import type { Command } from 'commander'
+import { answer } from '../api/answer.ts'
+import { type Extent, readList } from '../api/pages.ts'
+import { connect } from '../connect.ts'
+import { type Shown, showList, showOne } from '../print/show.ts'
+import { leaf, listLeaf } from './leaf.ts'
+
+/** `plat organisation …`. */
+export function addOrganisationCommands(program: Command): void {
+  const organisation = program.command('organisation').description('the tenants of the platform')
+  listLeaf(organisation, 'list', 'list organisations').action(async ({ limit, all, ...options }: Shown & Extent) => {
+    const api = connect()
+    const read = (query: { page: number; pageSize: number }) =>
+      answer(api.GET('/api/v1/platform/organisations', { params: { query } }))
+    await showList(options, await readList({ limit, ...(all && { all }) }, read), [
+      { title: 'ID', of: ({ id }) => id },
+      { title: 'NAME', of: ({ name }) => name, isFlexible: true },
+      { title: 'PLATFORM', of: ({ isPlatform }) => (isPlatform ? 'yes' : 'no') },
+      { title: 'CREATED', of: ({ createdAt }) => createdAt },
+    ])
+  })
+  leaf(organisation, 'create <name>', 'create an organisation; it needs a first OrgAdmin then', [
+    'plat organisation create Acme',
+    'plat user create ann --organisation org_01… --role OrgAdmin --email ann@acme.example',
+  ]).action(async (name: string, options: Shown) =>
+    showOne(options, await answer(connect().POST('/api/v1/platform/organisations', { body: { name } }))),
+  )
+}

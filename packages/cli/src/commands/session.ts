@@ -1,0 +1,69 @@
+import type { Command } from 'commander'
+import { answer, done } from '../api/answer.ts'
+import { anonymous, authorised } from '../api/client.ts'
+import { connect } from '../connect.ts'
+import { Failure, messageOf } from '../exit.ts'
+import { ask, canAsk } from '../print/ask.ts'
+import { type Shown, showOne } from '../print/show.ts'
+import { say, writeJson } from '../print/write.ts'
+import { credentials, defaultServer, serverOf, tokensOf } from '../session/credentials.ts'
+import { withLock } from '../session/lock.ts'
+import { ownPassword } from '../session/password.ts'
+import { readSession, removeSession, writeSession } from '../session/store.ts'
+import { leaf } from './leaf.ts'
+
+interface LoginOptions extends Shown {
+  server?: string
+  username?: string
+  passwordStdin?: true
+}
+
+/** `plat login`, `logout` and `whoami`. */
+export function addSessionCommands(program: Command): void {
+  leaf(program, 'login', 'sign in and stay signed in', [
+    'plat login --server https://platform.example.com --username ada',
+    'plat login --username ada --password-stdin < password.txt',
+  ])
+    .option('--server <url>', `the platform; or PLAT_SERVER; default ${defaultServer}`)
+    .option('--username <name>', 'who signs in; asked for if missing')
+    .option('--password-stdin', 'read the password from standard input; or set PLAT_PASSWORD; asked for if missing')
+    .action(login)
+  leaf(program, 'logout', 'end the session').action(logout)
+  leaf(program, 'whoami', 'show who is signed in, with roles and permissions').action(async (options: Shown) =>
+    showOne(options, await answer(connect().GET('/api/v1/auth/me'))),
+  )
+}
+
+async function login({ server: named, username: given, passwordStdin, json }: LoginOptions): Promise<void> {
+  const server = serverOf(named ?? (process.env['PLAT_SERVER'] || defaultServer))
+  if (isExposed(server)) say(`Passwords and tokens travel unencrypted to ${server}. Use https.`)
+  const username = given ?? (await asked('Username: '))
+  const body = { username, password: await ownPassword(passwordStdin) }
+  const tokens = tokensOf(await answer(anonymous(server, { seconds: 8 }).POST('/api/v1/auth/login', { body })))
+  await withLock(async () => writeSession({ server, username, ...tokens }))
+  if (json) return writeJson({ server, username })
+  say(`Signed in at ${server} as ${username}.`)
+}
+
+const isExposed = (server: string): boolean => {
+  const { protocol, hostname } = new URL(server)
+  return protocol === 'http:' && !/^(localhost|127(\.\d+){3}|\[::1\])$/.test(hostname)
+}
+
+async function asked(question: string): Promise<string> {
+  if (!canAsk()) throw new Failure('usage', 'Say who signs in with --username.')
+  return (await ask(question)).trim()
+}
+
+async function logout({ json }: Shown): Promise<void> {
+  if (readSession() === undefined) throw new Failure('notSignedIn', 'Nobody is signed in.')
+  const told = await endSession().then(
+    () => ({ isTold: true, reason: '' }),
+    (error: unknown) => ({ isTold: false, reason: messageOf(error) }),
+  )
+  await withLock(async () => removeSession())
+  if (!told.isTold) say(`The platform could not be told (${told.reason}); the session ends there within 7 days.`)
+  await (json ? writeJson({ signedOut: true, platformTold: told.isTold }) : say('Signed out.'))
+}
+
+const endSession = (): Promise<void> => done(authorised(credentials({}), { seconds: 2 }).POST('/api/v1/auth/logout'))

@@ -1,0 +1,46 @@
+import type { Command } from 'commander'
+import { answer, done } from '../api/answer.ts'
+import type { Schemas } from '../api/client.ts'
+import { connect } from '../connect.ts'
+import { type Shown, showList } from '../print/show.ts'
+import { say, write, writeJson } from '../print/write.ts'
+import { leaf, several } from './leaf.ts'
+
+type Token = Schemas['ApiToken']
+
+/** `plat token …`: API tokens for automation. */
+export function addTokenCommands(program: Command): void {
+  const token = program.command('token').description('API tokens of the signed-in user, for automation')
+  leaf(token, 'list', 'list API tokens').action(async (options: Shown) => {
+    await showList(options, await answer(connect().GET('/api/v1/users/me/tokens')), [
+      { title: 'ID', of: ({ id }) => id },
+      { title: 'NAME', of: ({ name }) => name, isFlexible: true },
+      { title: 'EXPIRES', of: ({ expiresAt }) => expiresAt },
+      { title: 'LAST USED', of: ({ lastUsedAt }) => lastUsedAt },
+      { title: 'PERMISSIONS', of: ({ permissions }) => permissions, isFlexible: true },
+    ])
+  })
+  leaf(token, 'create <name>', 'create an API token; prints it once', [
+    'PLAT_TOKEN=$(plat token create nightly --permission jobs:write --permission clusters:read)',
+  ])
+    .option('--permission <name>', 'what it may do; several times for several; all that you may do if missing', several)
+    .option('--expires-at <time>', 'when it ends, such as 2027-01-31T00:00:00Z; never if missing')
+    .action(create)
+  leaf(token, 'delete <id>', 'revoke an API token').action(async (id: string, { json }: Shown) => {
+    await done(connect().DELETE('/api/v1/users/me/tokens/{id}', { params: { path: { id } } }))
+    await (json ? writeJson({ id, deleted: true }) : say(`${id} is revoked.`))
+  })
+}
+
+interface Creation extends Shown {
+  permission?: Token['permissions']
+  expiresAt?: string
+}
+
+async function create(name: string, { permission: permissions, expiresAt, json }: Creation): Promise<void> {
+  const body = { name, ...(permissions && { permissions }), ...(expiresAt !== undefined && { expiresAt }) }
+  const created = await answer(connect().POST('/api/v1/users/me/tokens', { body }))
+  if (json) return writeJson(created)
+  say(`${created.id} may ${created.permissions.join(', ')}. It is shown once:`)
+  await write(`${created.token}\n`)
+}

@@ -1,0 +1,65 @@
+import type { Command } from 'commander'
+import { answer, done } from '../api/answer.ts'
+import type { Schemas } from '../api/client.ts'
+import { type Extent, readList } from '../api/pages.ts'
+import { connect } from '../connect.ts'
+import { type Shown, showList, showOne } from '../print/show.ts'
+import { say, writeJson } from '../print/write.ts'
+import { leaf, listLeaf, several } from './leaf.ts'
+
+const path = '/api/v1/webhooks/{id}'
+type Events = Schemas['WebhookCreation']['events']
+
+/** `plat webhook …`. */
+export function addWebhookCommands(program: Command): void {
+  const webhook = program.command('webhook').description('events, delivered to addresses of yours')
+  leaf(webhook, 'list', 'list webhooks').action(async (options: Shown) =>
+    showList(options, await answer(connect().GET('/api/v1/webhooks')), [
+      { title: 'ID', of: ({ id }) => id },
+      { title: 'URL', of: ({ url }) => url, isFlexible: true },
+      { title: 'EVENTS', of: ({ events }) => events, isFlexible: true },
+      { title: 'ENABLED', of: ({ enabled }) => (enabled ? 'yes' : 'no') },
+      { title: 'FAILURES', of: ({ failureCount }) => failureCount },
+    ]),
+  )
+  leaf(webhook, 'create <url>', 'subscribe an address; prints the secret once', [
+    `plat webhook create https://hooks.example.com/platform --event 'platform.job.*'`,
+  ])
+    .requiredOption('--event <type>', 'what to deliver, such as platform.job.failed or *; several times', several)
+    .action(async (url: string, { event: events, ...options }: Shown & { event: Events }) =>
+      showOne(options, await answer(connect().POST('/api/v1/webhooks', { body: { url, events } }))),
+    )
+  leaf(webhook, 'enable <id>', 'switch a webhook on').action(switched(true))
+  leaf(webhook, 'disable <id>', 'switch a webhook off').action(switched(false))
+  leaf(webhook, 'test <id>', 'send a test event to a webhook').action(async (id: string, options: Shown) =>
+    showOne(options, await answer(connect().POST(`${path}/test`, { params: { path: { id } } }))),
+  )
+  listLeaf(webhook, 'deliveries <id>', 'list what was delivered, or was not').action(deliveries)
+  leaf(webhook, 'redeliver <id> <delivery>', 'deliver an event again').action(
+    async (id: string, deliveryId: string, options: Shown) => {
+      const call = connect().POST(`${path}/deliveries/{deliveryId}/redeliver`, { params: { path: { id, deliveryId } } })
+      await showOne(options, await answer(call))
+    },
+  )
+  leaf(webhook, 'delete <id>', 'remove a webhook').action(async (id: string, { json }: Shown) => {
+    await done(connect().DELETE(path, { params: { path: { id } } }))
+    await (json ? writeJson({ id, deleted: true }) : say(`${id} is removed.`))
+  })
+}
+
+const switched = (enabled: boolean) => async (id: string, options: Shown) =>
+  showOne(options, await answer(connect().PATCH(path, { params: { path: { id } }, body: { enabled } })))
+
+async function deliveries(id: string, { limit, all, ...options }: Shown & Extent): Promise<void> {
+  const api = connect()
+  const read = (query: { page: number; pageSize: number }) =>
+    answer(api.GET(`${path}/deliveries`, { params: { path: { id }, query } }))
+  await showList(options, await readList({ limit, ...(all && { all }) }, read), [
+    { title: 'ID', of: (delivery) => delivery.id },
+    { title: 'STATUS', of: ({ status }) => status },
+    { title: 'EVENT', of: ({ eventType }) => eventType, isFlexible: true },
+    { title: 'ATTEMPTS', of: ({ attempts }) => attempts.length },
+    { title: 'LAST ANSWER', of: ({ attempts }) => attempts.at(-1)?.statusCode ?? attempts.at(-1)?.error },
+    { title: 'NEXT ATTEMPT', of: ({ nextAttemptAt }) => nextAttemptAt },
+  ])
+}

@@ -1,0 +1,30 @@
+import { type Place, quoted } from './tree.ts'
+
+/** Completion for bash: `source <(plat completion bash)`. */
+export const bashScript = (places: readonly Place[]): string => `\
+# Completion of plat for bash. Load it with: source <(plat completion bash)
+_plat() {
+  local current=\${COMP_WORDS[COMP_CWORD]} previous=\${COMP_WORDS[COMP_CWORD - 1]} at=plat words='' word
+  for word in "\${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
+    case "$at $word" in
+      ${places
+        .slice(1)
+        .map(({ path }) => quoted(path))
+        .join(' | ')}) at="$at $word" ;;
+    esac
+  done
+  case "$at $previous" in
+${places.flatMap(choicesOf).join('\n')}
+    *)
+      case "$at" in
+${places.map(({ path, words }) => `        ${quoted(path)}) words=${quoted(words.map(({ text }) => text).join(' '))} ;;`).join('\n')}
+      esac
+      ;;
+  esac
+  COMPREPLY=($(compgen -W "$words" -- "$current"))
+}
+complete -o default -F _plat plat
+`
+
+const choicesOf = ({ path, choices }: Place): string[] =>
+  choices.map(({ option, values }) => `    ${quoted(`${path} ${option}`)}) words=${quoted(values.join(' '))} ;;`)

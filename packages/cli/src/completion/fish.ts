@@ -1,0 +1,29 @@
+import { type Place, quoted } from './tree.ts'
+
+/** Completion for fish: `plat completion fish | source`. */
+export const fishScript = (places: readonly Place[]): string => `\
+# Completion of plat for fish. Load it with: plat completion fish | source
+function __plat_at --description 'Whether the command line stands at a command of plat'
+  set -l at plat
+  set -l typed (commandline -opc)
+  for word in $typed[2..-1]
+    if contains -- "$at $word" ${places
+      .slice(1)
+      .map(({ path }) => quoted(path))
+      .join(' ')}
+      set at "$at $word"
+    end
+  end
+  test "$at" = "$argv[1]"
+end
+${places.flatMap(linesOf).join('\n')}
+`
+
+function linesOf({ path, words, choices }: Place): string[] {
+  const at = `complete -c plat -n ${quoted(`__plat_at "${path}"`)}`
+  return words.map(({ text, meaning }) => {
+    const values = choices.find(({ option }) => option === text)?.values
+    const word = text.startsWith('--') ? `-l ${text.slice(2)}` : `-f -a ${text}`
+    return `${at} ${word}${values === undefined ? '' : ` -x -a ${quoted(values.join(' '))}`} -d ${quoted(meaning)}`
+  })
+}

@@ -1,0 +1,93 @@
+import type { Schemas } from '../api/client.ts'
+import { Failure, messageOf } from '../exit.ts'
+import { cellOf } from '../print/table.ts'
+
+/** A job of a batch file, its cluster by name or identifier. */
+export interface Entry {
+  cluster: string
+  submission: Omit<Schemas['JobSubmission'], 'clusterId'>
+}
+
+/** What a batch file says. */
+export interface BatchFile {
+  entries: Entry[]
+  limits: Pick<Schemas['BatchSubmission'], 'maxConcurrency' | 'maxErrors'>
+}
+
+/**
+ * Reads `{"jobs": […]}`, an array, or a job on each line. A job is as the API takes it, or shorter: `cluster` may hold
+ * a name in the place of `clusterId`, `script` and `timeoutSeconds` stand for those of `payload`, `type` is InvokeScript.
+ */
+export function readBatchFile(text: string): BatchFile {
+  const { jobs, maxConcurrency, maxErrors } = fieldsOf(valueOf(text))
+  if (!Array.isArray(jobs) || jobs.length === 0) throw new Failure('usage', 'The batch holds no jobs.')
+  return {
+    entries: jobs.map((job: unknown, index) => entryOf(job, index + 1)),
+    limits: {
+      ...(typeof maxConcurrency === 'number' && { maxConcurrency }),
+      ...(typeof maxErrors === 'number' && { maxErrors }),
+    },
+  }
+}
+
+type Fields = Record<string, unknown>
+const isFields = (value: unknown): value is Fields =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+function fieldsOf(value: unknown): Fields {
+  if (Array.isArray(value)) return { jobs: value }
+  if (!isFields(value)) return {}
+  // One line of NDJSON is a job by itself.
+  return 'jobs' in value ? value : { jobs: [value] }
+}
+
+function valueOf(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch (error) {
+    const lines = text.split('\n').map((line, index) => ({ line: line.trim(), number: index + 1 }))
+    const filled = lines.filter(({ line }) => line !== '')
+    if (filled.length < 2) throw new Failure('usage', `The batch is not JSON: ${messageOf(error)}`, error)
+    return filled.map(({ line, number }) => lineOf(line, number))
+  }
+}
+
+function lineOf(line: string, number: number): unknown {
+  try {
+    return JSON.parse(line)
+  } catch (error) {
+    throw new Failure('usage', `Line ${number} of the batch is not JSON: ${messageOf(error)}`, error)
+  }
+}
+
+const jobFields = new Set([
+  'cluster',
+  'clusterId',
+  'type',
+  'payload',
+  'deliverWithinSeconds',
+  'script',
+  'timeoutSeconds',
+])
+
+function entryOf(job: unknown, number: number): Entry {
+  const fields = isFields(job) ? job : {}
+  const fault = (what: string) => new Failure('usage', `Job ${number} of the batch ${what}.`)
+  const unknown = Object.keys(fields).find((name) => !jobFields.has(name))
+  if (unknown !== undefined) throw fault(`has ${cellOf(unknown)}, which no job has`)
+  const { cluster, clusterId = cluster, type = 'InvokeScript', deliverWithinSeconds } = fields
+  const payload = payloadOf(fields)
+  if (typeof clusterId !== 'string' || clusterId === '') throw fault('names no cluster: give "cluster" or "clusterId"')
+  if (payload === undefined) throw fault('has no script: give "script", or "payload" with a "script"')
+  if (typeof type !== 'string') throw fault('has a type that is no text')
+  const deadline = typeof deliverWithinSeconds === 'number' ? { deliverWithinSeconds } : {}
+  return { cluster: clusterId, submission: { type, payload, ...deadline } }
+}
+
+function payloadOf({ payload, script, timeoutSeconds }: Fields): Entry['submission']['payload'] | undefined {
+  const given = isFields(payload) ? payload : {}
+  const text = script ?? given['script']
+  return typeof text === 'string'
+    ? { ...given, ...(typeof timeoutSeconds === 'number' && { timeoutSeconds }), script: text }
+    : undefined
+}

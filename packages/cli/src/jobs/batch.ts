@@ -1,0 +1,92 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { answer } from '../api/answer.ts'
+import type { Api, Schemas } from '../api/client.ts'
+import { readList } from '../api/pages.ts'
+import { getJob } from './job.ts'
+
+export type AcceptedBatch = Pick<Schemas['AcceptedBatch'], 'batchId' | 'jobIds'>
+export type BatchCounts = Schemas['BatchCounts']
+type JobSummary = Schemas['JobSummary']
+
+/** Hears how batches go. `onEnded` hears of each job once. */
+export interface BatchListener {
+  onCounts: (batchId: string, counts: BatchCounts) => void
+  onEnded: (job: JobSummary) => Promise<void>
+}
+
+const pollMs = 1000
+
+/** One batch with its counts. */
+export const getBatch = (api: Api, batchId: string): Promise<Schemas['Batch']> =>
+  answer(api.GET('/api/v1/jobs/batch/{batchId}', { params: { path: { batchId } } }))
+
+/** The jobs of a batch, newest first. */
+export const jobsOfBatch = (api: Api, batchId: string, status?: JobSummary['status']) =>
+  readList({ limit: Infinity, all: true }, (paging) =>
+    answer(api.GET('/api/v1/jobs', { params: { query: { batchId, ...(status && { status }), ...paging } } })),
+  )
+
+export const endedOf = ({ completed, failed, cancelled }: BatchCounts): number => completed + failed + cancelled
+
+const hasEnded = ({ status }: JobSummary): boolean => status !== 'Queued' && status !== 'Running'
+
+/** Follows batches until every job has ended. The more batches there are, the less often each is looked at. */
+export async function followBatches(
+  api: Api,
+  batches: readonly AcceptedBatch[],
+  listener: BatchListener,
+): Promise<void> {
+  const pauseMs = pollMs * Math.max(1, batches.length / 3)
+  await Promise.all(batches.map((batch) => followBatch(api, batch, listener, pauseMs)))
+}
+
+async function followBatch(
+  api: Api,
+  { batchId, jobIds }: AcceptedBatch,
+  listener: BatchListener,
+  pauseMs: number,
+): Promise<void> {
+  const open = new Set(jobIds)
+  const close = async (job: JobSummary): Promise<void> => {
+    if (hasEnded(job) && open.delete(job.id)) await listener.onEnded(job)
+  }
+  for (;;) {
+    const { counts, status } = await getBatch(api, batchId)
+    listener.onCounts(batchId, counts)
+    if (endedOf(counts) > jobIds.length - open.size) {
+      for (const job of (await jobsOfBatch(api, batchId)).items) await close(job)
+    }
+    // A list may lag behind; a job by its identifier never does.
+    if (status === 'Finished') for (const id of open) await close(await getJob(api, id))
+    if (open.size === 0) return
+    await sleep(pauseMs)
+  }
+}
+
+/** Asks to cancel a batch; one that has finished meanwhile is as good. */
+export async function cancelBatch(api: Api, batchId: string): Promise<void> {
+  const { error, response } = await api.POST('/api/v1/jobs/batch/{batchId}/cancel', { params: { path: { batchId } } })
+  if (error && response.status !== 409) await answer(Promise.resolve({ error, response }))
+}
+
+/** Parts of a list that the platform takes as one batch each: at most 500 jobs, and so many bytes of JSON. */
+export function batchesOf<Submission>(jobs: readonly Submission[]): Submission[][] {
+  const parts: Submission[][] = []
+  let bytes = Infinity
+  for (const job of jobs) {
+    const size = Buffer.byteLength(JSON.stringify(job)) + 1
+    const last = parts.at(-1)
+    if (last && last.length < mostJobs && bytes + size <= mostBytes) {
+      last.push(job)
+      bytes += size
+    } else {
+      parts.push([job])
+      bytes = size
+    }
+  }
+  return parts
+}
+
+const mostJobs = 500
+/** A body may hold 4 MiB; some is left for what stands around the jobs. */
+const mostBytes = 4 * 1024 * 1024 - 4096

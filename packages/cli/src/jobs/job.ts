@@ -1,0 +1,61 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { answer } from '../api/answer.ts'
+import type { Api, Schemas } from '../api/client.ts'
+import { exitCodes } from '../exit.ts'
+
+export type Job = Schemas['Job']
+
+/** As long as one request may wait for news. */
+const waitSeconds = 20
+const shortestPauseMs = 250
+const longestPauseMs = 3000
+/** No job writes so much: reading from here on waits for its end. */
+const beyondOutput = 999_999_999_999_999
+
+/** One job with its result. */
+export const getJob = (api: Api, id: string): Promise<Job> =>
+  answer(api.GET('/api/v1/jobs/{id}', { params: { path: { id } } }))
+
+/** Waits until a job has ended; answers it with its result. */
+export async function untilEnded(api: Api, id: string): Promise<Job> {
+  for await (const _ of outputOf(api, id, { offset: beyondOutput }));
+  return getJob(api, id)
+}
+
+/** Output of a job from an offset on, as it comes, until the job has ended; `isOver` stops where there is none yet. */
+export async function* outputOf(
+  api: Api,
+  id: string,
+  { offset, isOver = false }: { offset: number; isOver?: boolean },
+): AsyncGenerator<Schemas['OutputChunk']> {
+  let pauseMs = shortestPauseMs
+  for (let from = offset; ;) {
+    const askedAtMs = performance.now()
+    const query = { offset: from, waitSeconds: isOver ? 0 : waitSeconds }
+    const { items, nextOffset, finished } = await answer(
+      api.GET('/api/v1/jobs/{id}/output', { params: { path: { id }, query } }),
+    )
+    yield* items
+    from = nextOffset
+    if (finished || (isOver && items.length === 0)) return
+    // What answers at once without news is asked less and less often.
+    pauseMs = items.length > 0 ? shortestPauseMs : Math.min(longestPauseMs, pauseMs * 1.5)
+    await sleep(Math.max(0, askedAtMs + pauseMs - performance.now()))
+  }
+}
+
+/** The exit code that a job hands to whoever waits for it. */
+export function exitCodeOf({ status, result }: Pick<Job, 'status' | 'result'>): number {
+  const code = result?.exitCode ?? undefined
+  if (status === 'Completed') return code ?? exitCodes.ok
+  if (code === undefined || code === 0) return exitCodes.noExitCode
+  // A process can hand on eight bits; what is wrong must not become right by that.
+  return code > 0 && code < 256 ? code : code & 255 || exitCodes.refused
+}
+
+/** How a job ended, in a few words. */
+export function endOf({ status, statusReason, result }: Pick<Job, 'status' | 'statusReason' | 'result'>): string {
+  if (statusReason === undefined || statusReason === 'exit_nonzero')
+    return `${status}, exit code ${result?.exitCode ?? '-'}`
+  return `${status}: ${statusReason}`
+}

@@ -1,0 +1,55 @@
+import type { Schemas } from '../api/client.ts'
+import { harmless, oneLine } from '../print/text.ts'
+import { say, write, writeError } from '../print/write.ts'
+
+type Chunk = Schemas['OutputChunk']
+
+/** Prints output as it comes, each stream to its own. */
+export interface OutputPrinter {
+  print: (chunk: Chunk) => Promise<void>
+  /** Prints what was held back as the begin of a line. */
+  end: () => Promise<void>
+}
+
+const writeTo = (stream: Chunk['stream'], text: string): Promise<void> =>
+  stream === 'stdout' ? write(text) : writeError(text)
+
+/** What one node wrote, as it wrote it. */
+export function rawPrinter(): OutputPrinter {
+  let expected: number | undefined
+  return {
+    async print({ offset, stream, data }) {
+      if (expected !== undefined && offset > expected) say(`(${offset - expected} bytes of output were not kept)`)
+      expected = offset + Buffer.byteLength(data)
+      await writeTo(stream, data)
+    },
+    end: async () => {},
+  }
+}
+
+/** What several nodes wrote, line by line behind the name of the node. A terminal shows control characters as text. */
+export function labelledPrinter(nameOf: ReadonlyMap<string, string>): OutputPrinter {
+  const begun = new Map<string, { chunk: Chunk; text: string }>()
+  const lines = (chunk: Chunk, text: string) =>
+    writeTo(chunk.stream, labelled(nameOf.get(chunk.nodeId) ?? chunk.nodeId, text))
+  return {
+    async print(chunk) {
+      const key = `${chunk.nodeId} ${chunk.stream}`
+      const text = (begun.get(key)?.text ?? '') + chunk.data
+      const end = text.lastIndexOf('\n') + 1
+      begun.set(key, { chunk, text: text.slice(end) })
+      if (end > 0) await lines(chunk, text.slice(0, end))
+    },
+    async end() {
+      for (const { chunk, text } of begun.values()) if (text !== '') await lines(chunk, `${text}\n`)
+    },
+  }
+}
+
+function labelled(name: string, text: string): string {
+  const shown = forReader(text)
+  return shown.replaceAll(/^(?=[^])/gm, `${oneLine(name)} | `)
+}
+
+/** Text of a script under a heading or a label: a terminal is not driven by it, a file gets it as it is. */
+export const forReader = (text: string): string => (process.stdout.isTTY ? harmless(text) : text)

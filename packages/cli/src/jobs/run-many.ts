@@ -1,0 +1,141 @@
+import { mkdirSync } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { answer } from '../api/answer.ts'
+import type { Api } from '../api/client.ts'
+import type { Cluster } from '../clusters.ts'
+import { exitCodes, Failure } from '../exit.ts'
+import { Progress } from '../print/progress.ts'
+import { cellOf } from '../print/table.ts'
+import { counted } from '../print/text.ts'
+import { say, write, writeJsonLine } from '../print/write.ts'
+import { type AcceptedBatch, batchesOf, type BatchCounts, cancelBatch, endedOf, followBatches } from './batch.ts'
+import { Interrupt } from './interrupt.ts'
+import { endOf, exitCodeOf, getJob, type Job } from './job.ts'
+import { forReader } from './printer.ts'
+import { type RunOptions, submissionOf } from './run-one.ts'
+
+/**
+ * Runs a script on several clusters, as batches of at most 500 jobs, and prints the output of each job when it ends.
+ * Answers the first exit code that is not 0, in the order of the clusters.
+ */
+export async function runOnMany(
+  api: Api,
+  clusters: readonly Cluster[],
+  script: string,
+  options: RunOptions,
+): Promise<number> {
+  if (options.node) throw new Failure('usage', '--node names nodes of one cluster.')
+  if (options.outputDir !== undefined) mkdirSync(options.outputDir, { recursive: true })
+  const run = new Run(api, clusters, options)
+  using interrupt = new Interrupt()
+  for (const jobs of batchesOf(clusters.map(({ id }) => submissionOf(id, script, options)))) {
+    if (interrupt.isAsked || run.isFailing) break
+    const { maxConcurrency, maxErrors } = options
+    const left = maxErrors === undefined ? {} : { maxErrors: maxErrors - run.failedCount }
+    const body = { jobs, ...(maxConcurrency && { maxConcurrency }), ...left }
+    run.add(
+      jobs.map(({ clusterId }) => clusterId),
+      await answer(api.POST('/api/v1/jobs/batch', { body })),
+    )
+    interrupt.cancelWith(() => run.cancel())
+    // What is limited must not grow with the number of batches.
+    if (!options.detach && (maxConcurrency ?? maxErrors) !== undefined) await run.follow()
+  }
+  if (options.detach) return run.tellBatches()
+  await run.follow()
+  return run.tell() || (interrupt.isAsked ? exitCodes.interrupted : exitCodes.ok)
+}
+
+/** One script on its way over many clusters. */
+class Run {
+  readonly #api: Api
+  readonly #names: ReadonlyMap<string, string>
+  readonly #options: RunOptions
+  readonly #progress = new Progress()
+  readonly #batches: AcceptedBatch[] = []
+  readonly #clusterOf = new Map<string, string>()
+  readonly #counts = new Map<string, BatchCounts>()
+  readonly #codes = new Map<string, number>()
+  #followed = 0
+
+  constructor(api: Api, clusters: readonly Cluster[], options: RunOptions) {
+    this.#api = api
+    this.#options = options
+    this.#names = new Map(clusters.map(({ id, name }) => [id, name]))
+  }
+
+  add(clusterIds: readonly string[], batch: AcceptedBatch): void {
+    this.#batches.push(batch)
+    batch.jobIds.forEach((jobId, index) => this.#clusterOf.set(jobId, clusterIds[index] ?? ''))
+    if (!this.#options.detach) say(`${batch.batchId} is accepted: ${counted(batch.jobIds.length, 'job')}.`)
+  }
+
+  get failedCount(): number {
+    return [...this.#codes.values()].filter((code) => code !== exitCodes.ok).length
+  }
+
+  get isFailing(): boolean {
+    return this.#options.maxErrors !== undefined && this.failedCount > this.#options.maxErrors
+  }
+
+  async cancel(): Promise<void> {
+    await Promise.all(this.#batches.map(({ batchId }) => cancelBatch(this.#api, batchId)))
+  }
+
+  /** Follows the batches that were added since the last time until they have ended. */
+  async follow(): Promise<void> {
+    const added = this.#batches.slice(this.#followed)
+    this.#followed = this.#batches.length
+    await followBatches(this.#api, added, {
+      onCounts: (batchId, counts) => {
+        this.#counts.set(batchId, counts)
+        this.#showProgress()
+      },
+      onEnded: async ({ id }) => this.#tellJob(await getJob(this.#api, id)),
+    })
+    this.#progress.clear()
+  }
+
+  #showProgress(): void {
+    const all = [...this.#counts.values()]
+    const sum = (of: (counts: BatchCounts) => number): number => all.reduce((total, counts) => total + of(counts), 0)
+    const note = `running ${sum(({ running }) => running)}, failed ${sum(({ failed }) => failed)}`
+    this.#progress.update({ total: this.#names.size, ended: sum(endedOf), note })
+  }
+
+  async #tellJob(job: Job): Promise<void> {
+    this.#codes.set(job.id, exitCodeOf(job))
+    this.#progress.clear()
+    if (this.#options.json) return writeJsonLine(job)
+    const name = this.#names.get(this.#clusterOf.get(job.id) ?? '') ?? job.id
+    const output = job.result?.output ?? ''
+    if (this.#options.outputDir === undefined) {
+      const text = forReader(output)
+      return write(`== ${cellOf(name)} (${job.id}): ${endOf(job)}\n${text}${/[^\n]$/.test(text) ? '\n' : ''}`)
+    }
+    await writeFile(join(this.#options.outputDir, fileNameOf(name, job.id)), output)
+    if (exitCodeOf(job) !== exitCodes.ok) say(`${name} (${job.id}): ${endOf(job)}`)
+  }
+
+  /** Says how it went; answers the first exit code that is not 0. */
+  tell(): number {
+    const codes = [...this.#clusterOf.keys()].map((jobId) => this.#codes.get(jobId) ?? exitCodes.noExitCode)
+    const failed = codes.filter((code) => code !== exitCodes.ok)
+    const notRun = this.#names.size - codes.length
+    const rest = notRun > 0 ? `, ${notRun} were not tried` : ''
+    say(
+      `${counted(codes.length, 'cluster')}: ${codes.length - failed.length} completed, ${failed.length} did not${rest}.`,
+    )
+    return failed[0] ?? exitCodes.ok
+  }
+
+  async tellBatches(): Promise<number> {
+    for (const batch of this.#batches) await (this.#options.json ? writeJsonLine(batch) : write(`${batch.batchId}\n`))
+    return exitCodes.ok
+  }
+}
+
+/** The name of a cluster as the name of a file; what no file may be called gets the job's identifier. */
+const fileNameOf = (name: string, jobId: string): string =>
+  /^[\w][\w .-]*$/.test(name) ? `${name}.txt` : `${name.replaceAll(/[^\w.-]/g, '_').replace(/^\W+/, '')}-${jobId}.txt`

@@ -1,0 +1,103 @@
+import { answer } from '../api/answer.ts'
+import type { Api, Schemas } from '../api/client.ts'
+import type { Cluster } from '../clusters.ts'
+import { exitCodes, Failure } from '../exit.ts'
+import { cellOf } from '../print/table.ts'
+import type { Shown } from '../print/show.ts'
+import { say, write, writeJson, writeJsonLine } from '../print/write.ts'
+import { Interrupt } from './interrupt.ts'
+import { endOf, exitCodeOf, getJob, type Job, outputOf, untilEnded } from './job.ts'
+import { labelledPrinter, rawPrinter } from './printer.ts'
+
+/** How to run a script. */
+export interface RunOptions extends Shown {
+  node?: string[]
+  timeout?: number
+  deliverWithin?: number
+  detach?: true
+  maxConcurrency?: number
+  maxErrors?: number
+  outputDir?: string
+}
+
+/** A job as it is submitted. */
+export function submissionOf(
+  clusterId: string,
+  script: string,
+  { timeout, deliverWithin }: RunOptions,
+  targetNodeIds: string[] = [],
+): Schemas['JobSubmission'] {
+  const limits = { ...(timeout && { timeoutSeconds: timeout }), ...(targetNodeIds.length > 0 && { targetNodeIds }) }
+  return {
+    clusterId,
+    type: 'InvokeScript',
+    payload: { script, ...limits },
+    ...(deliverWithin && { deliverWithinSeconds: deliverWithin }),
+  }
+}
+
+/** Runs a script on one cluster and prints its output as it comes. Answers the exit code of the job. */
+export async function runOnOne(api: Api, cluster: Cluster, script: string, options: RunOptions): Promise<number> {
+  const many = (['maxConcurrency', 'maxErrors', 'outputDir'] as const).find((name) => options[name] !== undefined)
+  if (many) throw new Failure('usage', 'One cluster needs no --max-concurrency, --max-errors or --output-dir.')
+  const nodes = cluster.nodeCount > 1 || options.node ? await nodesOf(api, cluster) : []
+  const targets = options.node && nodeIdsOf(options.node, nodes, cluster)
+  const body = submissionOf(cluster.id, script, options, targets)
+  using interrupt = new Interrupt()
+  const job = await answer(api.POST('/api/v1/jobs', { body }))
+  if (options.detach) {
+    await (options.json ? writeJson(job) : write(`${job.id}\n`))
+    return exitCodes.ok
+  }
+  interrupt.cancelWith(() => cancelJob(api, job.id))
+  say(`${job.id} is accepted.${hintOf(cluster)}`)
+  const isLabelled = nodes.length > 1 && targets?.length !== 1
+  if (!options.json) await printOutput(api, job.id, isLabelled ? nodes : [], { offset: 0 })
+  const ended = options.json ? await untilEnded(api, job.id) : await getJob(api, job.id)
+  if (options.json) await writeJsonLine(ended)
+  return finalCode(ended, interrupt)
+}
+
+const hintOf = ({ name, status }: Cluster): string =>
+  status === 'Offline' || status === 'Pending' ? ` ${cellOf(name)} is ${status}: it waits for the relay.` : ''
+
+type Node = Schemas['Node']
+
+const nodesOf = async (api: Api, { id }: Cluster): Promise<Node[]> =>
+  (await answer(api.GET('/api/v1/clusters/{id}', { params: { path: { id } } }))).nodes
+
+const nodeIdsOf = (wanted: readonly string[], nodes: readonly Node[], cluster: Cluster): string[] =>
+  wanted.map((one) => {
+    const found = nodes.filter(({ id, name }) => id === one || name === one)
+    if (found[0] !== undefined && found.length === 1) return found[0].id
+    const problem = found.length === 0 ? 'is no node' : 'means more than one node'
+    throw new Failure(
+      'usage',
+      `${cellOf(one)} ${problem} of ${cellOf(cluster.name)}. See: plat cluster get ${cluster.id}`,
+    )
+  })
+
+/** Prints the output of a job until it has ended: as it is, or behind the names of several nodes. */
+export async function printOutput(
+  api: Api,
+  jobId: string,
+  nodes: readonly Node[],
+  extent: { offset: number; isOver?: boolean },
+): Promise<void> {
+  const printer = nodes.length > 1 ? labelledPrinter(new Map(nodes.map(({ id, name }) => [id, name]))) : rawPrinter()
+  for await (const chunk of outputOf(api, jobId, extent)) await printer.print(chunk)
+  await printer.end()
+}
+
+/** Asks to cancel a job; one that has ended meanwhile is as good. */
+export async function cancelJob(api: Api, id: string): Promise<void> {
+  const { error, response } = await api.POST('/api/v1/jobs/{id}/cancel', { params: { path: { id } } })
+  if (error && response.status !== 409) await answer(Promise.resolve({ error, response }))
+}
+
+/** Says how a job ended where its exit code does not; answers the code to end with. */
+export function finalCode(job: Job, interrupt?: Interrupt): number {
+  if (job.statusReason !== undefined && job.statusReason !== 'exit_nonzero') say(`${job.id} ended: ${endOf(job)}`)
+  if (job.result?.truncated) say(`${job.result.totalBytes} bytes were written; the middle of them was not kept.`)
+  return interrupt?.isAsked && job.status === 'Cancelled' ? exitCodes.interrupted : exitCodeOf(job)
+}

@@ -1,0 +1,23 @@
+#!/usr/bin/env node
+import { CommanderError } from 'commander'
+import { exitCodes, Failure, messageOf } from './exit.ts'
+import { say } from './print/write.ts'
+import { program } from './program.ts'
+
+/** Tells a person what went wrong; answers the exit code. Commander has told its own errors already. */
+function report(error: unknown): number {
+  if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.ok : exitCodes.usage
+  const lines = (error instanceof Failure ? error.message : `Unexpected error: ${messageOf(error)}`).split('\n')
+  for (const line of lines) say(line)
+  if (!(error instanceof Failure) && process.env['DEBUG']) console.error(error)
+  return error instanceof Failure ? error.exitCode : exitCodes.refused
+}
+
+// Whoever reads the output has had enough of it.
+process.stdout.on('error', () => process.exit(exitCodes.ok))
+process.stderr.on('error', () => {})
+try {
+  await program().parseAsync()
+} catch (error) {
+  process.exitCode = report(error)
+}

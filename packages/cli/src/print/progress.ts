@@ -1,0 +1,50 @@
+import { cut } from './text.ts'
+
+const barWidth = 24
+const redrawMs = 100
+const lineEveryMs = 5000
+
+/** How far work is. */
+export interface Standing {
+  total: number
+  ended: number
+  /** What else there is to say: `running 3, failed 1`. */
+  note: string
+}
+
+/** Progress on standard error: a bar in a terminal, now and then a line elsewhere. */
+export class Progress {
+  readonly #isBar = process.stderr.isTTY
+  readonly #startedAtMs = performance.now()
+  #shownAtMs = -Infinity
+  #shown = ''
+
+  /** Shows where things stand, unless something was shown a moment ago. */
+  update(standing: Standing): void {
+    const sinceMs = performance.now() - this.#shownAtMs
+    if (sinceMs < (this.#isBar ? redrawMs : lineEveryMs)) return
+    this.#show(standing)
+  }
+
+  /** Takes the bar away, so that something else can be printed. */
+  clear(): void {
+    if (this.#isBar && this.#shown !== '') process.stderr.write('\r\u001b[K')
+    this.#shownAtMs = this.#isBar ? -Infinity : this.#shownAtMs
+    if (this.#isBar) this.#shown = ''
+  }
+
+  #show({ total, ended, note }: Standing): void {
+    const text = `${ended}/${total} ${note}`
+    this.#shownAtMs = performance.now()
+    if (!this.#isBar) {
+      if (text !== this.#shown) process.stderr.write(`${text}\n`)
+      this.#shown = text
+      return
+    }
+    const filled = Math.floor((barWidth * ended) / Math.max(1, total))
+    const seconds = Math.floor((performance.now() - this.#startedAtMs) / 1000)
+    const line = `[${'#'.repeat(filled)}${'-'.repeat(barWidth - filled)}] ${text} (${seconds} s)`
+    this.#shown = cut(line, (process.stderr.columns || 80) - 1)
+    process.stderr.write(`\r\u001b[K${this.#shown}`)
+  }
+}

@@ -1,0 +1,64 @@
+import { type Column, cellOf, tableOf } from './table.ts'
+import { harmless, padded, widthOf } from './text.ts'
+import { say, terminalWidth, write, writeJson } from './write.ts'
+
+/** What every command that answers something can be told. */
+export interface Shown {
+  json?: true
+}
+
+/** A list of the platform, or as much of it as was asked for. */
+export interface List<Row> {
+  items: Row[]
+  totalCount?: number
+}
+
+/** Prints a list: one JSON document, or a table. */
+export async function showList<Row>({ json }: Shown, list: List<Row>, columns: readonly Column<Row>[]): Promise<void> {
+  if (json) return writeJson(list)
+  const { items, totalCount = items.length } = list
+  if (items.length > 0) await write(tableOf(columns, items, terminalWidth()))
+  if (totalCount === 0) say('There are none.')
+  else if (items.length < totalCount) say(`${items.length} of ${totalCount} are shown. --all shows all of them.`)
+}
+
+/** Prints one thing with all its fields: one JSON document, or a line for each field. */
+export async function showOne({ json }: Shown, value: object): Promise<void> {
+  await (json ? writeJson(value) : write(fieldsOf(value)))
+}
+
+const isPlain = (value: unknown): value is object =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+const isRows = (value: unknown): value is object[] => Array.isArray(value) && value.length > 0 && value.every(isPlain)
+
+function flat(value: object, prefix = ''): [name: string, value: unknown][] {
+  return Object.entries(value).flatMap(([name, field]): [string, unknown][] =>
+    isPlain(field) ? flat(field, `${prefix}${name}.`) : [[`${prefix}${name}`, field]],
+  )
+}
+
+const isText = (value: unknown): value is string => typeof value === 'string' && value.includes('\n')
+
+/** Every field on a line of its own; longer texts and lists of things below. */
+function fieldsOf(value: object): string {
+  const fields = flat(value)
+  const single = fields.filter(([, field]) => !isRows(field) && !isText(field))
+  const width = Math.max(0, ...single.map(([name]) => widthOf(name)))
+  const lines = single.map(([name, field]) => `${padded(name, width)}  ${cellOf(field)}\n`)
+  const below = fields.flatMap(([name, field]) => {
+    if (isText(field)) return [`\n${name}:\n${harmless(field)}${field.endsWith('\n') ? '' : '\n'}`]
+    return isRows(field) ? [`\n${name}:\n${anyTable(field)}`] : []
+  })
+  return [...lines, ...below].join('')
+}
+
+function anyTable(rows: readonly object[]): string {
+  const flatRows = rows.map((row) => new Map(flat(row)))
+  const titles = [...new Set(flatRows.flatMap((row) => [...row.keys()]))]
+  const columns = titles.map((title): Column<Map<string, unknown>> => ({
+    title,
+    of: (row) => row.get(title),
+    isFlexible: true,
+  }))
+  return tableOf(columns, flatRows, terminalWidth())
+}

@@ -1,0 +1,45 @@
+import { cut, oneLine, padded, widthOf } from './text.ts'
+
+/** A column of a table that people read. One that `isFlexible` gives way where the terminal is narrow. */
+export interface Column<Row> {
+  title: string
+  of: (row: Row) => unknown
+  isFlexible?: true
+}
+
+const gap = '  '
+const narrowest = 8
+
+/** A value as it stands in a cell: control characters visible, milliseconds left out, `-` for nothing. */
+export function cellOf(value: unknown): string {
+  if (value === undefined || value === null || value === '') return '-'
+  if (Array.isArray(value)) return value.map(cellOf).join(', ') || '-'
+  const text = typeof value === 'string' ? value : JSON.stringify(value)
+  return oneLine(text.replace(/^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\.\d+Z$/, '$1Z'))
+}
+
+/** Rows as aligned columns under their titles, one line each, no wider than the terminal. */
+export function tableOf<Row>(columns: readonly Column<Row>[], rows: readonly Row[], width: number): string {
+  const cells = [columns.map(({ title }) => title), ...rows.map((row) => columns.map(({ of }) => cellOf(of(row))))]
+  const natural = columns.map((_, index) => cells.reduce((most, line) => Math.max(most, widthOf(line[index] ?? '')), 0))
+  const widths = fitted(columns, natural, width)
+  const lineOf = (line: readonly string[]): string =>
+    line.map((cell, index) => padded(cut(cell, widths[index] ?? 0), widths[index] ?? 0)).join(gap)
+  return cells.map((line) => `${cut(lineOf(line).trimEnd(), width)}\n`).join('')
+}
+
+/** The widest flexible column gives way first, until the line fits or none can give any more. */
+function fitted<Row>(columns: readonly Column<Row>[], natural: readonly number[], width: number): number[] {
+  const widths = [...natural]
+  let excess = widths.reduce((total, one) => total + one + gap.length, -gap.length) - width
+  while (excess > 0) {
+    const flexible = widths.map((one, index) => (columns[index]?.isFlexible && one > narrowest ? one : 0))
+    const widest = Math.max(0, ...flexible)
+    if (widest === 0) break
+    const next = Math.max(narrowest, ...flexible.filter((one) => one < widest))
+    const taken = Math.min(excess, widest - next || 1)
+    widths[flexible.indexOf(widest)] = widest - taken
+    excess -= taken
+  }
+  return widths
+}

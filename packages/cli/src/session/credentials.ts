@@ -1,0 +1,92 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { answer, Refusal } from '../api/answer.ts'
+import type { Patience } from '../api/attempt.ts'
+import { anonymous, type Credentials, type Schemas } from '../api/client.ts'
+import { exitCodes, Failure } from '../exit.ts'
+import { withLock } from './lock.ts'
+import { readSession, removeSession, type Session, writeSession } from './store.ts'
+
+export const defaultServer = 'http://127.0.0.1:8080'
+/** Renewed so long before it expires: a request may be on its way for a while. */
+const marginMs = 30_000
+const pauseMs = 1000
+
+/** The platform's address without a slash at its end. Throws for what is none. */
+export function serverOf(text: string): string {
+  if (!URL.canParse(text) || !/^https?:\/\//i.test(text)) {
+    throw new Failure('usage', 'The server must be an http or https address, such as https://platform.example.com')
+  }
+  const { origin, pathname } = new URL(text)
+  return `${origin}${pathname}`.replace(/\/+$/, '')
+}
+
+/** The credentials of the environment, or else those of `plat login`. */
+export function credentials(environment = process.env): Credentials {
+  const { PLAT_SERVER: server, PLAT_TOKEN: token } = environment
+  if (token) return { server: serverOf(server || defaultServer), bearer: async () => token }
+  const session = readSession()
+  if (session === undefined) throw notSignedIn(`Nobody is signed in.`)
+  if (server && serverOf(server) !== session.server) {
+    throw notSignedIn(`${session.username} is signed in at ${session.server}, and PLAT_SERVER is ${server}.`)
+  }
+  return stored(session)
+}
+
+const notSignedIn = (what: string): Failure =>
+  new Failure('notSignedIn', `${what} Sign in with: plat login --server URL, or set PLAT_TOKEN.`)
+
+function stored(session: Session): Credentials {
+  let current = session
+  let renewing: Promise<Session> | undefined
+  const bearer = async (patience: Patience, refused?: string): Promise<string> => {
+    const isDue = refused === current.accessToken || current.expiresAtMs - marginMs < Date.now()
+    if (isDue) {
+      renewing ??= renewed(current, patience).finally(() => (renewing = undefined))
+      current = await renewing
+    }
+    return current.accessToken
+  }
+  return { server: session.server, bearer }
+}
+
+/** Renews the session, though the platform may be away for a while. Each try may have been the one that counted. */
+async function renewed(expired: Session, { seconds }: Patience): Promise<Session> {
+  const deadlineMs = performance.now() + 1000 * seconds
+  for (;;) {
+    try {
+      return await withLock(() => renewedOnce(expired))
+    } catch (error) {
+      const isAway = error instanceof Failure && error.exitCode === exitCodes.unreachable
+      if (!isAway || performance.now() > deadlineMs) throw error
+      await sleep(pauseMs)
+    }
+  }
+}
+
+/** Nobody else renews at the same time: a refresh token that is used twice ends the session (D4). */
+async function renewedOnce(expired: Session): Promise<Session> {
+  const session = readSession()
+  if (session === undefined || session.server !== expired.server) throw notSignedIn('The session has ended.')
+  if (session.refreshToken !== expired.refreshToken) return session
+  const next = { ...session, ...(await refreshed(session)) }
+  writeSession(next)
+  return next
+}
+
+async function refreshed({ server, refreshToken }: Session) {
+  const client = anonymous(server, { seconds: 0, answerWithinSeconds: 15 })
+  try {
+    return tokensOf(await answer(client.POST('/api/v1/auth/refresh', { body: { refreshToken } })))
+  } catch (error) {
+    if (!(error instanceof Refusal) || error.code !== 'invalid_refresh_token') throw error
+    removeSession()
+    throw notSignedIn('The session has ended.')
+  }
+}
+
+/** The tokens of an answer as they are stored. */
+export const tokensOf = ({ accessToken, refreshToken, expiresIn }: Schemas['TokenSet']) => ({
+  accessToken,
+  refreshToken,
+  expiresAtMs: Date.now() + 1000 * expiresIn,
+})

@@ -1,0 +1,94 @@
+import { randomUUID } from 'node:crypto'
+import { linkSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { hostname } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Failure, hasCode } from '../exit.ts'
+import { folder } from './store.ts'
+
+const pollMs = 25
+/** Longer than the lock is ever held: a renewal is given up after 15 seconds. */
+const staleAfterMs = 30_000
+const patienceMs = 45_000
+
+/**
+ * Does some work while no other process of this user does such work: a refresh token works once. The lock of a
+ * process that died is taken over.
+ */
+export async function withLock<Result>(work: () => Promise<Result>): Promise<Result> {
+  mkdirSync(folder(), { recursive: true, mode: 0o700 })
+  const path = join(folder(), 'session.lock')
+  const mine = `${process.pid} ${hostname()} ${randomUUID()}`
+  await take(path, mine)
+  try {
+    return await work()
+  } finally {
+    if (contentOf(path) === mine) rmSync(path, { force: true })
+  }
+}
+
+async function take(path: string, mine: string): Promise<void> {
+  const deadlineMs = performance.now() + patienceMs
+  const own = `${path}.${process.pid}.${randomUUID()}`
+  writeFileSync(own, mine, { mode: 0o600 })
+  try {
+    while (!claimed(own, path)) {
+      clearStale(path)
+      if (performance.now() > deadlineMs) {
+        throw new Failure('refused', `Another plat process holds ${path}. Remove the file if there is none.`)
+      }
+      await sleep(pollMs)
+    }
+  } finally {
+    rmSync(own, { force: true })
+  }
+}
+
+function claimed(own: string, path: string): boolean {
+  try {
+    // A link appears at once and whole: nobody reads a lock that is half written.
+    linkSync(own, path)
+    return true
+  } catch (error) {
+    if (hasCode(error, 'EEXIST')) return false
+    throw error
+  }
+}
+
+function clearStale(path: string): void {
+  const holder = contentOf(path)
+  if (holder === undefined || !isStale(holder, path)) return
+  const moved = `${path}.${process.pid}.stale`
+  try {
+    renameSync(path, moved)
+    // Of two that find the same stale lock, the slower one may move the lock that replaced it, and puts it back.
+    if (contentOf(moved) === holder) rmSync(moved)
+    else renameSync(moved, path)
+  } catch (error) {
+    if (!hasCode(error, 'ENOENT')) throw error
+  }
+}
+
+function isStale(holder: string, path: string): boolean {
+  const [pid, host] = holder.split(' ')
+  if (host === hostname() && !isAlive(Number(pid))) return true
+  const stats = statSync(path, { throwIfNoEntry: false })
+  return stats !== undefined && Date.now() - stats.mtimeMs > staleAfterMs
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch (error) {
+    return hasCode(error, 'EPERM')
+  }
+}
+
+function contentOf(path: string): string | undefined {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch (error) {
+    if (hasCode(error, 'ENOENT')) return undefined
+    throw error
+  }
+}

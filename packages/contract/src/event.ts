@@ -1,0 +1,137 @@
+import * as z from 'zod'
+import { clusterStatuses, clusterTypes } from './cluster.ts'
+import { id, listOf, timestamp } from './common.ts'
+import { endpoint } from './endpoint.ts'
+import { jobTypes, statusReasons } from './job.ts'
+
+/** Domain events (D37): one schema each. On the wire they are CloudEvents 1.0 of the type `platform.<name>`. */
+
+const userFields = { userId: id('user'), username: z.string().max(64) }
+const clusterFields = { clusterId: id('clus'), name: z.string().max(64) }
+
+const jobFields = {
+  jobId: id('job'),
+  clusterId: id('clus').optional(),
+  batchId: id('batch').optional(),
+  type: z.enum(jobTypes),
+  createdBy: z.string().max(40).meta({ description: 'The user who submitted it' }),
+}
+const endedJob = z.object({
+  ...jobFields,
+  previousStatus: z.enum(['Queued', 'Running']),
+  statusReason: z.enum(statusReasons).optional(),
+  exitCode: z.int32().nullable().optional(),
+})
+
+/** Jobs of a batch by where they stand. */
+export const BatchCounts = z
+  .object({
+    queued: z.int32().min(0),
+    running: z.int32().min(0),
+    completed: z.int32().min(0),
+    failed: z.int32().min(0),
+    cancelled: z.int32().min(0),
+  })
+  .meta({ id: 'BatchCounts', example: { queued: 0, running: 0, completed: 498, failed: 2, cancelled: 0 } })
+export type BatchCounts = z.infer<typeof BatchCounts>
+
+/** Every event that the platform emits: name → what its data are. */
+export const eventSchemas = {
+  'setup.completed': z.object({ platformName: z.string().max(200), organisationId: id('org') }),
+  'user.created': z.object({ ...userFields, roles: z.array(z.string().max(50)).max(20) }),
+  'user.signed_in': z.object({ ...userFields, sessionId: id('sess') }),
+  'user.sign_in_failed': z.object(userFields),
+  'user.deleted': z.object(userFields),
+  'session.reuse_detected': z.object({ userId: id('user'), sessionId: id('sess') }),
+  'cluster.registered': z.object({ ...clusterFields, type: z.enum(clusterTypes) }),
+  'cluster.enrolled': z.object({ ...clusterFields, relayId: id('relay'), nodeCount: z.int32().min(0) }),
+  'cluster.status_changed': z.object({
+    ...clusterFields,
+    status: z.enum(clusterStatuses),
+    previousStatus: z.enum(clusterStatuses),
+  }),
+  'cluster.updated': z.object({ ...clusterFields, siteId: id('site').nullable() }),
+  'cluster.deleted': z.object(clusterFields),
+  'relay.replaced': z.object({ ...clusterFields, relayId: id('relay'), previousRelayId: id('relay') }),
+  'enrollment.reuse_detected': z.object({ clusterId: id('clus'), enrollmentId: id('enroll') }),
+  'job.queued': z.object(jobFields),
+  'job.started': z.object({ ...jobFields, relayId: id('relay').optional() }),
+  'job.completed': endedJob,
+  'job.failed': endedJob,
+  'job.cancelled': endedJob,
+  'batch.accepted': z.object({ batchId: id('batch'), submittedCount: z.int32(), createdBy: z.string().max(40) }),
+  'batch.finished': z.object({ batchId: id('batch'), counts: BatchCounts, createdBy: z.string().max(40) }),
+  'webhook.tested': z.object({ webhookId: id('hook') }),
+  'webhook.disabled': z.object({ webhookId: id('hook'), url: z.string().max(2000), createdBy: z.string().max(40) }),
+} as const satisfies Record<string, z.ZodObject>
+
+/** The name of an event; its CloudEvents type is `platform.` and this. */
+export type EventName = keyof typeof eventSchemas
+
+export const eventNames: readonly EventName[] = Object.keys(eventSchemas).filter((name): name is EventName =>
+  Object.hasOwn(eventSchemas, name),
+)
+
+/** An event before it is written: what happened, to what. */
+export type EventOf<Name extends EventName = EventName> = Name extends EventName
+  ? { name: Name; subject: string; data: z.infer<(typeof eventSchemas)[Name]> }
+  : never
+
+/** One sentence for people who choose what to subscribe to. */
+export const eventDescriptions: Record<EventName, string> = {
+  'setup.completed': 'The platform was set up.',
+  'user.created': 'A user was created.',
+  'user.signed_in': 'A user signed in.',
+  'user.sign_in_failed': 'Somebody tried to sign in as a user and failed.',
+  'user.deleted': 'A user was removed.',
+  'session.reuse_detected': 'A refresh token was used twice; the session has ended.',
+  'cluster.registered': 'A cluster was registered.',
+  'cluster.enrolled': 'A relay enrolled for a cluster.',
+  'cluster.status_changed': 'A cluster became Healthy, Degraded or Offline.',
+  'cluster.updated': 'A cluster was renamed or moved to another site.',
+  'cluster.deleted': 'A cluster was removed from the platform.',
+  'relay.replaced': 'Another relay took the place of a cluster’s relay.',
+  'enrollment.reuse_detected': 'A used enrollment token was used again; nothing was enrolled.',
+  'job.queued': 'A job was accepted.',
+  'job.started': 'A relay has begun to run a job.',
+  'job.completed': 'A job ended well.',
+  'job.failed': 'A job failed.',
+  'job.cancelled': 'A job was cancelled.',
+  'batch.accepted': 'A batch was accepted.',
+  'batch.finished': 'Every job of a batch has ended.',
+  'webhook.tested': 'Somebody tests a webhook. Goes to that webhook alone, whatever it subscribes to.',
+  'webhook.disabled': 'A webhook was switched off after too many failures.',
+}
+
+/** A domain event on the wire: CloudEvents 1.0 in JSON. */
+export const CloudEvent = z
+  .object({
+    specversion: z.literal('1.0'),
+    id: id('evt'),
+    source: z.string().max(500).meta({ description: 'The organisation that the event belongs to', example: '/organisations/org_01jd8w5k3zr9x2m4c7t6v0b1qa' }),
+    type: z.string().max(100).meta({ example: 'platform.job.completed' }),
+    subject: z.string().max(200).meta({ description: 'What it happened to', example: 'job_01jd8w5k3zr9x2m4c7t6v0b1qa' }),
+    time: timestamp,
+    datacontenttype: z.literal('application/json'),
+    traceid: z.string().max(32).optional().meta({ description: 'Trace id of the request that caused it' }),
+    data: z.record(z.string(), z.unknown()),
+  })
+  .meta({ id: 'CloudEvent' })
+export type CloudEvent = z.infer<typeof CloudEvent>
+
+const EventDescription = z
+  .object({
+    type: z.string().max(100).meta({ example: 'platform.job.completed' }),
+    description: z.string().max(500).meta({ example: 'A job ended well.' }),
+    schema: z.record(z.string(), z.unknown()).meta({ description: 'JSON Schema 2020-12 of the event’s data' }),
+  })
+  .meta({ id: 'EventDescription' })
+
+export const getEventCatalog = endpoint({
+  method: 'GET',
+  path: '/api/v1/events/catalog',
+  access: 'user',
+  tag: 'Events',
+  summary: 'Every event that the platform emits, with the schema of its data',
+  responses: { 200: { description: 'The catalog', schema: listOf(EventDescription, 200) } },
+})

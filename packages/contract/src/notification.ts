@@ -1,0 +1,101 @@
+import * as z from 'zod'
+import { id, pageOf, paging, timestamp } from './common.ts'
+import { endpoint } from './endpoint.ts'
+
+/** What a user should know of (section 2, D38). */
+
+export const notificationTypes = [
+  'ClusterHealthDegraded',
+  'ClusterOffline',
+  'ClusterRecovered',
+  'JobFailed',
+  'BatchFinished',
+  'ModuleInstalled',
+  'ModuleFailed',
+  'UpdateAvailable',
+  'UpdateCompleted',
+  'UpdateFailed',
+  'SecurityAlert',
+  'WebhookDisabled',
+] as const
+export type NotificationType = (typeof notificationTypes)[number]
+
+export const severities = ['info', 'warning', 'critical'] as const
+export type Severity = (typeof severities)[number]
+
+export const Notification = z
+  .object({
+    id: id('notif'),
+    type: z.enum(notificationTypes),
+    title: z.string().max(200),
+    body: z.string().max(3000),
+    severity: z.enum(severities),
+    resource: z.string().max(200).meta({ description: 'What it is about' }),
+    read: z.boolean(),
+    createdAt: timestamp,
+  })
+  .meta({
+    id: 'Notification',
+    example: {
+      id: 'notif_01jd8w5k3zr9x2m4c7t6v0b1qa',
+      type: 'ClusterHealthDegraded',
+      title: 'Cluster berlin-1 is degraded',
+      body: 'It was Healthy before.',
+      severity: 'warning',
+      resource: 'clus_01jd8w5k3zr9x2m4c7t6v0b1qa',
+      read: false,
+      createdAt: '2026-11-21T09:30:00.000Z',
+    },
+  })
+export type Notification = z.infer<typeof Notification>
+
+const NotificationPage = pageOf(Notification).extend({
+  unreadCount: z.int32().min(0).meta({ description: 'Unread ones, whatever the filter', example: 1 }),
+})
+
+export const listNotifications = endpoint({
+  method: 'GET',
+  path: '/api/v1/notifications',
+  access: 'user',
+  tag: 'Notifications',
+  summary: 'The notifications of the caller, newest first',
+  description: 'Those of the last 90 days.',
+  request: {
+    query: z.object({
+      unreadOnly: z
+        .enum(['true', 'false'])
+        .optional()
+        .transform((value) => value === 'true')
+        .meta({ description: 'Only unread ones', override: { type: 'boolean', default: false, enum: undefined } }),
+      ...paging,
+    }),
+  },
+  responses: { 200: { description: 'A page of notifications', schema: NotificationPage } },
+  uses: ['table:read'],
+})
+
+export const NotificationUpdate = z
+  .object({
+    ids: z
+      .array(z.string().max(200).meta({ example: 'notif_01jd8w5k3zr9x2m4c7t6v0b1qa' }))
+      .max(1000)
+      .optional()
+      .meta({ description: 'Those to mark as read; unknown ones are left out' }),
+    markAllRead: z
+      .boolean()
+      .optional()
+      .meta({ description: 'Marks all that the caller has now; `ids` is ignored then' }),
+  })
+  .meta({ id: 'NotificationUpdate' })
+export type NotificationUpdate = z.infer<typeof NotificationUpdate>
+
+export const updateNotifications = endpoint({
+  method: 'PATCH',
+  path: '/api/v1/notifications',
+  access: 'user',
+  tag: 'Notifications',
+  summary: 'Mark notifications as read',
+  request: { body: NotificationUpdate },
+  responses: { 204: { description: 'Marked' } },
+  uses: ['table:read', 'table:write', 'queue:events'],
+})

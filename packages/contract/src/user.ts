@@ -1,0 +1,123 @@
+import * as z from 'zod'
+import { UserProfile } from './auth.ts'
+import { pageOf, paging, pathId } from './common.ts'
+import { endpoint } from './endpoint.ts'
+import { roleNames } from './permission.ts'
+import { password, username } from './setup.ts'
+
+const email = z.email().max(254).meta({ example: 'ada@example.com' })
+const roles = z
+  .array(z.enum(roleNames))
+  .min(1)
+  .max(roleNames.length)
+  .meta({ example: ['Operator'] })
+
+/** What makes a user (D56). `organisationId` seeds the first OrgAdmin of another organisation (D15). */
+export const UserCreation = z
+  .object({
+    username: username.meta({ example: 'ada' }),
+    email,
+    password,
+    roles,
+    organisationId: z
+      .string()
+      .max(200)
+      .optional()
+      .meta({ description: 'Another organisation that has no user yet; needs platform:admin' }),
+  })
+  .meta({ id: 'UserCreation' })
+
+export const UserUpdate = z
+  .object({
+    email: email.optional(),
+    roles: roles.optional(),
+    password: password.optional().meta({ description: 'Ends all sessions of the user' }),
+  })
+  .meta({ id: 'UserUpdate' })
+
+export const PasswordChange = z
+  .object({
+    currentPassword: z.string().min(1).max(1024).meta({ format: 'password', example: 'correct horse battery' }),
+    newPassword: password.meta({ example: 'a longer sentence than before' }),
+  })
+  .meta({ id: 'PasswordChange' })
+
+export type UserCreation = z.infer<typeof UserCreation>
+export type UserUpdate = z.infer<typeof UserUpdate>
+export type PasswordChange = z.infer<typeof PasswordChange>
+
+const users = { access: 'users:admin', tag: 'Users' } as const
+const params = z.object({ id: pathId('user') })
+
+export const changePassword = endpoint({
+  method: 'PUT',
+  path: '/api/v1/users/me/password',
+  access: 'user',
+  tag: 'Users',
+  summary: 'Change the own password',
+  description: 'Ends all other sessions of the caller; API tokens stay. A wrong password counts as a failed sign-in.',
+  request: { body: PasswordChange },
+  responses: { 204: { description: 'Changed' } },
+  fails: ['invalid_credentials', 'conflict'],
+  uses: ['table:read', 'table:write', 'queue:events'],
+})
+
+export const listUsers = endpoint({
+  ...users,
+  method: 'GET',
+  path: '/api/v1/users',
+  summary: 'The users of the organisation, newest first',
+  request: { query: z.object(paging) },
+  responses: { 200: { description: 'A page of users', schema: pageOf(UserProfile) } },
+  uses: ['table:read'],
+})
+
+export const createUser = endpoint({
+  ...users,
+  method: 'POST',
+  path: '/api/v1/users',
+  summary: 'Create a user with a local account',
+  description:
+    'Nobody grants more than the own rights. PlatformAdmin exists in the platform organisation only. A platform administrator may seed another organisation that has no user, with an OrgAdmin.',
+  request: { body: UserCreation },
+  responses: { 201: { description: 'The user', schema: UserProfile } },
+  fails: ['username_taken', 'organisation_not_found', 'organisation_has_users', 'role_not_grantable', 'conflict'],
+  uses: ['table:read', 'table:write', 'queue:events'],
+})
+
+export const getUser = endpoint({
+  ...users,
+  method: 'GET',
+  path: '/api/v1/users/{id}',
+  summary: 'One user of the organisation',
+  request: { params },
+  responses: { 200: { description: 'The user', schema: UserProfile } },
+  fails: ['user_not_found'],
+  uses: ['table:read'],
+})
+
+export const updateUser = endpoint({
+  ...users,
+  method: 'PATCH',
+  path: '/api/v1/users/{id}',
+  summary: 'Change a user’s e-mail, roles or password',
+  description:
+    'Roles count from the user’s next refresh on, and at once for API tokens. A user with more rights than the caller cannot be changed: 403.',
+  request: { params, body: UserUpdate },
+  responses: { 200: { description: 'The user', schema: UserProfile } },
+  fails: ['user_not_found', 'role_not_grantable', 'last_administrator', 'conflict'],
+  uses: ['table:read', 'table:write', 'queue:events'],
+})
+
+export const deleteUser = endpoint({
+  ...users,
+  method: 'DELETE',
+  path: '/api/v1/users/{id}',
+  summary: 'Remove a user',
+  description:
+    'The name is free again, API tokens die at once, sessions at their next refresh. A user with more rights than the caller cannot be removed: 403.',
+  request: { params },
+  responses: { 204: { description: 'Removed' } },
+  fails: ['user_not_found', 'last_administrator', 'conflict'],
+  uses: ['table:read', 'table:write', 'queue:events'],
+})

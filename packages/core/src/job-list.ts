@@ -1,0 +1,115 @@
+import { type JobStatus, type JobSummary, type jobTypes } from '@platform/contract/job'
+import { jobIdOf } from './batch-id.ts'
+import { allPlanned } from './batch-jobs.ts'
+import { findBatch } from './batch-row.ts'
+import { type Caller } from './caller.ts'
+import * as Cluster from './cluster.ts'
+import * as keys from './db/keys.ts'
+import { get, getAll, getMany } from './db/table.ts'
+import { commonKeys, indexedKeys, type IndexedKey, type IndexRange, type Page, pageOfKeys } from './index-list.ts'
+import { type JobRow, jobSummary, parseJob } from './job-row.ts'
+import { totalOf } from './job-totals.ts'
+
+/** Pages of jobs, newest first (D12, D28). They lag behind writes as indexes do, and totals until the books are closed. */
+
+/** Filters, in any combination. */
+export interface JobFilter {
+  clusterId?: string | undefined
+  status?: JobStatus | undefined
+  type?: (typeof jobTypes)[number] | undefined
+  batchId?: string | undefined
+}
+
+export interface JobPage extends Page {
+  items: JobSummary[]
+  totalCount: number
+}
+
+/** So many of the newest jobs are counted from the newest one on: there no total has to be right. One call reads them. */
+const nearest = 1000
+
+/**
+ * One page. Three calls; more only far from both ends of thousands. Within one batch all of its jobs are looked at, in six
+ * calls for 500; of one cluster and one status at once, the keys of both.
+ */
+export async function list(caller: Caller, { page, pageSize, ...filter }: JobFilter & Page): Promise<JobPage> {
+  const found = await findJobs(caller, filter, { page, pageSize })
+  return { items: found.jobs.map(jobSummary), totalCount: found.totalCount, page, pageSize }
+}
+
+interface Found {
+  jobs: JobRow[]
+  totalCount: number
+}
+
+const nothing: Found = { jobs: [], totalCount: 0 }
+
+async function findJobs({ organisationId }: Caller, filter: JobFilter, page: Page): Promise<Found> {
+  const { clusterId, status, type, batchId } = filter
+  // Jobs of the platform itself belong to no cluster, and are not filed here.
+  if (type !== undefined && type !== 'InvokeScript') return nothing
+  if (batchId !== undefined) return pageOfBatch(organisationId, batchId, filter, page)
+  const byStatus = { index: 'gsi3', pk: keys.organisationJobs(organisationId, status) } as const
+  if (clusterId !== undefined) {
+    const ofCluster = { index: 'gsi1', pk: keys.clusterJobs(clusterId) } as const
+    const cluster = await Cluster.find(organisationId, clusterId, { stale: true })
+    if (cluster === undefined) return nothing
+    return status === undefined
+      ? readPage(filter, pageByIndex(ofCluster, async () => cluster.jobs, page))
+      : readPage(filter, pageOfBoth([ofCluster, byStatus], page))
+  }
+  const range = status === undefined ? ({ index: 'gsi2', pk: keys.organisationJobs(organisationId) } as const) : byStatus
+  const total = async () => totalOf(await get(keys.jobTotals(organisationId), { stale: true }), status)
+  return readPage(filter, pageByIndex(range, total, page))
+}
+
+interface FoundKeys {
+  found: IndexedKey[]
+  totalCount: number
+}
+
+/** A page that turns out shorter or longer than the total says tells better. */
+async function pageByIndex(range: IndexRange, total: () => Promise<number>, page: Page): Promise<FoundKeys> {
+  const offset = (page.page - 1) * page.pageSize
+  const end = offset + page.pageSize
+  if (end > nearest) {
+    const count = await total()
+    const found = await pageOfKeys(range, count, page)
+    const isShort = found.length > 0 && found.length < Math.min(end, count) - offset
+    return { found, totalCount: isShort ? offset + found.length : count }
+  }
+  const [count, walked] = await Promise.all([total(), indexedKeys({ ...range, newestFirst: true, limit: end })])
+  return { found: walked.slice(offset), totalCount: walked.length < end ? walked.length : Math.max(count, end) }
+}
+
+async function pageOfBoth(ranges: readonly IndexRange[], { page, pageSize }: Page): Promise<FoundKeys> {
+  const found = await commonKeys(ranges)
+  return { found: found.slice((page - 1) * pageSize, page * pageSize), totalCount: found.length }
+}
+
+const matches = (job: JobRow, { clusterId, status }: JobFilter): boolean =>
+  (clusterId ?? job.clusterId) === job.clusterId && (status ?? job.status) === job.status
+
+/** What the index still shows, and is gone or has another status by now, is not counted either. */
+async function readPage(filter: JobFilter, wanted: Promise<FoundKeys>): Promise<Found> {
+  const { found, totalCount } = await wanted
+  const items = found.length === 0 ? [] : await getAll(found, { stale: true })
+  const jobs = items.filter((item) => item !== undefined).map(parseJob)
+  const matching = jobs.filter((job) => matches(job, filter))
+  return { jobs: matching, totalCount: totalCount - (found.length - matching.length) }
+}
+
+/** Jobs of one batch by their ids. First those that do not stand in the table yet: some may come to meanwhile. */
+async function pageOfBatch(organisationId: string, batchId: string, filter: JobFilter, page: Page): Promise<Found> {
+  const batch = await findBatch(organisationId, batchId)
+  if (batch === undefined) return nothing
+  const planned = new Map((await allPlanned(batch)).map((job) => [job.id, job]))
+  const jobIds = Array.from({ length: batch.submittedCount }, (_, index) => jobIdOf(batchId, index)).toReversed()
+  const items = await getMany(jobIds.map((id) => keys.job(organisationId, id)))
+  const jobs = jobIds.flatMap((id, place) => {
+    const item = items[place]
+    const job = item === undefined ? planned.get(id) : parseJob(item)
+    return job === undefined || !matches(job, filter) ? [] : [job]
+  })
+  return { jobs: jobs.slice((page.page - 1) * page.pageSize, page.page * page.pageSize), totalCount: jobs.length }
+}

@@ -1,0 +1,72 @@
+import { type EndpointDefinition, isRepeatable } from '@platform/contract/endpoint'
+import type { Caller, RelayCaller } from '@platform/core/caller'
+import { invalid } from '@platform/core/fault'
+import { sha256 } from '@platform/core/id'
+import { findAnswer, keepAnswer, keepStep, type KeptAnswer, type RepeatableRequest } from '@platform/core/once'
+import type { Answer } from './answer.ts'
+import { bytesOf, type GatewayEvent } from './event.ts'
+
+type AnyCaller = Caller | RelayCaller | undefined
+type Handle<Who> = (caller: Who) => Answer | Promise<Answer>
+
+/**
+ * Answers a request with an `Idempotency-Key` once (D28): a repeat gets the first answer, and so does a request that
+ * lost a race against its own repeat. Refusals are not kept: what was wrong may be corrected under the same key. Costs one
+ * call before, and one after where the verb did not keep its answer.
+ */
+export async function answerOnce(
+  endpoint: EndpointDefinition,
+  event: GatewayEvent,
+  caller: AnyCaller,
+  handle: Handle<AnyCaller>,
+): Promise<Answer> {
+  const request = repeatable(endpoint, event)
+  if (request === undefined || caller?.kind !== 'user') return handle(caller)
+  const known = await findAnswer(caller, request)
+  if (known !== undefined) return replayed(known)
+  try {
+    return await firstAnswer(endpoint, caller, request, handle)
+  } catch (error) {
+    const first = await findAnswer(caller, request)
+    if (first === undefined) throw error
+    return replayed(first)
+  }
+}
+
+async function firstAnswer(
+  endpoint: EndpointDefinition,
+  caller: Caller,
+  request: RepeatableRequest,
+  handle: Handle<Caller>,
+): Promise<Answer> {
+  let isKept = false
+  const once = {
+    step: (body: unknown) => keepStep(caller, request, { status: successOf(endpoint), body }),
+    happened: () => {
+      isKept = true
+    },
+  }
+  const answer = await handle({ ...caller, once })
+  const faster = isKept ? undefined : await keepAnswer(caller, request, { status: answer.status, body: answer.body })
+  return faster === undefined ? answer : replayed(faster)
+}
+
+const replayed = ({ status, body }: KeptAnswer): Answer => ({
+  status,
+  body,
+  headers: { 'idempotency-replayed': 'true' },
+})
+
+function repeatable(endpoint: EndpointDefinition, event: GatewayEvent): RepeatableRequest | undefined {
+  const key = event.headers['idempotency-key']
+  if (key === undefined || !isRepeatable(endpoint)) return undefined
+  if (!/^[\u0021-\u007e]{1,200}$/.test(key)) {
+    const message = 'must be 1 to 200 visible characters of ASCII'
+    throw invalid([{ in: 'header', path: '/idempotency-key', code: 'invalid_format', message }])
+  }
+  const body = sha256(bytesOf(event))
+  return { key, fingerprint: sha256(JSON.stringify([endpoint.method, event.rawPath, event.rawQueryString, body])) }
+}
+
+/** A POST has one success; its status is that of every kept answer. */
+const successOf = ({ responses }: EndpointDefinition): number => Number(Object.keys(responses)[0] ?? 200)

@@ -1,0 +1,75 @@
+import { allBooks } from '@platform/core/all-books'
+import * as Audit from '@platform/core/audit'
+import { bookRecords } from '@platform/core/books'
+import { type Actor, type Caller } from '@platform/core/caller'
+import { commit } from '@platform/core/change'
+import * as keys from '@platform/core/db/keys'
+import { query, transact } from '@platform/core/db/table'
+import { newId } from '@platform/core/id'
+import { type OutboxRecord, parseRecord, recordStep, type Told } from '@platform/core/record'
+import { createSteps } from '@platform/core/user'
+import { callerOf } from '../../support/world.ts'
+
+/** Enters all that has happened in an organisation into the books. */
+export const settle = (organisationId: string): Promise<void> => bookRecords(organisationId, allBooks)
+
+/** Something happens that has no other effect. */
+export const tell = async (actor: Actor, told: Told): Promise<void> => {
+  await commit(actor, { steps: [], ...told })
+}
+
+/** Many things happen at once, without messages. */
+export async function tellAll(actor: Actor, told: readonly Told[]): Promise<void> {
+  for (let first = 0; first < told.length; first += 100) {
+    await transact(told.slice(first, first + 100).map((each) => recordStep(actor, each)))
+  }
+}
+
+/** An entry of the audit trail. */
+export const done = (action: string, resource = newId('site'), detail = ''): Told => ({
+  audit: { action, resource, detail },
+})
+
+/** A cluster goes from one status to another. */
+export const statusChanged = (clusterId: string, previousStatus: string, status: string): Told => ({
+  events: [
+    {
+      name: 'cluster.status_changed',
+      subject: clusterId,
+      data: { clusterId, name: 'berlin-1', status, previousStatus } as any,
+    },
+  ],
+})
+
+/** The records that wait in an organisation's outbox, oldest first. */
+export async function waitingRecords(organisationId: string): Promise<OutboxRecord[]> {
+  const { items } = await query({ pk: keys.outbox(organisationId, '').pk })
+  return items.map(parseRecord)
+}
+
+/** A user of an organisation who is stored, as a caller. */
+export async function storedUser(organisationId: string, role: string): Promise<Caller> {
+  const caller = callerOf(organisationId, role)
+  const { userId } = caller
+  const row = { id: userId, organisationId, username: userId, email: 'u@example.com', roles: [role] }
+  await transact(createSteps({ ...row, authProvider: 'local', createdAtMs: 0 }, 'no hash'))
+  return caller
+}
+
+/** Every part of an export, joined. */
+export async function exported(caller: Caller, format: 'ndjson' | 'csv'): Promise<string> {
+  let text = ''
+  for (let after: number | undefined = 0; after !== undefined;) {
+    const part = await Audit.exportPart(caller, { format, after })
+    text += part.text
+    after = part.next
+  }
+  return text
+}
+
+/** All entries of an audit trail, oldest first. */
+export const entriesOf = async (caller: Caller): Promise<any[]> =>
+  (await exported(caller, 'ndjson'))
+    .split('\n')
+    .filter(Boolean)
+    .map((line) => JSON.parse(line))

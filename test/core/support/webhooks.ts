@@ -1,0 +1,70 @@
+import { DeleteMessageCommand, ReceiveMessageCommand, SQSClient } from '@aws-sdk/client-sqs'
+import { type EventOf } from '@platform/contract/event'
+import { bookRecords } from '@platform/core/books'
+import { type Caller } from '@platform/core/caller'
+import { commit } from '@platform/core/change'
+import { config } from '@platform/core/config'
+import { newId } from '@platform/core/id'
+import * as Delivery from '@platform/core/delivery-log'
+import * as Webhook from '@platform/core/webhook'
+import { webhookBook } from '@platform/core/webhook-book'
+import { Webhook as Verifier } from 'standardwebhooks'
+import { vi } from 'vitest'
+import { type Got, type Receiver } from './receivers.ts'
+
+/** An event that means nothing, of a name. */
+export const eventOf = (name: 'job.completed' | 'cluster.deleted' = 'cluster.deleted'): EventOf => {
+  if (name === 'cluster.deleted') {
+    const clusterId = newId('clus')
+    return { name, subject: clusterId, data: { clusterId, name: 'berlin-1' } }
+  }
+  const jobId = newId('job')
+  const createdBy = newId('user')
+  return {
+    name,
+    subject: jobId,
+    data: { jobId, type: 'InvokeScript', createdBy, previousStatus: 'Running', exitCode: 0 },
+  }
+}
+
+/** Lets events happen in the caller's organisation, and enters them into the webhooks' book. */
+export async function happen(caller: Caller, ...events: EventOf[]): Promise<void> {
+  for (const event of events) await commit(caller, { steps: [], events: [event] })
+  await bookRecords(caller.organisationId, [webhookBook])
+}
+
+/** A webhook of the caller to a receiver. */
+export async function subscribe(caller: Caller, receiver: Receiver, events = ['*']) {
+  const webhook = await Webhook.create(caller, { url: receiver.url, events })
+  return { ...webhook, reference: { organisationId: caller.organisationId, webhookId: webhook.id } }
+}
+
+/** The newest deliveries of a webhook. */
+export const deliveriesOf = async (caller: Caller, webhookId: string) =>
+  (await Delivery.list(caller, webhookId, { page: 1, pageSize: 100 })).items
+
+/** The event of a request, as the reference implementation of Standard Webhooks verifies it at a time. */
+export function verified(secret: string, { headers, body }: Got, atMs = Date.now()): any {
+  vi.useFakeTimers({ toFake: ['Date'], now: atMs })
+  try {
+    return new Verifier(secret).verify(body, headers as Record<string, string>)
+  } finally {
+    vi.useRealTimers()
+  }
+}
+
+const queue = new SQSClient()
+
+/** The webhooks that messages name, each as often as it is named. Takes the messages. */
+export async function announced(): Promise<string[]> {
+  const found: string[] = []
+  for (;;) {
+    const asked = { QueueUrl: config.PLAT_QUEUE_WEBHOOKS, MaxNumberOfMessages: 10, WaitTimeSeconds: 0 }
+    const { Messages = [] } = await queue.send(new ReceiveMessageCommand(asked))
+    if (Messages.length === 0) return found
+    for (const { Body = '', ReceiptHandle } of Messages) {
+      found.push(JSON.parse(Body).webhookId)
+      await queue.send(new DeleteMessageCommand({ QueueUrl: config.PLAT_QUEUE_WEBHOOKS, ReceiptHandle }))
+    }
+  }
+}

@@ -1,0 +1,219 @@
+import { expect, test, vi } from 'vitest'
+import { messageOf } from '@platform/contract/errors'
+import * as Cluster from '@platform/core/cluster'
+import { outbox } from '@platform/core/db/keys'
+import { query } from '@platform/core/db/table'
+import { enroll } from '@platform/core/enrollment'
+import { parseRecord } from '@platform/core/record'
+import { relayToken } from '../support/tokens.ts'
+import { callerOf, enrollRequest, relayKey } from '../support/world.ts'
+import { type Ask, askOf, call, sentOf, staleFixtures } from './fixtures.ts'
+import { type Headers, type Person, personOf } from './person.ts'
+import { type Row, rowNamed, rows } from './table.ts'
+import { writes } from './writes.ts'
+
+await vi.hoisted(() => import('../support/unlimited.ts'))
+
+/**
+ * Role × operation. Who may do what stands here once more, by hand: the table of D14 below, and the permission of every
+ * operation, from the specification and the decisions. Neither is read from the code under test.
+ */
+
+const everyone = ['PlatformAdmin', 'OrgAdmin', 'ClusterAdmin', 'Operator', 'Viewer', 'Auditor'] as const
+type Role = (typeof everyone)[number]
+
+const holders: Record<string, readonly Role[]> = {
+  user: everyone,
+  session: everyone,
+  'clusters:read': everyone,
+  'clusters:write': ['PlatformAdmin', 'OrgAdmin', 'ClusterAdmin'],
+  'clusters:admin': ['PlatformAdmin', 'OrgAdmin', 'ClusterAdmin'],
+  'jobs:read': everyone,
+  'jobs:write': ['PlatformAdmin', 'OrgAdmin', 'ClusterAdmin', 'Operator'],
+  'modules:read': everyone,
+  'modules:install': ['PlatformAdmin'],
+  'users:admin': ['PlatformAdmin', 'OrgAdmin'],
+  'audit:read': ['PlatformAdmin', 'OrgAdmin', 'Auditor'],
+  'platform:admin': ['PlatformAdmin'],
+}
+
+const needs: Record<string, string> = {
+  'GET /health/live': 'public',
+  'GET /health/ready': 'public',
+  'GET /health/startup': 'public',
+  'GET /api/v1/setup/status': 'public',
+  'POST /api/v1/setup/complete': 'public',
+  'POST /api/v1/auth/login': 'public',
+  'POST /api/v1/auth/local-login': 'public',
+  'POST /api/v1/auth/refresh': 'public',
+  'POST /api/v1/auth/logout': 'user',
+  'GET /api/v1/auth/me': 'user',
+  'GET /api/v1/clusters': 'clusters:read',
+  'POST /api/v1/clusters': 'clusters:write',
+  'GET /api/v1/clusters/{id}': 'clusters:read',
+  'PATCH /api/v1/clusters/{id}': 'clusters:write',
+  'DELETE /api/v1/clusters/{id}': 'clusters:admin',
+  'POST /api/v1/clusters/{id}/enrollment-token': 'clusters:write',
+  'GET /api/v1/clusters/{id}/timeline': 'clusters:read',
+  'GET /api/v1/sites': 'clusters:read',
+  'POST /api/v1/sites': 'clusters:write',
+  'DELETE /api/v1/sites/{id}': 'clusters:write',
+  'POST /api/v1/jobs': 'jobs:write',
+  'GET /api/v1/jobs': 'jobs:read',
+  'GET /api/v1/jobs/{id}': 'jobs:read',
+  'POST /api/v1/jobs/{id}/cancel': 'jobs:write',
+  'GET /api/v1/jobs/{id}/output': 'jobs:read',
+  'POST /api/v1/jobs/batch': 'jobs:write',
+  'GET /api/v1/jobs/batch': 'jobs:read',
+  'GET /api/v1/jobs/batch/{batchId}': 'jobs:read',
+  'POST /api/v1/jobs/batch/{batchId}/cancel': 'jobs:write',
+  'POST /api/v1/jobs/batch/{batchId}/retry': 'jobs:write',
+  'GET /api/v1/users/me/dashboard-layout': 'user',
+  'PATCH /api/v1/users/me/dashboard-layout': 'user',
+  'GET /api/v1/users/me/saved-filters': 'user',
+  'POST /api/v1/users/me/saved-filters': 'user',
+  'DELETE /api/v1/users/me/saved-filters/{id}': 'user',
+  'PUT /api/v1/users/me/password': 'user',
+  'GET /api/v1/users/me/sessions': 'user',
+  'DELETE /api/v1/users/me/sessions/{id}': 'user',
+  'GET /api/v1/users/me/tokens': 'session',
+  'POST /api/v1/users/me/tokens': 'session',
+  'DELETE /api/v1/users/me/tokens/{id}': 'session',
+  'GET /api/v1/users': 'users:admin',
+  'POST /api/v1/users': 'users:admin',
+  'GET /api/v1/users/{id}': 'users:admin',
+  'PATCH /api/v1/users/{id}': 'users:admin',
+  'DELETE /api/v1/users/{id}': 'users:admin',
+  'DELETE /api/v1/users/{id}/sessions': 'users:admin',
+  'GET /api/v1/platform/organisations': 'platform:admin',
+  'POST /api/v1/platform/organisations': 'platform:admin',
+  'GET /api/v1/webhooks': 'users:admin',
+  'POST /api/v1/webhooks': 'users:admin',
+  'PATCH /api/v1/webhooks/{id}': 'users:admin',
+  'DELETE /api/v1/webhooks/{id}': 'users:admin',
+  'POST /api/v1/webhooks/{id}/test': 'users:admin',
+  'GET /api/v1/webhooks/{id}/deliveries': 'users:admin',
+  'POST /api/v1/webhooks/{id}/deliveries/{deliveryId}/redeliver': 'users:admin',
+  'GET /api/v1/notifications': 'user',
+  'PATCH /api/v1/notifications': 'user',
+  'GET /api/v1/platform/audit': 'audit:read',
+  'POST /api/v1/platform/audit': 'platform:admin',
+  'GET /api/v1/platform/audit/export': 'audit:read',
+  'GET /api/v1/platform/audit/verify': 'audit:read',
+  'POST /api/v1/relay/enroll': 'public',
+  'POST /api/v1/relay/heartbeat': 'relay',
+  'POST /api/v1/relay/jobs/{id}/claim': 'relay',
+  'POST /api/v1/relay/jobs/{id}/output': 'relay',
+  'POST /api/v1/relay/jobs/{id}/complete': 'relay',
+  'POST /api/v1/relay/goodbye': 'relay',
+  'GET /api/v1/events/catalog': 'user',
+  'GET /api/v1/openapi.json': 'public',
+  'GET /docs': 'public',
+  'GET /.well-known/jwks.json': 'public',
+  'GET /relay/relay.mjs': 'public',
+}
+
+const needOf = (row: Row): string => {
+  const need = needs[row.name]
+  if (need === undefined) throw new Error(`${row.name} has no line in this matrix.`)
+  return need
+}
+
+const withCaller = rows.filter(({ name }) => holders[needs[name] ?? ''] !== undefined)
+
+test('the matrix and the fixtures hold every operation and no other', () => {
+  const names = rows.map(({ name }) => name)
+  expect(names.filter((name) => needs[name] === undefined)).toEqual([])
+  expect(Object.keys(needs).filter((name) => !names.includes(name))).toEqual([])
+  expect(staleFixtures).toEqual([])
+})
+
+const cells = withCaller.flatMap((row) => everyone.map((role) => [row.name, role, row] as const))
+const isAllowed = ([, role, row]: (typeof cells)[number]): boolean => holders[needOf(row)]?.includes(role) ?? false
+
+/** How often the audit trail will tell that somebody did something. */
+async function audited({ organisationId, userId }: Person): Promise<number> {
+  const { items } = await query({ pk: outbox(organisationId, '').pk, newestFirst: true, limit: 1000 })
+  return items.map(parseRecord).filter(({ actor, audit }) => actor.id === userId && audit).length
+}
+
+test.each(cells.filter(isAllowed))(
+  '%s is done for %s, and what changes something is on record',
+  async (_, role, row) => {
+    const who = await personOf(role)
+    const ask = await askOf(row, who)
+    const before = await audited(who)
+    const { status, text } = await call(row, ask, who.headers)
+    expect(Object.keys(row.endpoint.responses), text).toContain(String(status))
+    expect((await audited(who)) - before).toBe(row.endpoint.method === 'GET' ? 0 : 1)
+  },
+)
+
+/** Refused as somebody who may not do it, with nothing written. */
+async function expectForbidden(row: Row, ask: Ask, headers: Headers): Promise<void> {
+  const before = writes()
+  const { status, json } = await call(row, ask, headers)
+  const need = needOf(row)
+  const refusal = { error: 'forbidden', message: messageOf('forbidden'), traceId: expect.any(String) }
+  expect([status, json]).toEqual([403, need === 'session' ? refusal : { ...refusal, requiredPermission: need }])
+  expect(writes()).toBe(before)
+}
+
+const isRefused = (cell: (typeof cells)[number]): boolean => !isAllowed(cell)
+
+test.each(cells.filter(isRefused))('%s is refused to %s, and changes nothing', async (_, role, row) => {
+  const who = await personOf(role)
+  await expectForbidden(row, await askOf(row, who), who.headers)
+})
+
+/** The header of an API token that was used before: its first use in an hour is written down. */
+async function apiToken(who: Person, permissions: string[]): Promise<Headers> {
+  const { json } = await call(
+    rowNamed('POST /api/v1/users/me/tokens'),
+    { body: { name: 'x', permissions } },
+    who.headers,
+  )
+  const headers = { authorization: `Bearer ${json.token}` }
+  expect((await call(rowNamed('GET /api/v1/auth/me'), {}, headers)).json.permissions).toEqual(permissions)
+  return headers
+}
+
+test.each(withCaller)('$name by an API token without permissions is done only where none is needed', async (row) => {
+  const who = await personOf('PlatformAdmin')
+  const ask = await askOf(row, who)
+  const headers = await apiToken(who, [])
+  if (needOf(row) !== 'user') return expectForbidden(row, ask, headers)
+  expect((await call(row, ask, headers)).status).toBeLessThan(300)
+})
+
+const everything = Object.keys(holders).filter((need) => need.includes(':'))
+
+test.each(withCaller)('$name by an API token with all permissions is done, but where tokens are made', async (row) => {
+  const who = await personOf('PlatformAdmin')
+  const ask = await askOf(row, who)
+  const headers = await apiToken(who, everything)
+  if (needOf(row) === 'session') return expectForbidden(row, ask, headers)
+  expect((await call(row, ask, headers)).status).toBeLessThan(300)
+})
+
+const key = relayKey()
+const { enrollmentToken } = await Cluster.register(callerOf(), { name: 'guarded', type: 'Hypervisor' })
+const relay = await enroll({ ...enrollRequest(enrollmentToken), publicKey: key.wire })
+
+test.each(withCaller)('$name by a relay is refused, under either scheme', async (row) => {
+  const ask = await askOf(row, await personOf('OrgAdmin'))
+  const { target, body = '' } = sentOf(row, ask, {})
+  const { authorization } = await relayToken(relay.relayId, key.privateKey, target.split('?')[0] ?? '', String(body))
+  const before = writes()
+  for (const scheme of ['Relay', 'Bearer']) {
+    const headers = { authorization: authorization.replace('Relay', scheme) }
+    const { status, json } = await call(row, ask, headers)
+    expect([status, json.error]).toEqual([401, 'unauthenticated'])
+  }
+  expect(writes()).toBe(before)
+})
+
+test.each(rows.filter(({ name }) => needs[name] === 'public'))('$name asks nobody who they are', async (row) => {
+  const { json } = await call(row, {}, {})
+  expect(['unauthenticated', 'token_expired', 'forbidden']).not.toContain(json?.error)
+})
