@@ -6,7 +6,11 @@ import { until } from './until.ts'
 export const batchPath = '/api/v1/jobs/batch'
 
 /** A script for a cluster, as a batch takes it. */
-export const jobFor = (clusterId: string, script = 'uname') => ({ clusterId, type: 'InvokeScript', payload: { script } })
+export const jobFor = (clusterId: string, script = 'uname') => ({
+  clusterId,
+  type: 'InvokeScript',
+  payload: { script },
+})
 
 /** Submits a batch; what is left of it is cancelled when the run ends. */
 export async function submitBatch(platform: Platform, body: object): Promise<any> {

@@ -31,7 +31,8 @@ export const notAnObject: MakeBad = (good) => {
   const text = JSON.stringify(good)
   const broken = ['{', '}', text.slice(0, -1), `${text}}`, `${text}\n${text}`, '{"a":}', "{'a':1}", '{"a":1,}', 'NaN']
   const others = ['', ' ', 'null', 'true', '7', '"text"', '[]', `[${text}]`, '\0', `\u{FEFF}${text}`]
-  const notUtf8 = [Buffer.from(text, 'utf16le'), Buffer.from('{"a":"\u00ff"}', 'latin1')]
+  // Inside of a text, a gateway that hands bodies on as text puts U+FFFD in the place of what is no UTF-8.
+  const notUtf8 = [Buffer.from(text, 'utf16le'), Buffer.from(`${text}\u00ff`, 'latin1')]
   return all([...broken, ...others, ...notUtf8])
 }
 
@@ -42,9 +43,13 @@ export const notJson: MakeBad = (good) => {
   return [...near, ...far].map((type) => ({ body: JSON.stringify(good), type }))
 }
 
-/** All fields of one and the same type: some of them expect another. */
+const kindOf = (value: unknown): string => (Array.isArray(value) ? 'array' : typeof value)
+
+/** All fields of one and the same type: some of them expect another. What is empty may be what all of them expect. */
 export const wrongType: MakeBad = (good) => {
-  const values = ['null', 'true', '-1', '1.5', '{}', '[]', '[[]]', '{"length":1}', '{"toString":1}']
+  const isFitting = (empty: unknown) => Object.values(good).every((member) => kindOf(member) === kindOf(empty))
+  const empty = ['{}', '[]'].filter((value) => !isFitting(JSON.parse(value)))
+  const values = ['null', 'true', '-1', '1.5', ...empty, '[[]]', '{"length":1}', '{"toString":1}']
   return all(values.map((value) => objectOf(Object.keys(good).map((name) => [name, value]))))
 }
 

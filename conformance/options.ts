@@ -10,6 +10,8 @@ export interface Options {
   password: string
   /** Completes setup; retrieved by the platform's own command where it runs on this machine. */
   initialAdminToken: string | undefined
+  /** Addresses of this machine that the platform may call: `host:port`. */
+  receivers?: readonly string[]
 }
 
 /** Thrown with a line for whoever typed the command. */
@@ -29,8 +31,10 @@ A platform that is set up is signed in to as its administrator.
 
   PLAT_CONFORMANCE_USERNAME  the administrator; default admin, as in the README
   PLAT_CONFORMANCE_PASSWORD  its password; on this machine it defaults to the one of the README
+  PLAT_OUTBOUND_ALLOW        as the platform has it: deliveries of webhooks are tried where it names a port of this machine
 
-Each run uses names of its own and removes the clusters and sites that it made; ended jobs go with their clusters.
+Each run uses names of its own and removes what it made; ended jobs go with their clusters. What no platform can remove
+stays: the audit trail, and one organisation without users, which the next run uses again.
 `
 
 const loopback = /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/
@@ -51,8 +55,15 @@ export function readOptions(args: string[], environment: NodeJS.ProcessEnv): Opt
     username: environment['PLAT_CONFORMANCE_USERNAME'] ?? 'admin',
     password,
     initialAdminToken: flags.token ?? environment['PLAT_INITIAL_ADMIN_TOKEN'],
+    receivers: isLocal ? loopbackTargets(environment['PLAT_OUTBOUND_ALLOW']) : [],
   }
 }
+
+const loopbackTargets = (allowed = ''): string[] =>
+  allowed
+    .split(',')
+    .map((target) => target.trim())
+    .filter((target) => loopback.test(target.replace(/:\d+$/, '')))
 
 function parse(args: string[]) {
   try {

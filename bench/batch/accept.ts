@@ -119,7 +119,7 @@ function section(kinds: readonly Kind[], usages: readonly Usage[], times: readon
   return {
     title: `Accepting a batch of ${jobsInBatch} jobs`,
     notes: [
-      `Scripts of 1 KB; noise is Base64 of random bytes. Calls are those of the store and the one message. Times are over a network of ${roundTripMs} ms there and back, ${rounds} rounds in random order. "Serial" is a bare handler that writes an item for each job, 25 to a call, one call after another; "floor" one that writes by hand what the platform writes.`,
+      `Scripts of 1 KB; noise is lines of random letters and digits. Calls are those of the store and the one message. Times are over a network of ${roundTripMs} ms there and back, ${rounds} rounds in random order. "Serial" is a bare handler that does what comes to mind first, one call after another: it looks the clusters up and writes an item for each job, 25 to a call. "Floor" is one that makes by hand the calls that the platform makes.`,
     ],
     columns: [
       ...['batch', 'calls', 'rounds', 'read units', 'write units', 'a job'],

@@ -90,11 +90,21 @@ async function drain({ url, accessToken }: RunningPlatform, runners: readonly Ru
   await Promise.all(working)
 }
 
+/** A relay's work: half of its slots may be empty before it asks for more. */
 async function work({ beat, run }: Runner, slotsOfEach: number, finished: AbortSignal): Promise<void> {
+  const underWay = new Map<string, Promise<void>>()
   while (!finished.aborted) {
-    const jobIds = await beat(slotsOfEach, 1)
-    await Promise.all(jobIds.map(run))
+    const jobIds = await beat(slotsOfEach, underWay.size === 0 ? 1 : 0)
+    // A beat tells of jobs whose claim is on its way, too.
+    for (const jobId of jobIds.filter((id) => !underWay.has(id))) {
+      underWay.set(
+        jobId,
+        run(jobId).finally(() => underWay.delete(jobId)),
+      )
+    }
+    while (underWay.size > slotsOfEach / 2) await Promise.race(underWay.values())
   }
+  await Promise.all(underWay.values())
 }
 
 function section(kinds: readonly { name: string; measured: readonly Round[] }[]): Section {

@@ -9,8 +9,12 @@ import { range, ratios, shuffled, spread } from '../support/statistics.ts'
 import type { Tenant } from '../support/tenant.ts'
 import { inTurn, noise, sameScript, submission } from './submissions.ts'
 
-const sides = { platform: 'functions/jobs.ts', parse: 'bench/floor/parse-body.ts' } as const
-const sideNames = ['platform', 'parse'] as const
+const sides = {
+  platform: 'functions/jobs.ts',
+  floor: 'bench/floor/submit-batch.ts',
+  parse: 'bench/floor/parse-body.ts',
+} as const
+const sideNames = ['platform', 'floor', 'parse'] as const
 /** 500 of them are a body of 3.9 MiB. */
 const scriptLength = 8000
 
@@ -25,22 +29,26 @@ export async function measureLimits(
   const cpuMs = await race(largest, rounds)
   const blockMs = await blocksOf(largest, rounds)
   const refused = await refusals(accessToken, clusterIds)
-  const ratio = ratios(cpuMs.platform, cpuMs.parse)
+  const [ratio, parses] = [ratios(cpuMs.platform, cpuMs.floor), ratios(cpuMs.platform, cpuMs.parse)]
   const mebibytes = Buffer.byteLength(largest.body ?? '') / 1_048_576
   return {
     title: 'The largest batch',
     notes: [
-      `500 jobs for 500 clusters, scripts of noise. The CPU time is that of the whole handler, against JSON.parse of the same body; ${rounds} rounds. A block is the longest time in a request for which the process does nothing else. Refused are 501 jobs, and 500 of which the last is no script.`,
+      `500 jobs for 500 clusters, scripts of noise. The CPU time is that of the whole process while the handler runs, against a bare handler that makes the same calls by hand, and against JSON.parse of the same body; ${rounds} rounds. A block is the longest time in a request for which the process does nothing else. Refused are 501 jobs, and 500 of which the last has no script.`,
     ],
-    columns: ['MiB', 'CPU ms', 'JSON.parse ms', 'ratio', 'min', 'max', 'longest block ms', 'store calls when refused'],
+    columns: [
+      ...['MiB', 'CPU ms', 'floor ms', 'ratio', 'min', 'max', 'JSON.parse ms', '× JSON.parse'],
+      ...['longest block ms', 'store calls when refused'],
+    ],
     rows: [
       [
-        ...[mebibytes, spread(cpuMs.platform).median, spread(cpuMs.parse).median, ratio.median, ratio.min, ratio.max],
-        ...[spread(blockMs).median, refused],
+        ...[mebibytes, spread(cpuMs.platform).median, spread(cpuMs.floor).median, ratio.median, ratio.min, ratio.max],
+        ...[spread(cpuMs.parse).median, parses.median, spread(blockMs).median, refused],
       ],
     ],
     goals: [
-      atMost('largest batch: CPU, × JSON.parse', ratio.median, 16),
+      atMost('largest batch: CPU, × floor', ratio.median, 1.3),
+      hope(atMost('largest batch: CPU, × JSON.parse', parses.median, 16)),
       hope(atMost('largest batch: longest block, ms', spread(blockMs).median, 40)),
       atMost('batches that are refused: store calls', refused, 0),
     ],
@@ -49,9 +57,10 @@ export async function measureLimits(
 
 async function race(request: Sent, rounds: number) {
   await using platform = startHandlers({})
+  await using floor = startHandlers({})
   await using parse = startHandlers({})
-  const processes = { platform, parse }
-  const cpuMs = { platform: [] as number[], parse: [] as number[] }
+  const processes = { platform, floor, parse }
+  const cpuMs = { platform: [] as number[], floor: [] as number[], parse: [] as number[] }
   for (const round of range(2 + rounds)) {
     for (const side of shuffled(sideNames)) {
       const { cpuMicroseconds } = await processes[side].run(sides[side], [request, request])

@@ -2,13 +2,10 @@ import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 
-/** One request that is sent again and again, on several connections at once. */
-export interface Volley {
+/** A GET that is sent again and again, on several connections at once. */
+interface Volley {
   url: string
-  method?: string
   headers: Record<string, string>
-  /** A file that holds the body. */
-  bodyFile?: string
   connections: number
   seconds: number
 }
@@ -25,10 +22,8 @@ export interface Fired {
 const program = join(import.meta.dirname, '../../node_modules/.bin/autocannon')
 
 /** Fires from a process of its own. */
-export async function fire({ url, method = 'GET', headers, bodyFile, connections, seconds }: Volley): Promise<Fired> {
+export async function fire({ url, headers, connections, seconds }: Volley): Promise<Fired> {
   const given = Object.entries(headers).flatMap(([name, value]) => ['-H', `${name}=${value}`])
-  const body = bodyFile === undefined ? [] : ['-i', bodyFile]
-  const options = ['--json', '--no-progress', '-c', String(connections), '-d', String(seconds), '-m', method]
-  const command = [program, ...options, ...given, ...body, url]
-  return JSON.parse((await promisify(execFile)(process.execPath, command)).stdout)
+  const options = ['--json', '--no-progress', '-c', String(connections), '-d', String(seconds), ...given, url]
+  return JSON.parse((await promisify(execFile)(process.execPath, [program, ...options])).stdout)
 }

@@ -1,4 +1,5 @@
 import { posting, type Sent } from '../../test/support/event.ts'
+import type { Feed } from '../paging/feed.ts'
 import { startHandlers } from '../support/handlers.ts'
 import { metered } from '../support/meter.ts'
 import { beat } from '../support/relay.ts'
@@ -29,10 +30,10 @@ type Result = { contest: Contest } & Record<(typeof sides)[number], Side>
 const sides = ['platform', 'floor'] as const
 
 /** CPU time of the handler's process, against a bare handler that makes the same calls of the same store. */
-export async function measureRatios(tenant: Tenant, { isQuick }: Effort): Promise<Section> {
+export async function measureRatios(tenant: Tenant, feeds: readonly Feed[], { isQuick }: Effort): Promise<Section> {
   // Short rounds: what else runs on the machine then strikes both sides of one alike.
   const [rounds, count, warmUps] = isQuick ? [8, 40, 8] : [30, 50, 20]
-  const results = (await contestsOf(tenant)).map((contest): Result => ({
+  const results = [...(await contestsOf(tenant)), ...feeds.map(listing)].map((contest): Result => ({
     contest,
     platform: newSide(),
     floor: newSide(),
@@ -96,6 +97,13 @@ function section(results: readonly Result[], effort: string): Section {
 
 /** As many as one round has requests: a relay beats once in a round. */
 const relayCount = 50
+
+const listing = ({ accessToken, count }: Feed): Contest => ({
+  name: `GET /notifications, of ${count.toLocaleString('en')}`,
+  platform: 'functions/notifications.ts',
+  floor: 'bench/floor/list-notifications.ts',
+  requests: times(getting('/api/v1/notifications', accessToken)),
+})
 
 const times =
   (sent: Sent) =>

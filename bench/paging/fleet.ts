@@ -1,6 +1,4 @@
 import type { ClusterStatus, ClusterType } from '@platform/contract/cluster'
-import { DynamoDBClient } from '@aws-sdk/client-dynamodb'
-import { BatchWriteCommand, DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb'
 import { parseRow, filedUnder, tallyName } from '@platform/core/cluster-row'
 import * as keys from '@platform/core/db/keys'
 import { newId, newNonce } from '@platform/core/id'
@@ -8,7 +6,7 @@ import { ListHead } from '@platform/core/ranked-list'
 import { noRanks, type Ranks, withRow } from '@platform/core/ranks'
 import { spendBeat } from '@platform/core/replay'
 import { range } from '../support/statistics.ts'
-import { clientSettings, tableName } from '../support/world.ts'
+import { type Stored, writeItems } from './write.ts'
 
 /** Many clusters of one organisation, written as they are stored after some hours with their relays. */
 export interface Fleet {
@@ -17,25 +15,17 @@ export interface Fleet {
   clusterIds: string[]
 }
 
-type Stored = Record<string, unknown>
-
 /** Long enough ahead that the whole bench finds the fleet as healthy as it is filed. */
 const aheadMs = 3_600_000
-const putsAtOnce = 25
-const callsAtOnce = 8
 
 export async function writeFleet(environment: Record<string, string>, count: number): Promise<Fleet> {
   const organisationId = newId('org')
-  const store = DynamoDBDocumentClient.from(new DynamoDBClient(clientSettings(environment, 'DYNAMODB')), {
-    marshallOptions: { removeUndefinedValues: true },
-  })
   // Registered one a minute; ids carry the time.
   const firstMs = Date.now() - count * 60_000
   const times = range(count).map((index) => firstMs + index * 60_000)
   const recentTokens = steadyTokens()
   const rows = times.map((timeMs, index) => storedCluster(organisationId, timeMs, index, recentTokens))
-  await writeAll(store, [...rows, head(organisationId, times), tally(organisationId, rows)])
-  store.destroy()
+  await writeItems(environment, [...rows, head(organisationId, times), tally(organisationId, rows)])
   return { organisationId, count, clusterIds: rows.map((row) => String(row['id'])) }
 }
 
@@ -104,15 +94,4 @@ function tally(organisationId: string, rows: readonly Stored[]): Stored {
     counts[name] = (counts[name] ?? 0) + 1
   }
   return { ...keys.clusterTally(organisationId), ...counts }
-}
-
-async function writeAll(store: DynamoDBDocumentClient, items: readonly Stored[]): Promise<void> {
-  const starts = range(Math.ceil(items.length / putsAtOnce)).map((batch) => batch * putsAtOnce)
-  const writeSome = async () => {
-    for (let start = starts.shift(); start !== undefined; start = starts.shift()) {
-      const puts = items.slice(start, start + putsAtOnce).map((Item) => ({ PutRequest: { Item } }))
-      await store.send(new BatchWriteCommand({ RequestItems: { [tableName]: puts } }))
-    }
-  }
-  await Promise.all(range(callsAtOnce).map(writeSome))
 }

@@ -1,9 +1,8 @@
 import { handler as clusters } from '../../functions/clusters.ts'
 import { send } from '../../test/support/event.ts'
-import { metered, storeCallsOf } from '../support/meter.ts'
 import { atMost, type Goal, hope, type Section } from '../support/section.ts'
-import { range, shuffled, spread } from '../support/statistics.ts'
 import { accepted, getting, newToken } from '../support/tenant.ts'
+import { costOf, type PageCost, repeats } from './cost.ts'
 import type { Fleet } from './fleet.ts'
 
 interface Page {
@@ -11,24 +10,17 @@ interface Page {
   place: 'first' | 'middle' | 'last' | 'dearest'
   target: string
 }
-
-interface Measured extends Page {
-  calls: number
-  readUnits: number
-  medianMs: number
-  answerBytes: number
-}
+type Measured = Page & PageCost
 
 const pageSize = 100
 const filters = ['', 'status=Healthy', 'status=Offline', 'type=Hypervisor', 'status=Healthy&type=Hypervisor']
-const repeats = 9
 
 /** What pages of a large organisation cost, near both ends and far from them. */
 export async function measurePages(fleet: Fleet): Promise<Section> {
   const accessToken = await newToken(fleet.organisationId)
   const pages = [...(await Promise.all(filters.map((filter) => pagesOf(filter, accessToken)))).flat(), dearest]
   const measured: Measured[] = []
-  for (const page of pages) measured.push(await measure(page, accessToken))
+  for (const page of pages) measured.push({ ...page, ...(await costOf(clusters, getting(page.target, accessToken))) })
   return {
     title: `Pages of ${fleet.count.toLocaleString('en')} clusters of one organisation`,
     notes: [
@@ -53,22 +45,6 @@ async function pagesOf(filter: string, accessToken: string): Promise<Page[]> {
     { filter, place: 'middle', target: targetOf(Math.ceil(last / 2)) },
     { filter, place: 'last', target: targetOf(last) },
   ]
-}
-
-async function measure(page: Page, accessToken: string): Promise<Measured> {
-  const ask = () => send(clusters, getting(page.target, accessToken))
-  const { result, usage } = await metered(ask)
-  const { items } = accepted(result).json
-  if (items.length === 0) throw new Error(`${page.target} is empty.`)
-  const times: number[] = []
-  for (const _ of shuffled(range(repeats))) {
-    const startedAtMs = performance.now()
-    await ask()
-    times.push(performance.now() - startedAtMs)
-  }
-  const { readUnits } = usage
-  const answerBytes = Buffer.byteLength(result.text)
-  return { ...page, calls: storeCallsOf(usage), readUnits, medianMs: spread(times).median, answerBytes }
 }
 
 function goalsOf(pages: readonly Measured[], count: number): Goal[] {

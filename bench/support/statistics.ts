@@ -12,6 +12,10 @@ export function spread(values: readonly number[]): Spread {
   return { median, min: sorted[0] ?? 0, max: sorted.at(-1) ?? 0 }
 }
 
+/** The value that this share of all values does not exceed. */
+export const percentile = (values: readonly number[], share: number): number =>
+  values.toSorted((a, b) => a - b)[Math.max(0, Math.ceil(values.length * share) - 1)] ?? 0
+
 /** Pairs measurements of the same round: what slows a round down slows both. */
 export const ratios = (values: readonly number[], floor: readonly number[]): Spread =>
   spread(values.map((value, round) => value / (floor[round] ?? 0)))

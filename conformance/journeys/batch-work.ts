@@ -46,7 +46,9 @@ export const batchWork: Journeys = {
     answered(await (await platform.admin).delete(`/api/v1/clusters/${relay.clusterId}`), 204)
   },
 
-  'with maxConcurrency no more jobs than that wait or run at once, and all of them have their turn': async (platform) => {
+  'with maxConcurrency no more jobs than that wait or run at once, and all of them have their turn': async (
+    platform,
+  ) => {
     const relay = await platform.newRelay()
     const { batchId, jobIds } = await submitBatch(platform, { jobs: jobsFor(relay, 6), maxConcurrency: 2 })
     assert.equal((await readBatch(platform, batchId)).maxConcurrency, 2)
@@ -99,8 +101,10 @@ export const batchWork: Journeys = {
     assert.deepEqual([again.submittedCount, again.jobIds.length], [2, 2])
     assert.equal((await readBatch(platform, again.batchId)).retryOf, batchId)
     const ended = await Promise.all(jobIds.map((id: string) => platform.job(id)))
-    const wanted = ended.filter(({ status }) => status !== 'Completed').map(({ payload }) => payload.script)
-    const tried = await Promise.all(again.jobIds.map(async (id: string) => (await platform.job(id)).payload.script))
+    const wanted: string[] = ended.filter(({ status }) => status !== 'Completed').map(({ payload }) => payload.script)
+    const tried: string[] = await Promise.all(
+      again.jobIds.map(async (id: string) => (await platform.job(id)).payload.script),
+    )
     assert.deepEqual(tried.toSorted(), wanted.toSorted())
     assert.deepEqual(await readBatch(platform, batchId), old)
     await endOneByOne(relay, [0, 0])

@@ -27,6 +27,7 @@ test.for([
   ['no-restricted-properties', 'packages/core/src/x.ts', 'export const now = () => Date.now()\n'],
   ['no-restricted-properties', 'functions/queue/x.ts', 'export const now = () => Math.random()\n'],
   ['no-restricted-globals', 'packages/http/src/x.ts', `export const get = () => fetch('http://localhost')\n`],
+  ['no-restricted-imports', 'packages/core/src/x.ts', `export * as http from 'node:http'\n`],
   ['max-lines', 'packages/core/src/x.ts', 'export const x = 1\n'.padEnd(300, '\n')],
 ] as const)('the linter reports %s in %s', async ([rule, path, text]) => {
   expect(await lint(path, text)).toContain(rule)
@@ -35,6 +36,7 @@ test.for([
 test.for([
   ['packages/core/src/clock.ts', 'export const now = () => Date.now()\n'],
   ['vitest.config.ts', 'export default {}\n'],
+  ['packages/core/src/outbound.ts', `export * as http from 'node:http'\n`],
   ['scripts/x.ts', 'const work = async () => {}\nawait work()\n'],
 ] as const)('the linter accepts %s', async ([path, text]) => {
   expect(await lint(path, text)).toBe('')

@@ -3,6 +3,7 @@ import { allBooks } from '@platform/core/all-books'
 import * as Audit from '@platform/core/audit'
 import { type Caller } from '@platform/core/caller'
 import { shiftClock } from '@platform/core/clock'
+import { passes } from '@platform/core/cool-down'
 import { newId } from '@platform/core/id'
 import * as Notification from '@platform/core/notification'
 import { type Told } from '@platform/core/record'
@@ -191,6 +192,37 @@ test('what is prepared again tells the same: nothing twice, nothing that the coo
   await Promise.all([prepareAll(), prepareAll()])
   await settle(organisationId)
   expect(await ids(operator)).toEqual(told)
+})
+
+test('what the cool-down let through is told though everything was lost between the two', async () => {
+  const { organisationId, operator } = await people()
+  const clusterId = newId('clus')
+  await tell({ kind: 'system', organisationId }, statusChanged(clusterId, 'Healthy', 'Offline'))
+  const [record] = await waitingRecords(organisationId)
+  const { atMs = 0, events = [] } = record ?? {}
+  const occasion = { organisationId, clusterId, type: 'ClusterOffline', eventId: events[0]?.id ?? '', atMs }
+  expect(await passes(occasion)).toBe(true)
+  await settle(organisationId)
+  expect(await types(operator)).toEqual(['ClusterOffline'])
+})
+
+test('the cool-down counts from either side, one at a time passes, and types and clusters do not meet', async () => {
+  const occasion = {
+    organisationId: newId('org'),
+    clusterId: newId('clus'),
+    type: 'ClusterOffline',
+    atMs: 100 * minute,
+  }
+  const asks = (eventId: string, atMs: number, more: object = {}) => passes({ ...occasion, eventId, atMs, ...more })
+  const all = await Promise.all(Array.from({ length: 5 }, (_, index) => asks(`same time ${index}`, 100 * minute)))
+  expect(all.filter(Boolean)).toHaveLength(1)
+  expect(await asks('a little before', 86 * minute)).toBe(false)
+  expect(await asks('a little after', 114 * minute)).toBe(false)
+  expect(await asks('long before', 84 * minute)).toBe(true)
+  expect(await asks('long after', 115 * minute)).toBe(true)
+  expect(await asks('another type', 100 * minute, { type: 'ClusterRecovered' })).toBe(true)
+  expect(await asks('another cluster', 100 * minute, { clusterId: newId('clus') })).toBe(true)
+  expect(await asks('another organisation', 100 * minute, { organisationId: newId('org') })).toBe(true)
 })
 
 test('one that was read stays read though it is prepared again', async () => {

@@ -157,6 +157,13 @@ test('a user ends one of the own sessions, once, and none of anybody else', asyn
   expect(await refresh(own)).toMatchObject({ tokenType: 'Bearer' })
 })
 
+test('an administrator ends the session too that a password change had kept', async () => {
+  const own = await somebody()
+  await change(own)
+  await UserAdmin.endUserSessions(platform.caller, own.id)
+  expect(await refusalOf(refresh(own))).toBe('invalid_refresh_token')
+})
+
 test('an administrator ends all sessions of a user, a sign-in in its midst included, and the password stays', async () => {
   const own = await somebody()
   const other = await signedIn(own.username)

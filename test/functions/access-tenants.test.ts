@@ -51,6 +51,7 @@ const answers: Record<string, string> = {
   'POST /api/v1/webhooks/{id}/deliveries/{deliveryId}/redeliver params.id': '404 webhook_not_found',
   'POST /api/v1/webhooks/{id}/deliveries/{deliveryId}/redeliver params.deliveryId': '404 delivery_not_found',
   'PATCH /api/v1/notifications body.ids': '204 nothing',
+  'GET /api/v1/platform/audit query.actor': '200 nothing',
 }
 
 /** A platform administrator may make the first user of another organisation (D15): it learns whether there is one. */
@@ -111,3 +112,13 @@ test.each([...shared])('$name succeeds for a colleague of whoever made the thing
   const { status, text } = await call(row, await askOf(row, owner), colleague.headers)
   expect(Object.keys(row.endpoint.responses), text).toContain(String(status))
 })
+
+test.each(places.filter(([name]) => answers[name] === '200 nothing'))(
+  '%s finds something where it belongs to the organisation',
+  async (_, row, place) => {
+    const owner = await personOf('OrgAdmin')
+    const colleague = await personOf('OrgAdmin', owner.organisationId)
+    const theirs = await askOf(row, owner)
+    expect((await reach(row, place, theirs, theirs, colleague)).heard).toBe('200 something')
+  },
+)

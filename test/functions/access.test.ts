@@ -1,21 +1,13 @@
-import { afterEach, expect, test, vi } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { messageOf } from '@platform/contract/errors'
 import { shiftClock } from '@platform/core/clock'
-import { newId } from '@platform/core/id'
-import { posting, type Received, send } from '../support/event.ts'
+import { type Received, send } from '../support/event.ts'
 import { bearer } from '../support/tokens.ts'
 import { started } from '../support/world.ts'
 import { handlerOf, isProtected, requestTo, rows } from './table.ts'
 
-vi.hoisted(() =>
-  Object.assign(process.env, {
-    PLAT_CHECK_RESPONSES: '1',
-    PLAT_LIMIT_API_BURST: '20',
-    PLAT_LIMIT_SETUP_PER_MINUTE: '3',
-  }),
-)
+await vi.hoisted(() => import('../support/unlimited.ts'))
 
-afterEach(() => void vi.useRealTimers())
 await started()
 
 const listSites = (headers: Record<string, string>): Promise<Received> =>
@@ -81,31 +73,6 @@ test('an expired token answers 401 token_expired, whether the process knew it or
 test.each(rows.filter(isProtected))('$name as a caller of the other kind answers 401', async (row) => {
   const scheme = row.endpoint.access === 'relay' ? await bearer(['PlatformAdmin']) : { authorization: `Relay ${token}` }
   expect((await send(row.handler, requestTo(row, scheme))).status).toBe(401)
-})
-
-test('a user is limited over all functions of one process, and nobody else with it', async () => {
-  const organisationId = newId('org')
-  const headers = await bearer(['Viewer'], organisationId)
-  vi.useFakeTimers({ toFake: ['Date'] })
-  const answers = await Promise.all(Array.from({ length: 21 }, () => listSites(headers)))
-  const refused = answers.filter(({ status }) => status === 429)
-  expect(refused).toHaveLength(1)
-  expect(refused[0]?.json.error).toBe('rate_limited')
-  expect(Number(refused[0]?.headers['retry-after'])).toBeGreaterThan(0)
-  expect(answers[0]?.headers).toMatchObject({ 'ratelimit-limit': '20', 'ratelimit-remaining': '19' })
-  const elsewhere = await send(handlerOf('jobs'), { target: `/api/v1/jobs/${newId('job')}`, headers })
-  expect(elsewhere.status).toBe(429)
-  const other = await bearer(['Viewer'], organisationId)
-  expect((await listSites(other)).status).toBe(200)
-})
-
-const guess = (address: string): Promise<Received> =>
-  send(handlerOf('setup'), { ...posting('/api/v1/setup/complete', { initialAdminToken: 'guess' }), address })
-
-test('setup is limited by address: its token cannot be guessed', async () => {
-  vi.useFakeTimers({ toFake: ['Date'] })
-  for (const status of [422, 422, 422, 429, 429]) expect((await guess('198.51.100.9')).status).toBe(status)
-  expect((await guess('198.51.100.10')).status).toBe(422)
 })
 
 test('of several things wrong a caller hears the first: token, then permission, then the request', async () => {

@@ -129,8 +129,10 @@ const fixtures: Record<string, Fixture> = {
 
   'POST /api/v1/jobs': async (who) => ({ body: await aScript(who) }),
   'GET /api/v1/jobs': async (who) => {
-    const { clusterId } = await newJob(who)
-    return { query: { clusterId, batchId: (await newBatch(who)).batchId } }
+    const job = await aScript(who)
+    const { batchId } = await made(who, 'POST /api/v1/jobs/batch', { body: { jobs: [job] } })
+    await tendBatch({ organisationId: who.organisationId, batchId })
+    return { query: { clusterId: job.clusterId, batchId } }
   },
   'GET /api/v1/jobs/{id}': aJob,
   'POST /api/v1/jobs/{id}/cancel': aJob,
@@ -174,7 +176,11 @@ const fixtures: Record<string, Fixture> = {
 
   'GET /api/v1/notifications': nothing,
   'PATCH /api/v1/notifications': async (who) => ({ body: { ids: [await aNotification(who)] } }),
-  'GET /api/v1/platform/audit': nothing,
+  'GET /api/v1/platform/audit': async (who) => {
+    await newSite(who)
+    await bookAll(who.organisationId)
+    return { query: { actor: who.userId } }
+  },
   'POST /api/v1/platform/audit': () => ({ body: { action: 'change.approved', resource: 'x', detail: 'y' } }),
   'GET /api/v1/platform/audit/export': nothing,
   'GET /api/v1/platform/audit/verify': nothing,

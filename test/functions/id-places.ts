@@ -10,7 +10,7 @@ const document = JSON.parse(JSON.stringify(openApiDocument())) as ApiDocument
 /** Ids that the platform did not give. */
 const othersIds = new Set(['widgetId', 'tenantId', 'clientId'])
 
-const isId = (name: string): boolean => /^ids?$|Ids?$/.test(name) && !othersIds.has(name)
+const isId = (name: string): boolean => /^(ids?|actor)$|Ids?$/.test(name) && !othersIds.has(name)
 
 function resolved(schema: Schema): Schema {
   const name = schema.$ref?.split('/').at(-1)
@@ -43,8 +43,11 @@ export function valueAt(ask: Ask, place: string): unknown {
   return value
 }
 
-/** A request with what another one says at a place. */
-export const withForeign = (mine: Ask, theirs: Ask, place: string): Ask => swapped(mine, theirs, place.split('.'))
+/** A request with what another one says at a place. Of several filters that one alone is left: none hides another. */
+export function withForeign(mine: Ask, theirs: Ask, place: string): Ask {
+  const { query: _, ...rest } = mine
+  return swapped(place.startsWith('query.') ? rest : mine, theirs, place.split('.'))
+}
 
 function swapped(mine: any, theirs: any, [name = '', ...rest]: string[]): any {
   if (Array.isArray(mine)) return mine.map((each, index) => swapped(each, theirs[index], [name, ...rest]))

@@ -15,7 +15,7 @@ test('every function of the route table is a file, and every file at the top a f
 
 test.each(Object.keys(functions))('%s serves what the table says, and nothing else', (name) => {
   const source = readFileSync(new URL(`${name}.ts`, folder), 'utf8')
-  const served = [...source.matchAll(/\broute\(\s*(\w+)/g)].map(([, operationId]) => operationId)
+  const served = [...source.matchAll(/\broute\(\s*(\w+)/g)].map(([, operationId]) => String(operationId))
   const promised = routes.filter((route) => route.function === name).map(({ operationId }) => operationId)
   expect(served.toSorted()).toEqual(promised.toSorted())
 })

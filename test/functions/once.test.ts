@@ -73,7 +73,7 @@ test.each(repeatable)('$name is done once and answered the same again', async (r
 /** Ten at once. Whoever is told to wait, because passwords are hashed four at a time, asks once more afterwards. */
 async function tenAtOnce(repeat: () => Promise<Received>): Promise<Received[]> {
   const answers = await Promise.all(Array.from({ length: 10 }, repeat))
-  return Promise.all(answers.map((answer) => (answer.status === 429 ? repeat() : answer)))
+  return Promise.all(answers.map(async (answer) => (answer.status === 429 ? repeat() : answer)))
 }
 
 test.each(repeatable)('$name, ten times at once, is done once and answered alike', async (row) => {

@@ -33,7 +33,7 @@ export const password = 'correct horse battery'
 await started()
 const { accessToken } = await Setup.complete({ ...administrator, initialAdminToken: await adminToken() })
 /** The organisation that setup created: the one that has platform administrators. */
-export const { organisationId: platformId } = await verifyAccessToken(accessToken)
+const { organisationId: platformId } = await verifyAccessToken(accessToken)
 const passwordHash = await hashPassword(password)
 
 /** A new user with a role, signed in; of a new organisation where none is given. */
@@ -46,7 +46,8 @@ export async function personOf(role: Role, given = homeOf(role)): Promise<Person
   const user = { id: userId, organisationId, username, roles: [role], ...facts }
   const session = Session.open(user, { address: '192.0.2.1' })
   const entering = enterStep(usersOf(organisationId), head, createdAtMs)
-  await transact([...createSteps(user, passwordHash), entering, ...session.steps])
+  const refusal = await transact([...createSteps(user, passwordHash), entering, ...session.steps])
+  if (refusal) throw new Error(`${username} could not be made.`)
   const identity = { userId, organisationId, sessionId: session.id }
   const strongest = organisationId === platformId ? 'PlatformAdmin' : 'OrgAdmin'
   const [headers, strong] = [await bearerOf(identity, role), await bearerOf(identity, strongest)]

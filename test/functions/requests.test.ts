@@ -7,11 +7,7 @@ import { bearer, relayToken } from '../support/tokens.ts'
 import { callerOf, enrollRequest, relayKey, started } from '../support/world.ts'
 import { isProtected, requestTo, type Row, rows, takesBody, withParameters } from './table.ts'
 
-vi.hoisted(() => {
-  const limits = ['SETUP_PER_MINUTE', 'REFRESH_PER_MINUTE', 'ENROLL_PER_MINUTE', 'API_PER_MINUTE', 'API_BURST']
-  for (const limit of limits) process.env[`PLAT_LIMIT_${limit}`] = '1000000'
-  process.env['PLAT_CHECK_RESPONSES'] = '1'
-})
+await vi.hoisted(() => import('../support/unlimited.ts'))
 
 await started()
 const administrator = await bearer(['PlatformAdmin'])

@@ -9,5 +9,3 @@ const limits = [
   'API_BURST',
 ]
 for (const limit of limits) process.env[`PLAT_LIMIT_${limit}`] = '1000000'
-
-export {}

@@ -40,14 +40,14 @@ export const functions = {
   jobs: [
     job.submitJob,
     job.listJobs,
-    job.getJob,
-    job.cancelJob,
-    job.getJobOutput,
     batch.submitBatch,
     batch.listBatches,
     batch.getBatch,
     batch.cancelBatch,
     batch.retryBatch,
+    job.getJob,
+    job.cancelJob,
+    job.getJobOutput,
   ],
   preferences: [
     preference.getDashboardLayout,

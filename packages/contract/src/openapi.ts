@@ -10,7 +10,7 @@ const securitySchemes = {
     scheme: 'bearer',
     bearerFormat: 'JWT',
     description:
-      'An access token of `POST /api/v1/auth/login`, valid for 15 minutes. Signed with EdDSA and checked as RFC8725 asks.',
+      'An access token of `POST /api/v1/auth/login`, valid for 15 minutes, signed with EdDSA and checked as RFC8725 asks; or an API token.',
   },
   relayToken: {
     type: 'http',

@@ -30,7 +30,7 @@ export const roleNames = ['PlatformAdmin', 'OrgAdmin', 'ClusterAdmin', 'Operator
 export type Role = (typeof roleNames)[number]
 
 /** Role → permissions (D14). PlatformAdmin exists in the platform organisation only. */
-export const roles = {
+const roles = {
   PlatformAdmin: permissions,
   OrgAdmin: orgAdmin,
   ClusterAdmin: clusterAdmin,

@@ -55,6 +55,7 @@ export async function cancel(caller: Caller, batchId: string): Promise<Batch> {
     const isUnmarked = { finishedAtMs: { absent: true }, cancelRequestedAtMs: { absent: true } } as const
     const refusal = await commit(caller, {
       steps: [patch(keys.batch(organisationId, batchId), { set: { cancelRequestedAtMs } }, isUnmarked)],
+      answer: batchView(marked),
       audit: { action: 'batch.cancel', resource: batchId },
       isAnnounced: true,
     })

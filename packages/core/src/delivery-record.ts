@@ -5,7 +5,7 @@ import * as keys from './db/keys.ts'
 import { patch, remove, type Step, transact } from './db/table.ts'
 import { type Attempt, type DeliveryRow, keyOf, waitKey, waitStep, withAttempt } from './delivery-row.ts'
 import { jitter } from './id.ts'
-import { type WebhookRow } from './webhook-row.ts'
+import { siteOf, type WebhookRow } from './webhook-row.ts'
 
 /** What an attempt means: for the delivery, which is tried again, and for the webhook, which is left alone for a while (D39). */
 
@@ -60,7 +60,7 @@ async function switchOff(webhook: WebhookRow, moved: readonly Step[], failures: 
   await commit(system(organisationId), {
     steps: [...moved, patchLeased(webhook, off)],
     audit: { action: 'webhook.disable', resource: id, detail: `${failures} failures in a row` },
-    events: [{ name: 'webhook.disabled', subject: id, data: { webhookId: id, url, createdBy } }],
+    events: [{ name: 'webhook.disabled', subject: id, data: { webhookId: id, url: siteOf(url), createdBy } }],
   })
 }
 

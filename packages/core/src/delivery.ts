@@ -32,7 +32,7 @@ const Waiting = z.object({ pk: z.string(), sk: z.string(), deliveryId: z.string(
 type Waiting = z.infer<typeof Waiting>
 
 /**
- * Delivers what is due to one webhook, the earliest first. Six calls, two more for each delivery, one more for ten. Where
+ * Delivers what is due to one webhook, the earliest first. Six calls, two for each delivery, two for every further ten. Where
  * somebody else is at it one call: that worker sees what has come since before it rests.
  */
 export async function workOff({ organisationId, webhookId }: WebhookReference): Promise<void> {

@@ -14,12 +14,26 @@ export const cancelConfirmMs = 60_000
 /** A job takes up to three writes of the 100 that a transaction holds. */
 export const jobsAtOnce = 32
 
+/** When something happens, and what a caller who may repeat the request is answered. */
+interface Occasion {
+  atMs?: number
+  answer?: unknown
+}
+
+const kept = ({ answer }: Occasion) => (answer === undefined ? {} : { answer })
+
 /** Ends jobs that no relay has claimed, all or none; answers whether all were still as read. One transaction. */
-export async function endQueued(actor: Actor, jobs: readonly JobRow[], end: JobEnd): Promise<boolean> {
+export async function endQueued(
+  actor: Actor,
+  jobs: readonly JobRow[],
+  end: JobEnd,
+  occasion: Occasion = {},
+): Promise<boolean> {
   const counters = counterSteps(actor.organisationId, jobs.map(counterOfEnd))
   const told = jobs.map((job) => toldOfEnd(job, end))
   const refusal = await commit(actor, {
-    steps: [...jobs.flatMap((job) => endSteps(job, end)), ...counters.map(({ step }) => step)],
+    steps: [...jobs.flatMap((job) => endSteps(job, end, occasion)), ...counters.map(({ step }) => step)],
+    ...kept(occasion),
     ...(actor.kind === 'user' && { audit: { action: 'job.cancel', resource: jobs[0]?.id ?? '' } }),
     events: told.flatMap(({ events }) => events),
     moves: told.flatMap(({ moves }) => moves),
@@ -32,10 +46,10 @@ const counterOfEnd = ({ clusterId, dispatchedAtMs }: JobRow) => ({
   add: { activeJobs: -1, ...(dispatchedAtMs !== undefined && { waitingJobs: -1 }) },
 })
 
-function endSteps(job: JobRow, end: JobEnd): Step[] {
+function endSteps(job: JobRow, end: JobEnd, { atMs = now() }: Occasion): Step[] {
   const isDispatched = job.dispatchedAtMs !== undefined
   const change = {
-    set: { ...end, ...keys.jobStatusFiling(job, end.status), completedAtMs: now() },
+    set: { ...end, ...keys.jobStatusFiling(job, end.status), completedAtMs: atMs },
     remove: ['duepk', 'duesk'],
   }
   const asRead = {
@@ -49,10 +63,11 @@ function endSteps(job: JobRow, end: JobEnd): Step[] {
 }
 
 /** Asks the relay of a running job to stop it; answers whether the job was still as read. One transaction. */
-export async function askToStop(actor: Actor, job: JobRow): Promise<boolean> {
+export async function askToStop(actor: Actor, job: JobRow, occasion: Occasion = {}): Promise<boolean> {
   if (job.cancelRequestedAtMs === undefined) {
     const refusal = await commit(actor, {
-      steps: [stopStep(job)],
+      steps: [stopStep(job, occasion)],
+      ...kept(occasion),
       audit: { action: 'job.cancel', resource: job.id },
     })
     if (refusal) return false
@@ -63,13 +78,13 @@ export async function askToStop(actor: Actor, job: JobRow): Promise<boolean> {
 
 /** Asks for many jobs at once, all or none, on behalf of somebody who asked for that already. One transaction. */
 export async function askAllToStop(jobs: readonly JobRow[]): Promise<boolean> {
-  if (await transact(jobs.map(stopStep))) return false
+  if (await transact(jobs.map((job) => stopStep(job)))) return false
   await Promise.all([...new Set(jobs.map(({ clusterId }) => clusterId))].map(ring))
   return true
 }
 
-const stopStep = (job: JobRow): Step => {
-  const set = { cancelRequestedAtMs: now(), ...keys.due(job.id, now() + cancelConfirmMs) }
+const stopStep = (job: JobRow, { atMs = now() }: Occasion = {}): Step => {
+  const set = { cancelRequestedAtMs: atMs, ...keys.due(job.id, now() + cancelConfirmMs) }
   const isRunning = { status: { is: 'Running' }, cancelRequestedAtMs: { absent: true } } as const
   return patch(keys.job(job.organisationId, job.id), { set }, isRunning)
 }

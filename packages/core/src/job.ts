@@ -6,7 +6,7 @@ import {
   type JobSubmission,
 } from '@platform/contract/job'
 import { batchIdOf } from './batch-id.ts'
-import { locate, storedJob } from './batch-jobs.ts'
+import { locate } from './batch-jobs.ts'
 import { type Caller } from './caller.ts'
 import { commit } from './change.ts'
 import { iso, now } from './clock.ts'
@@ -102,19 +102,26 @@ async function storedWhole(organisationId: string, jobId: string) {
   return row && payload && { job: parseJob(row), payload: payload['payload'], result }
 }
 
-/** Cancels a job: at once while it is Queued, by its relay while it is Running. Three calls. */
+/** Cancels a job: at once while it is Queued, by its relay while it is Running. Two calls. */
 export async function cancel(caller: Caller, jobId: string): Promise<Job> {
   const { organisationId } = caller
   for (let attempt = 0; attempt < attempts; attempt++) {
-    const found = await locate(organisationId, jobId, () => storedJob(organisationId, jobId))
+    const found = await locate(organisationId, jobId, () => storedWhole(organisationId, jobId))
     if ('isPlanned' in found) {
       await expand(organisationId, batchIdOf(jobId))
       continue
     }
-    if (isOver(found.job)) throw fault('job_already_finished')
-    const isQueued = found.job.status === 'Queued'
-    const isDone = await (isQueued ? endQueued(caller, [found.job], cancelled) : askToStop(caller, found.job))
-    if (isDone) return read(caller, jobId)
+    const { job, payload } = found
+    if (isOver(job)) throw fault('job_already_finished')
+    const isQueued = job.status === 'Queued'
+    const atMs = now()
+    const after = isQueued
+      ? { ...job, ...cancelled, completedAtMs: atMs }
+      : { ...job, cancelRequestedAtMs: job.cancelRequestedAtMs ?? atMs }
+    const answer = jobView(after, parsePayload(payload))
+    const occasion = { atMs, answer }
+    const isDone = await (isQueued ? endQueued(caller, [job], cancelled, occasion) : askToStop(caller, job, occasion))
+    if (isDone) return answer
   }
   throw fault('conflict')
 }

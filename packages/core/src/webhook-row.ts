@@ -54,6 +54,9 @@ export const webhookView = (row: WebhookRow): Webhook => ({
   createdAt: iso(row.createdAtMs),
 })
 
+/** What of a webhook's address may be told to others: what follows may be a secret between the receiver and its owner. */
+export const siteOf = (url: string): string => new URL(url).origin
+
 /** Whether a webhook has subscribed to a type of event. */
 export const isSubscribed = ({ events }: Pick<WebhookRow, 'events'>, type: string): boolean =>
   events.some(

@@ -14,7 +14,7 @@ import { fault } from './fault.ts'
 import { isId, newId } from './id.ts'
 import { checkUrl } from './outbound.ts'
 import { announceWebhook } from './queue.ts'
-import { findWebhook, parseWebhook, wakeStep, type WebhookRow, webhookView } from './webhook-row.ts'
+import { findWebhook, parseWebhook, siteOf, wakeStep, type WebhookRow, webhookView } from './webhook-row.ts'
 import { secretOf } from './webhook-secret.ts'
 
 /** Webhooks as their owners see them (D39). What is delivered to them: `delivery.ts`. */
@@ -55,7 +55,7 @@ export async function create(
   await commit(caller, {
     steps: [table.orFail(counted, 'limit_reached'), table.create(keys.webhook(organisationId, row.id), row)],
     answer,
-    audit: { action: 'webhook.create', resource: row.id, detail: url },
+    audit: { action: 'webhook.create', resource: row.id, detail: siteOf(url) },
   })
   return answer
 }

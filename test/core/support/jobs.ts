@@ -1,7 +1,10 @@
 import { type Caller } from '@platform/core/caller'
 import * as Cluster from '@platform/core/cluster'
+import * as keys from '@platform/core/db/keys'
+import { query } from '@platform/core/db/table'
 import { dispatch } from '@platform/core/dispatch'
 import * as Job from '@platform/core/job'
+import { claim, complete } from '@platform/core/lease'
 import { type enrolledCluster } from '../../support/world.ts'
 
 export type World = Awaited<ReturnType<typeof enrolledCluster>>
@@ -38,4 +41,16 @@ export const completion = (
 export const counters = async (caller: Caller, { cluster }: World) => {
   const row = await Cluster.find(caller.organisationId, cluster.id)
   return [row?.activeJobs, row?.waitingJobs]
+}
+
+/** The jobs that wait in the inbox of a cluster. */
+export const inboxOf = async (clusterId: string): Promise<string[]> => {
+  const { items } = await query({ pk: keys.inbox(clusterId, '').pk })
+  return items.map(({ sk }) => String(sk))
+}
+
+/** Runs a waiting job as its relay would. */
+export async function runJob(world: World, jobId: string, exitCode = 0) {
+  const { leaseId } = await claim(world.request(), jobId, undefined)
+  await complete(world.request(), jobId, completion(world, leaseId, exitCode))
 }

@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { createServer, type IncomingHttpHeaders, type RequestListener } from 'node:http'
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http'
 import { type AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { afterAll } from 'vitest'
@@ -19,17 +19,20 @@ export interface Got {
 export class Receiver {
   readonly got: Got[] = []
   /** Answers a request; 204 unless a test says otherwise. */
-  answer: RequestListener = (_, response) => void response.writeHead(204).end()
+  answer: (request: IncomingMessage, response: ServerResponse) => unknown = (_, response) =>
+    response.writeHead(204).end()
   readonly #server = createServer((request, response) => {
-    void text(request).then((body) => {
-      this.got.push({ headers: request.headers, body })
-      this.answer(request, response)
-    })
+    void this.#take(request, response)
   })
 
   async listen(): Promise<this> {
     await once(this.#server.listen(0, '127.0.0.1'), 'listening')
     return this
+  }
+
+  async #take(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    this.got.push({ headers: request.headers, body: await text(request) })
+    this.answer(request, response)
   }
 
   get host(): string {
@@ -42,7 +45,7 @@ export class Receiver {
 
   /** Answers every request with this status. */
   answerWith(status: number, headers: Record<string, string> = {}): void {
-    this.answer = (_, response) => void response.writeHead(status, headers).end()
+    this.answer = (_, response) => response.writeHead(status, headers).end()
   }
 
   close(): void {

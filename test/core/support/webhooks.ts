@@ -3,14 +3,34 @@ import { type EventOf } from '@platform/contract/event'
 import { bookRecords } from '@platform/core/books'
 import { type Caller } from '@platform/core/caller'
 import { commit } from '@platform/core/change'
+import { shiftClock } from '@platform/core/clock'
 import { config } from '@platform/core/config'
+import * as keys from '@platform/core/db/keys'
+import { query } from '@platform/core/db/table'
 import { newId } from '@platform/core/id'
 import * as Delivery from '@platform/core/delivery-log'
+import { parseRecord } from '@platform/core/record'
 import * as Webhook from '@platform/core/webhook'
 import { webhookBook } from '@platform/core/webhook-book'
 import { Webhook as Verifier } from 'standardwebhooks'
-import { vi } from 'vitest'
+import { afterEach, vi } from 'vitest'
 import { type Got, type Receiver } from './receivers.ts'
+
+let shiftedMs = 0
+
+/** Time passes, until the end of the test. */
+export const pass = (ms: number): void => {
+  shiftClock(ms)
+  shiftedMs += ms
+}
+afterEach(() => {
+  shiftClock(-shiftedMs)
+  shiftedMs = 0
+})
+
+/** What the outbox of an organisation tells and no book has taken. */
+export const told = async (organisationId: string) =>
+  (await query({ pk: keys.outbox(organisationId, '').pk })).items.map(parseRecord)
 
 /** An event that means nothing, of a name. */
 export const eventOf = (name: 'job.completed' | 'cluster.deleted' = 'cluster.deleted'): EventOf => {

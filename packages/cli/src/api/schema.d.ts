@@ -380,68 +380,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/v1/jobs/{id}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * One job with its status and result
-         * @description Needs the permission `jobs:read`.
-         */
-        get: operations["getJob"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/jobs/{id}/cancel": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Cancel a job
-         * @description A queued job is cancelled at once. A running one is when its relay confirms, or after 60 seconds (D25).
-         *
-         *     Needs the permission `jobs:write`.
-         */
-        post: operations["cancelJob"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/jobs/{id}/output": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Live output from an offset on
-         * @description Needs the permission `jobs:read`.
-         */
-        get: operations["getJobOutput"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/api/v1/jobs/batch": {
         parameters: {
             query?: never;
@@ -524,6 +462,68 @@ export interface paths {
          *     Needs the permission `jobs:write`.
          */
         post: operations["retryBatch"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * One job with its status and result
+         * @description Needs the permission `jobs:read`.
+         */
+        get: operations["getJob"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{id}/cancel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Cancel a job
+         * @description A queued job is cancelled at once. A running one is when its relay confirms, or after 60 seconds (D25).
+         *
+         *     Needs the permission `jobs:write`.
+         */
+        post: operations["cancelJob"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{id}/output": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Live output from an offset on
+         * @description Needs the permission `jobs:read`.
+         */
+        get: operations["getJobOutput"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -1984,6 +1984,93 @@ export interface components {
              */
             cancelRequestedAt?: string;
         };
+        AcceptedBatch: {
+            /**
+             * @description Identifier with the prefix batch_
+             * @example batch_01jd8w5k3zr9x2m4c7t6v0b1qa
+             */
+            batchId: string;
+            jobIds: string[];
+            /**
+             * Format: int32
+             * @example 500
+             */
+            submittedCount: number;
+            /**
+             * Format: date-time
+             * @description ISO 8601, UTC
+             * @example 2026-11-21T09:30:00.000Z
+             */
+            createdAt: string;
+        };
+        Batch: {
+            /**
+             * @description Identifier with the prefix batch_
+             * @example batch_01jd8w5k3zr9x2m4c7t6v0b1qa
+             */
+            id: string;
+            /**
+             * @example Running
+             * @enum {string}
+             */
+            status: "Running" | "Cancelling" | "Finished";
+            /**
+             * Format: int32
+             * @example 500
+             */
+            submittedCount: number;
+            counts: components["schemas"]["BatchCounts"];
+            /** Format: int32 */
+            maxConcurrency?: number;
+            /** Format: int32 */
+            maxErrors?: number;
+            /**
+             * @description The batch whose failed jobs this one runs again
+             * @example batch_01jd8w5k3zr9x2m4c7t6v0b1qa
+             */
+            retryOf?: string;
+            /** @example user_01jd8w5k3zr9x2m4c7t6v0b1qa */
+            createdBy: string;
+            /**
+             * Format: date-time
+             * @description ISO 8601, UTC
+             * @example 2026-11-21T09:30:00.000Z
+             */
+            createdAt: string;
+            /**
+             * Format: date-time
+             * @description ISO 8601, UTC
+             * @example 2026-11-21T09:30:00.000Z
+             */
+            cancelRequestedAt?: string;
+            /**
+             * Format: date-time
+             * @description ISO 8601, UTC
+             * @example 2026-11-21T09:30:00.000Z
+             */
+            finishedAt?: string;
+        };
+        /**
+         * @example {
+         *       "queued": 0,
+         *       "running": 0,
+         *       "completed": 498,
+         *       "failed": 2,
+         *       "cancelled": 0
+         *     }
+         */
+        BatchCounts: {
+            /** Format: int32 */
+            queued: number;
+            /** Format: int32 */
+            running: number;
+            /** Format: int32 */
+            completed: number;
+            /** Format: int32 */
+            failed: number;
+            /** Format: int32 */
+            cancelled: number;
+        };
         /**
          * @example {
          *       "id": "job_01jd8w5k3zr9x2m4c7t6v0b1qa",
@@ -2122,93 +2209,6 @@ export interface components {
             stream: "stdout" | "stderr";
             /** @example Linux */
             data: string;
-        };
-        AcceptedBatch: {
-            /**
-             * @description Identifier with the prefix batch_
-             * @example batch_01jd8w5k3zr9x2m4c7t6v0b1qa
-             */
-            batchId: string;
-            jobIds: string[];
-            /**
-             * Format: int32
-             * @example 500
-             */
-            submittedCount: number;
-            /**
-             * Format: date-time
-             * @description ISO 8601, UTC
-             * @example 2026-11-21T09:30:00.000Z
-             */
-            createdAt: string;
-        };
-        Batch: {
-            /**
-             * @description Identifier with the prefix batch_
-             * @example batch_01jd8w5k3zr9x2m4c7t6v0b1qa
-             */
-            id: string;
-            /**
-             * @example Running
-             * @enum {string}
-             */
-            status: "Running" | "Cancelling" | "Finished";
-            /**
-             * Format: int32
-             * @example 500
-             */
-            submittedCount: number;
-            counts: components["schemas"]["BatchCounts"];
-            /** Format: int32 */
-            maxConcurrency?: number;
-            /** Format: int32 */
-            maxErrors?: number;
-            /**
-             * @description The batch whose failed jobs this one runs again
-             * @example batch_01jd8w5k3zr9x2m4c7t6v0b1qa
-             */
-            retryOf?: string;
-            /** @example user_01jd8w5k3zr9x2m4c7t6v0b1qa */
-            createdBy: string;
-            /**
-             * Format: date-time
-             * @description ISO 8601, UTC
-             * @example 2026-11-21T09:30:00.000Z
-             */
-            createdAt: string;
-            /**
-             * Format: date-time
-             * @description ISO 8601, UTC
-             * @example 2026-11-21T09:30:00.000Z
-             */
-            cancelRequestedAt?: string;
-            /**
-             * Format: date-time
-             * @description ISO 8601, UTC
-             * @example 2026-11-21T09:30:00.000Z
-             */
-            finishedAt?: string;
-        };
-        /**
-         * @example {
-         *       "queued": 0,
-         *       "running": 0,
-         *       "completed": 498,
-         *       "failed": 2,
-         *       "cancelled": 0
-         *     }
-         */
-        BatchCounts: {
-            /** Format: int32 */
-            queued: number;
-            /** Format: int32 */
-            running: number;
-            /** Format: int32 */
-            completed: number;
-            /** Format: int32 */
-            failed: number;
-            /** Format: int32 */
-            cancelled: number;
         };
         DashboardLayout: {
             layout: components["schemas"]["WidgetPlacementOutput"][];
@@ -4054,148 +4054,6 @@ export interface operations {
             503: components["responses"]["Unavailable"];
         };
     };
-    getJob: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description Identifier of the job */
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description The job */
-            200: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Job"];
-                };
-            };
-            400: components["responses"]["BadParameters"];
-            401: components["responses"]["Unauthenticated"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["JobNotFound"];
-            413: components["responses"]["PayloadTooLarge"];
-            429: components["responses"]["RateLimited"];
-            500: components["responses"]["InternalError"];
-            503: components["responses"]["Unavailable"];
-        };
-    };
-    cancelJob: {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description Makes the request repeatable: for 24 hours a repeat with the same key and body does nothing and gets the first answer, with the header `Idempotency-Replayed: true`. Only successes are kept, so that what was refused may be corrected under the same key. 1 to 200 visible characters of ASCII that nobody guesses, such as a UUID. */
-                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
-            };
-            path: {
-                /** @description Identifier of the job */
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description The job as it stands now */
-            202: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Job"];
-                };
-            };
-            400: components["responses"]["BadParameters"];
-            401: components["responses"]["Unauthenticated"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["JobNotFound"];
-            /**
-             * @description - `job_already_finished`: The job has ended; its status does not change any more.
-             *     - `conflict`: Another request changed the same thing at the same time. Try again.
-             */
-            409: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            413: components["responses"]["PayloadTooLarge"];
-            /** @description - `idempotency_key_reused`: This Idempotency-Key was used with another request. Use a fresh one. */
-            422: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            429: components["responses"]["RateLimited"];
-            500: components["responses"]["InternalError"];
-            503: components["responses"]["Unavailable"];
-        };
-    };
-    getJobOutput: {
-        parameters: {
-            query?: {
-                /** @description Bytes to skip */
-                offset?: number;
-                /** @description Wait so long for output where there is none yet */
-                waitSeconds?: number;
-            };
-            header?: never;
-            path: {
-                /** @description Identifier of the job */
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Output from the offset on */
-            200: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["JobOutput"];
-                };
-            };
-            400: components["responses"]["BadParameters"];
-            401: components["responses"]["Unauthenticated"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["JobNotFound"];
-            413: components["responses"]["PayloadTooLarge"];
-            429: components["responses"]["RateLimited"];
-            500: components["responses"]["InternalError"];
-            503: components["responses"]["Unavailable"];
-        };
-    };
     listBatches: {
         parameters: {
             query?: {
@@ -4566,6 +4424,148 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    getJob: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Identifier of the job */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The job */
+            200: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Job"];
+                };
+            };
+            400: components["responses"]["BadParameters"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["JobNotFound"];
+            413: components["responses"]["PayloadTooLarge"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    cancelJob: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes the request repeatable: for 24 hours a repeat with the same key and body does nothing and gets the first answer, with the header `Idempotency-Replayed: true`. Only successes are kept, so that what was refused may be corrected under the same key. 1 to 200 visible characters of ASCII that nobody guesses, such as a UUID. */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
+            path: {
+                /** @description Identifier of the job */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The job as it stands now */
+            202: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Job"];
+                };
+            };
+            400: components["responses"]["BadParameters"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["JobNotFound"];
+            /**
+             * @description - `job_already_finished`: The job has ended; its status does not change any more.
+             *     - `conflict`: Another request changed the same thing at the same time. Try again.
+             */
+            409: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            413: components["responses"]["PayloadTooLarge"];
+            /** @description - `idempotency_key_reused`: This Idempotency-Key was used with another request. Use a fresh one. */
+            422: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    getJobOutput: {
+        parameters: {
+            query?: {
+                /** @description Bytes to skip */
+                offset?: number;
+                /** @description Wait so long for output where there is none yet */
+                waitSeconds?: number;
+            };
+            header?: never;
+            path: {
+                /** @description Identifier of the job */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Output from the offset on */
+            200: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobOutput"];
+                };
+            };
+            400: components["responses"]["BadParameters"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["JobNotFound"];
+            413: components["responses"]["PayloadTooLarge"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["Unavailable"];

@@ -68,26 +68,28 @@ export function addBatchCommands(program: Command): void {
 async function submit(file: string, { maxConcurrency, maxErrors, ...options }: Submitted): Promise<void> {
   const { entries, limits } = readBatchFile(file === '-' ? await readInput() : await readFileOf(file))
   const api = options.wait ? connectToFollow() : connect()
-  const idOf = await clusterIds(
-    api,
-    entries.map(({ cluster }) => cluster),
-  )
+  const wanted = entries.map(({ cluster }) => cluster)
+  const known = await clustersOf(api, wanted)
   const body = {
-    jobs: entries.map(({ cluster, submission }) => Object.assign(submission, { clusterId: idOf(cluster) })),
+    jobs: entries.map(({ cluster, submission }) => Object.assign(submission, { clusterId: known.idOf(cluster) })),
     ...limits,
     ...(maxConcurrency !== undefined && { maxConcurrency }),
     ...(maxErrors !== undefined && { maxErrors }),
   }
-  await tellAccepted(api, await answer(api.POST('/api/v1/jobs/batch', { body })), options)
+  await tellAccepted(api, await answer(api.POST('/api/v1/jobs/batch', { body })), options, known.nameOf)
 }
 
-/** Names and identifiers as identifiers. Where none is a name, nothing is read: the platform knows its own. */
-async function clusterIds(api: Api, wanted: readonly string[]): Promise<(name: string) => string> {
+/** Clusters by names and identifiers. Where none is a name, nothing is read: the platform knows its own. */
+async function clustersOf(api: Api, wanted: readonly string[]) {
   const distinct = [...new Set(wanted)]
-  if (distinct.every((one) => one.startsWith('clus_'))) return (id) => id
-  const found = await findClusters(api, distinct)
-  const ids = new Map(found.flatMap(({ id, name }) => [[name.toLowerCase(), id] as const, [id, id] as const]))
-  return (name) => ids.get(name.toLowerCase()) ?? name
+  const isAllIds = distinct.every((one) => one.startsWith('clus_'))
+  const found = isAllIds ? [] : await findClusters(api, distinct)
+  const names = new Map(found.map(({ id, name }) => [id, name]))
+  const ids = new Map(found.map(({ id, name }) => [name.toLowerCase(), id]))
+  return {
+    idOf: (one: string): string => ids.get(one.toLowerCase()) ?? one,
+    nameOf: (id: string): string => names.get(id) ?? id,
+  }
 }
 
 async function list({ limit, all, ...options }: Shown & Extent): Promise<void> {
@@ -109,11 +111,16 @@ async function retry(batchId: string, options: Waited): Promise<void> {
   await tellAccepted(api, await answer(call), options)
 }
 
-async function tellAccepted(api: Api, accepted: AcceptedBatch, { wait, ...options }: Waited): Promise<void> {
+async function tellAccepted(
+  api: Api,
+  accepted: AcceptedBatch,
+  { wait, ...options }: Waited,
+  nameOf?: (clusterId: string) => string,
+): Promise<void> {
   const { batchId, submittedCount } = accepted
   if (wait) {
     say(`${batchId} is accepted: ${counted(submittedCount, 'job')}.`)
-    process.exitCode = await waitForBatch(api, batchId, options)
+    process.exitCode = await waitForBatch(api, batchId, options, nameOf)
   } else if (options.json) await writeJson(accepted)
   else await write(`${batchId}\n`)
 }

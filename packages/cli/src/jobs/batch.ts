@@ -14,7 +14,8 @@ export interface BatchListener {
   onEnded: (job: JobSummary) => Promise<void>
 }
 
-const pollMs = 1000
+const firstPauseMs = 250
+const longestPauseMs = 1000
 
 /** One batch with its counts. */
 export const getBatch = (api: Api, batchId: string): Promise<Schemas['Batch']> =>
@@ -30,27 +31,27 @@ export const endedOf = ({ completed, failed, cancelled }: BatchCounts): number =
 
 const hasEnded = ({ status }: JobSummary): boolean => status !== 'Queued' && status !== 'Running'
 
-/** Follows batches until every job has ended. The more batches there are, the less often each is looked at. */
+/** Follows batches until every job has ended. The more there is to look at, the less often it is looked at. */
 export async function followBatches(
   api: Api,
   batches: readonly AcceptedBatch[],
   listener: BatchListener,
 ): Promise<void> {
-  const pauseMs = pollMs * Math.max(1, batches.length / 3)
-  await Promise.all(batches.map((batch) => followBatch(api, batch, listener, pauseMs)))
+  const slowness = (jobs: number): number => Math.max(1, batches.length / 3, jobs / 200)
+  await Promise.all(batches.map((batch) => followBatch(api, batch, listener, slowness(batch.jobIds.length))))
 }
 
 async function followBatch(
   api: Api,
   { batchId, jobIds }: AcceptedBatch,
   listener: BatchListener,
-  pauseMs: number,
+  slowness: number,
 ): Promise<void> {
   const open = new Set(jobIds)
   const close = async (job: JobSummary): Promise<void> => {
     if (hasEnded(job) && open.delete(job.id)) await listener.onEnded(job)
   }
-  for (;;) {
+  for (let count = 0; ; count++) {
     const { counts, status } = await getBatch(api, batchId)
     listener.onCounts(batchId, counts)
     if (endedOf(counts) > jobIds.length - open.size) {
@@ -59,9 +60,12 @@ async function followBatch(
     // A list may lag behind; a job by its identifier never does.
     if (status === 'Finished') for (const id of open) await close(await getJob(api, id))
     if (open.size === 0) return
-    await sleep(pauseMs)
+    await sleep(pauseMsOf(count) * slowness)
   }
 }
+
+/** The pause before the next look: what is short is told soon, and what takes long is not asked about all the time. */
+export const pauseMsOf = (count: number): number => Math.min(longestPauseMs, firstPauseMs * 1.3 ** count)
 
 /** Asks to cancel a batch; one that has finished meanwhile is as good. */
 export async function cancelBatch(api: Api, batchId: string): Promise<void> {

@@ -33,6 +33,8 @@ export class Interrupt implements Disposable {
     if (isSamePress) return
     if (this.isAsked) process.exit(exitCodes.interrupted)
     this.isAsked = true
+    // Below the ^C of the terminal, and whatever stands in its line.
+    if (process.stderr.isTTY) process.stderr.write('\n')
     say('Cancelling. Ctrl-C again leaves without waiting for the end.')
     if (this.#cancel) void this.#ask(this.#cancel)
   }

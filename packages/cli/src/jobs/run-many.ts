@@ -44,7 +44,8 @@ export async function runOnMany(
   }
   if (options.detach) return run.tellBatches()
   await run.follow()
-  return run.tell() || (interrupt.isAsked ? exitCodes.interrupted : exitCodes.ok)
+  const code = run.tell()
+  return interrupt.isAsked && code !== exitCodes.ok ? exitCodes.interrupted : code
 }
 
 /** One script on its way over many clusters. */

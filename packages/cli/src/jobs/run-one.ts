@@ -90,7 +90,7 @@ export async function printOutput(
 }
 
 /** Asks to cancel a job; one that has ended meanwhile is as good. */
-export async function cancelJob(api: Api, id: string): Promise<void> {
+async function cancelJob(api: Api, id: string): Promise<void> {
   const { error, response } = await api.POST('/api/v1/jobs/{id}/cancel', { params: { path: { id } } })
   if (error && response.status !== 409) await answer(Promise.resolve({ error, response }))
 }

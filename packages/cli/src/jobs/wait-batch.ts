@@ -4,38 +4,42 @@ import { exitCodes } from '../exit.ts'
 import { Progress } from '../print/progress.ts'
 import { type Shown, showOne } from '../print/show.ts'
 import { say } from '../print/write.ts'
-import { endedOf, getBatch, jobsOfBatch } from './batch.ts'
+import { endedOf, getBatch, jobsOfBatch, pauseMsOf } from './batch.ts'
 import { endOf, exitCodeOf, getJob } from './job.ts'
 
-const pollMs = 1000
 /** Failed jobs that are named one by one. */
 const mostNamed = 20
 
-/** Waits until a batch has finished. Answers 0, or the exit code of the first job that did not complete. */
-export async function waitForBatch(api: Api, batchId: string, options: Shown): Promise<number> {
+/** Waits until a batch has finished. Answers 0, or the exit code of the first job that did not complete, by submission. */
+export async function waitForBatch(
+  api: Api,
+  batchId: string,
+  options: Shown,
+  nameOf: (clusterId: string) => string = (id) => id,
+): Promise<number> {
   const progress = new Progress()
-  for (;;) {
+  for (let count = 0; ; count++) {
     const batch = await getBatch(api, batchId)
     const { counts, submittedCount: total } = batch
     if (batch.status === 'Finished') {
       progress.clear()
       await showOne(options, batch)
-      return counts.completed === total ? exitCodes.ok : firstCode(api, batchId)
+      return counts.completed === total ? exitCodes.ok : firstCode(api, batchId, nameOf)
     }
     progress.update({ total, ended: endedOf(counts), note: `running ${counts.running}, failed ${counts.failed}` })
-    await sleep(pollMs)
+    await sleep(pauseMsOf(count))
   }
 }
 
 /** Names the jobs that did not complete, in the order of submission; answers the exit code of the first one. */
-async function firstCode(api: Api, batchId: string): Promise<number> {
+async function firstCode(api: Api, batchId: string, nameOf: (clusterId: string) => string): Promise<number> {
   const [failed, cancelled] = await Promise.all([
     jobsOfBatch(api, batchId, 'Failed'),
     jobsOfBatch(api, batchId, 'Cancelled'),
   ])
   const jobs = [...failed.items, ...cancelled.items].toSorted((one, other) => (one.id < other.id ? -1 : 1))
   const named = await Promise.all(jobs.slice(0, mostNamed).map(({ id }) => getJob(api, id)))
-  for (const job of named) say(`${job.id} on ${job.clusterId}: ${endOf(job)}`)
+  for (const job of named) say(`${nameOf(job.clusterId ?? '')} (${job.id}): ${endOf(job)}`)
   if (jobs.length > named.length) say(`… and ${jobs.length - named.length} more. See: plat job list --batch ${batchId}`)
   return named[0] === undefined ? exitCodes.noExitCode : exitCodeOf(named[0])
 }

@@ -16,7 +16,7 @@ export interface Standing {
 export class Progress {
   readonly #isBar = process.stderr.isTTY
   readonly #startedAtMs = performance.now()
-  #shownAtMs = -Infinity
+  #shownAtMs = process.stderr.isTTY ? -Infinity : performance.now()
   #shown = ''
 
   /** Shows where things stand, unless something was shown a moment ago. */

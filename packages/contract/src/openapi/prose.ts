@@ -2,7 +2,7 @@
 
 export const description = `A multi-tenant control plane. Register a cluster, start its relay, submit jobs.
 
-**Signing in.** \`POST /api/v1/auth/login\` answers a token set. Send \`Authorization: Bearer <accessToken>\` with every call that is not public. The access token lives for 15 minutes; \`POST /api/v1/auth/refresh\` trades the refresh token, which works once within 7 days, for a new set.
+**Signing in.** \`POST /api/v1/auth/login\` answers a token set. Send \`Authorization: Bearer <accessToken>\` with every call that is not public. The access token lives for 15 minutes; \`POST /api/v1/auth/refresh\` trades the refresh token, which works once within 7 days, for a new set. Programs send an API token of \`POST /api/v1/users/me/tokens\` in its place.
 
 **Permissions.** Each operation names the permission that it needs. Roles grant permissions, and \`GET /api/v1/auth/me\` lists those of the caller. A caller sees only what belongs to its own organisation: anything else is 404.
 

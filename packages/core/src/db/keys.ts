@@ -3,7 +3,7 @@
  * Tenant data carries its organisation in the partition key, so that a foreign id is "not found" by construction.
  *
  * Indexes project keys only. Every index sort key is or ends with the item's own id, so that no two entries are alike.
- *   gsi1  clusters of an organisation by status; jobs of a cluster; batches; sessions; audit by actor  gsi1pk, id
+ *   gsi1  clusters of an organisation by status; jobs of a cluster; batches; sessions; audit by actor; deliveries  gsi1pk, id
  *   gsi2  clusters of an organisation by type; jobs of an organisation; audit by action  gsi2pk, id
  *   gsi3  clusters of an organisation by type and status; jobs of one by status; audit by resource  gsi3pk, id
  *   due   whatever the sweep must look at, by due time                                 duepk, duesk

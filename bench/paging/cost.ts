@@ -1,0 +1,33 @@
+import type { GatewayHandler } from '@platform/http/event'
+import { send, type Sent } from '../../test/support/event.ts'
+import { metered, storeCallsOf } from '../support/meter.ts'
+import { range, spread } from '../support/statistics.ts'
+import { accepted } from '../support/tenant.ts'
+
+/** What one page of a list costs. */
+export interface PageCost {
+  calls: number
+  readUnits: number
+  medianMs: number
+  answerBytes: number
+}
+
+/** How often a page is read for its time. */
+export const repeats = 9
+
+/** Reads a page again and again; it must not be empty. */
+export async function costOf(handler: GatewayHandler, request: Sent): Promise<PageCost> {
+  const ask = () => send(handler, request)
+  const { result, usage } = await metered(ask)
+  const { items } = accepted(result).json
+  if (items.length === 0) throw new Error(`${request.target} is empty.`)
+  const times: number[] = []
+  for (const _ of range(repeats)) {
+    const startedAtMs = performance.now()
+    await ask()
+    times.push(performance.now() - startedAtMs)
+  }
+  const { readUnits } = usage
+  const answerBytes = Buffer.byteLength(result.text)
+  return { calls: storeCallsOf(usage), readUnits, medianMs: spread(times).median, answerBytes }
+}

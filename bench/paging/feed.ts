@@ -1,0 +1,37 @@
+import * as keys from '@platform/core/db/keys'
+import { newId } from '@platform/core/id'
+import { issueAccessToken } from '@platform/core/token'
+import { range } from '../support/statistics.ts'
+import { writeItems } from './write.ts'
+
+/** The notifications of one user. */
+export interface Feed {
+  accessToken: string
+  count: number
+}
+
+const lifeSeconds = 80 * 86_400
+
+/** Writes notifications as they are stored, one a minute; every third is unread. */
+export async function writeFeed(environment: Record<string, string>, count: number): Promise<Feed> {
+  const [organisationId, userId] = [newId('org'), newId('user')]
+  const ids = range(count).map((index) => newId('notif', Date.now() - (count - index) * 60_000))
+  const ttl = Math.floor(Date.now() / 1000) + lifeSeconds
+  const entries = ids.map((id, index) => ({
+    ...keys.feed(organisationId, userId, id),
+    ttl,
+    ...(index % 3 > 0 && { isRead: true }),
+  }))
+  const details = ids.map((id) => ({ ...keys.notification(organisationId, id), ...degraded(newId('clus')), ttl }))
+  await writeItems(environment, [...entries, ...details])
+  const subject = { userId, organisationId, sessionId: newId('sess'), roles: ['OrgAdmin'] }
+  return { accessToken: await issueAccessToken(subject), count }
+}
+
+const degraded = (resource: string) => ({
+  type: 'ClusterHealthDegraded',
+  title: 'Cluster berlin-1 is degraded',
+  body: 'It was Healthy before.',
+  severity: 'warning',
+  resource,
+})

@@ -1,0 +1,76 @@
+import assert from 'node:assert/strict'
+import { answered, refusedFields } from '../answer.ts'
+import { entriesOf, exportParts, firstBroken, parseLines, recordedCluster, startOf } from '../audit.ts'
+import type { Client } from '../client.ts'
+import { newUserBody } from '../person.ts'
+import type { Journeys } from '../platform.ts'
+
+const path = '/api/v1/platform/audit'
+
+const exported = async (client: Client, query = 'format=ndjson') =>
+  parseLines((await exportParts(client, `${path}/export?${query}`)).join(''))
+
+export const auditChain: Journeys = {
+  'whoever holds an export verifies the chain alone, and finds whatever was changed in it': async (platform) => {
+    const { client, organisationId } = await platform.tenant
+    await recordedCluster(platform, client)
+    const start = startOf(organisationId)
+    const entries = await exported(client)
+    assert.ok(entries.length > 2)
+    assert.equal(firstBroken(start, entries), undefined)
+    const changed = entries.with(1, { ...entries[1], detail: `${entries[1].detail}.` })
+    assert.equal(firstBroken(start, changed), 2)
+    assert.equal(firstBroken(start, entries.toSpliced(1, 1)), 2)
+    assert.equal(firstBroken(start, entries.toSpliced(1, 2, entries[2], entries[1])), 2)
+    assert.equal(firstBroken(startOf('org_00000000000000000000000000'), entries), 1)
+  },
+
+  'the platform verifies the chain, up to the hash that an export ends with': async (platform, report) => {
+    const { client, organisationId } = await platform.tenant
+    let found = answered(await client.get(`${path}/verify`), 200)
+    for (; found.next !== undefined; found = answered(await client.get(`${path}/verify?after=${found.next}`), 200)) {
+      assert.equal(found.valid, true)
+    }
+    assert.deepEqual([found.valid, found.firstBroken], [true, undefined])
+    const copy = await exported(client)
+    assert.equal(firstBroken(startOf(organisationId), copy), undefined)
+    assert.equal(copy[found.headSeq - 1].hash, found.headHash)
+    report.diagnostic(`${copy.length} entries`)
+  },
+
+  'the end of a long trail is verified without its beginning': async (platform) => {
+    const admin = await platform.admin
+    const { headSeq } = answered(await admin.get(`${path}/verify`), 200)
+    const seq = Math.max(0, headSeq - 100)
+    const { valid, entries } = answered(await admin.get(`${path}/verify?after=${seq}`), 200)
+    assert.ok(valid && entries >= headSeq - seq)
+    const copy = await exported(admin, `after=${seq}`)
+    assert.equal(firstBroken({ seq, previousHash: copy[0].previousHash }, copy), undefined)
+    assert.ok(copy.length >= headSeq - seq)
+  },
+
+  'an export comes in parts, and can be taken up anywhere; as CSV it holds the same': async (platform) => {
+    const { client } = await platform.tenant
+    await recordedCluster(platform, client)
+    const entries = await exported(client)
+    const from = entries.length - 2
+    assert.deepEqual((await exported(client, `format=ndjson&after=${from}`)).slice(0, 2), entries.slice(from))
+    assert.deepEqual(await exported(client, 'after=999999999'), [])
+    const [csv = ''] = await exportParts(client, `${path}/export?format=csv&after=0`)
+    assert.match(csv, /^"?seq"?,/)
+    for (const { hash } of entries.slice(0, 100)) assert.ok(csv.includes(hash))
+    assert.deepEqual(refusedFields(await client.get(`${path}/export?format=xml`)), ['query /format'])
+  },
+
+  'no secret is on record': async (platform) => {
+    const { client } = await platform.tenant
+    const body = newUserBody(['Viewer'])
+    const { id } = answered(await client.post('/api/v1/users', body), 201)
+    platform.leftovers.made(client, `/api/v1/users/${id}`)
+    const { token, id: tokenId } = answered(await client.post('/api/v1/users/me/tokens', { name: 'x' }), 201)
+    const { enrollmentToken, id: clusterId } = await platform.as(await platform.tenant).newCluster()
+    for (const resource of [id, tokenId, clusterId]) await entriesOf(client, `resource=${resource}`, 1)
+    const text = (await exportParts(client, `${path}/export`)).join('')
+    for (const secret of [body.password, token, enrollmentToken]) assert.ok(!text.includes(secret))
+  },
+}

@@ -1,0 +1,156 @@
+import assert from 'node:assert/strict'
+import { Webhook } from 'standardwebhooks'
+import { answered } from '../answer.ts'
+import { eventSchemas } from '../events.ts'
+import type { Client } from '../client.ts'
+import type { Journey, Journeys, Platform } from '../platform.ts'
+import { type Received, type Receiver, receiverAt } from '../receiver.ts'
+import { until } from '../until.ts'
+
+const path = '/api/v1/webhooks'
+
+/** What a journey about deliveries has: an organisation of its own, and a receiver that the platform may call. */
+interface Stage {
+  theirs: Platform
+  admin: Client
+  receiver: Receiver
+  /** Creates a webhook that leads to a path of the receiver. */
+  newWebhook: (place: string, events: string[]) => Promise<any>
+}
+
+const onStage =
+  (act: (stage: Stage) => Promise<void>): Journey =>
+  async (platform, report) => {
+    await using receiver = await receiverAt(platform.options.receivers ?? [])
+    if (receiver === undefined) {
+      return report.skip('PLAT_OUTBOUND_ALLOW names no port of this machine that is free')
+    }
+    const theirs = platform.as(await platform.tenant)
+    const admin = await theirs.admin
+    const newWebhook = async (place: string, events: string[]) => {
+      const webhook = answered(await admin.post(path, { url: receiver.url + place, events }), 201)
+      theirs.leftovers.made(admin, `${path}/${webhook.id}`)
+      return webhook
+    }
+    await act({ theirs, admin, receiver, newWebhook })
+  }
+
+/** What came to a path, once there is as much as there should be. */
+const came = ({ received }: Receiver, place: string, count: number): Promise<Received[]> =>
+  until(`${count} requests to ${place}`, async () => {
+    const there = received.filter((request) => request.path === place)
+    return there.length >= count && there
+  })
+
+const eventsAt = ({ received }: Receiver, place: string): any[] =>
+  received.filter((request) => request.path === place).map(({ body }) => JSON.parse(body))
+
+const heardOf = (receiver: Receiver, place: string, clusterId: string): Promise<boolean> =>
+  until(`${place} hears of ${clusterId}`, async () =>
+    eventsAt(receiver, place).some(({ data }) => data.clusterId === clusterId),
+  )
+
+/** The newest delivery of a webhook, once it is as it should be. */
+const delivery = (admin: Client, webhookId: string, isSo: (newest: any) => boolean): Promise<any> =>
+  until(`the delivery of ${webhookId}`, async () => {
+    const { items } = answered(await admin.get(`${path}/${webhookId}/deliveries`), 200)
+    return items.length > 0 && isSo(items[0]) && items[0]
+  })
+
+const signatureHeaders = ({ headers }: Received) => ({
+  'webhook-id': String(headers['webhook-id']),
+  'webhook-timestamp': String(headers['webhook-timestamp']),
+  'webhook-signature': String(headers['webhook-signature']),
+})
+
+export const deliveries: Journeys = {
+  'a test event arrives, signed with the webhook’s secret and no other': onStage(
+    async ({ admin, receiver, newWebhook }) => {
+      const webhook = await newWebhook('/signed', ['platform.setup.*'])
+      const other = await newWebhook('/other', ['platform.setup.*'])
+      const accepted = answered(await admin.post(`${path}/${webhook.id}/test`), 202)
+      const [request] = await came(receiver, '/signed', 1)
+      assert.ok(request)
+      const event: any = new Webhook(webhook.secret).verify(request.body, signatureHeaders(request))
+      assert.deepEqual([event.specversion, event.type], ['1.0', 'platform.webhook.tested'])
+      assert.equal(request.headers['webhook-id'], event.id)
+      assert.throws(() => new Webhook(other.secret).verify(request.body, signatureHeaders(request)))
+      assert.throws(() => new Webhook(webhook.secret).verify(`${request.body} `, signatureHeaders(request)))
+      const done = await delivery(admin, webhook.id, ({ status }) => status === 'Delivered')
+      assert.deepEqual([done.id, done.eventId, done.attempts.length], [accepted.id, event.id, 1])
+      assert.deepEqual([done.attempts[0].statusCode, done.attempts[0].error], [204, undefined])
+      assert.equal(receiver.received.length, 1)
+    },
+  ),
+
+  'a subscriber has the events that it asked for, as CloudEvents that fit the catalog, and no others': onStage(
+    async ({ theirs, admin, receiver, newWebhook }) => {
+      await newWebhook('/clusters', ['platform.cluster.*'])
+      const { id } = await theirs.newCluster()
+      answered(await admin.post(`/api/v1/jobs/${await theirs.submit(id)}/cancel`), 202)
+      answered(await admin.delete(`/api/v1/clusters/${id}`), 204)
+      const events = await until('both events have come', async () => {
+        const about = eventsAt(receiver, '/clusters').filter(({ data }) => data.clusterId === id)
+        return about.some(({ type }) => type === 'platform.cluster.deleted') && about.length >= 2 && about
+      })
+      const types: string[] = events.map(({ type }) => type)
+      assert.deepEqual(types.toSorted(), ['platform.cluster.deleted', 'platform.cluster.registered'])
+      assert.ok(eventsAt(receiver, '/clusters').every(({ type }) => type.startsWith('platform.cluster.')))
+      const schemas = await eventSchemas(theirs)
+      const { organisationId } = answered(await admin.get('/api/v1/auth/me'), 200)
+      for (const { specversion, source, subject, time, type, data } of events) {
+        assert.deepEqual([specversion, source, subject], ['1.0', `/organisations/${organisationId}`, id])
+        assert.ok(Date.parse(time) > 0)
+        assert.equal(schemas.get(type)?.(data), true, type)
+      }
+    },
+  ),
+
+  'a receiver that fails is tried again later; nobody else waits, and what failed can be delivered again': onStage(
+    async ({ admin, receiver, newWebhook }) => {
+      receiver.answerWith(500)
+      const webhook = await newWebhook('/failing', ['platform.setup.*'])
+      answered(await admin.post(`${path}/${webhook.id}/test`), 202)
+      const failed = await delivery(admin, webhook.id, ({ attempts }) => attempts.length > 0)
+      assert.deepEqual([failed.attempts[0].statusCode, failed.attempts[0].error], [500, 'unsuccessful_status'])
+      assert.ok(failed.status === 'Pending' && Date.parse(failed.nextAttemptAt) > Date.parse(failed.attempts[0].at))
+      const { items } = answered(await admin.get(path), 200)
+      assert.ok(items.find(({ id }: any) => id === webhook.id).failureCount > 0)
+
+      receiver.answerWith(200)
+      const healthy = await newWebhook('/healthy', ['platform.setup.*'])
+      answered(await admin.post(`${path}/${healthy.id}/test`), 202)
+      await came(receiver, '/healthy', 1)
+      answered(await admin.post(`${path}/${webhook.id}/deliveries/${failed.id}/redeliver`), 202)
+      const again = await came(receiver, '/failing', 2)
+      assert.equal(new Set(again.map(({ headers }) => headers['webhook-id'])).size, 1)
+      await delivery(admin, webhook.id, ({ status }) => status === 'Delivered')
+    },
+  ),
+
+  'a redirect is not followed': onStage(async ({ admin, receiver, newWebhook }) => {
+    receiver.answerWith(302, { location: `${receiver.url}/elsewhere` })
+    const webhook = await newWebhook('/redirecting', ['platform.setup.*'])
+    answered(await admin.post(`${path}/${webhook.id}/test`), 202)
+    const { attempts } = await delivery(admin, webhook.id, (newest) => newest.attempts.length > 0)
+    assert.deepEqual([attempts[0].statusCode, attempts[0].error], [302, 'redirected'])
+    assert.ok(receiver.received.every((request) => request.path === '/redirecting'))
+  }),
+
+  'a webhook that is switched off hears nothing of what happens meanwhile': onStage(
+    async ({ theirs, admin, receiver, newWebhook }) => {
+      const webhook = await newWebhook('/switched', ['platform.cluster.registered'])
+      answered(await admin.patch(`${path}/${webhook.id}`, { enabled: false }), 200)
+      const { id: unheard } = await theirs.newCluster()
+      await newWebhook('/witness', ['platform.cluster.registered'])
+      const { id: unheardToo } = await theirs.newCluster()
+      // What the witness has heard of by now, everybody who listened has.
+      await heardOf(receiver, '/witness', unheardToo)
+      answered(await admin.patch(`${path}/${webhook.id}`, { enabled: true }), 200)
+      const { id: last } = await theirs.newCluster()
+      await heardOf(receiver, '/switched', last)
+      const heard = new Set(eventsAt(receiver, '/switched').map(({ data }) => data.clusterId))
+      assert.deepEqual([heard.has(unheard), heard.has(unheardToo)], [false, false])
+    },
+  ),
+}

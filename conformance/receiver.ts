@@ -1,0 +1,54 @@
+import { once } from 'node:events'
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http'
+import { text } from 'node:stream/consumers'
+
+/** A request that a receiver of webhooks has got. */
+export interface Received {
+  path: string
+  headers: IncomingHttpHeaders
+  body: string
+}
+
+/** A receiver of webhooks on this machine. */
+export interface Receiver extends AsyncDisposable {
+  url: string
+  received: Received[]
+  /** What it answers from now on. */
+  answerWith: (status: number, headers?: Record<string, string>) => void
+}
+
+/** Listens at one of these addresses, the first that is free; undefined where none is. */
+export async function receiverAt(targets: readonly string[]): Promise<Receiver | undefined> {
+  for (const target of targets) {
+    const receiver = await listen(target).catch(() => undefined)
+    if (receiver !== undefined) return receiver
+  }
+  return undefined
+}
+
+async function listen(target: string): Promise<Receiver> {
+  const { hostname, port } = new URL(`http://${target}`)
+  const received: Received[] = []
+  let [status, headers]: [number, Record<string, string>] = [204, {}]
+  const receive = async (request: IncomingMessage, response: ServerResponse) => {
+    const body = await text(request)
+    received.push({ path: request.url ?? '', headers: request.headers, body })
+    response.writeHead(status, headers).end()
+  }
+  const server = createServer((request, response) => void receive(request, response))
+  server.listen(Number(port || 80), hostname.replace(/^\[|\]$/g, ''))
+  await once(server, 'listening')
+  const address = server.address()
+  return {
+    url: `http://${hostname}:${typeof address === 'object' ? address?.port : port}`,
+    received,
+    answerWith: (nextStatus, nextHeaders = {}) => {
+      ;[status, headers] = [nextStatus, nextHeaders]
+    },
+    [Symbol.asyncDispose]: async () => {
+      server.closeAllConnections()
+      server.close()
+      await once(server, 'close')
+    },
+  }
+}

@@ -1,0 +1,257 @@
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { placesOf } from '@platform/cli/completion/tree'
+import { program } from '@platform/cli/program'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { until } from '../../conformance/until.ts'
+import { Plat } from '../support/plat.ts'
+import { PlatformProcess } from '../support/platform.ts'
+import { runRelayCommand } from '../support/relay-command.ts'
+import { waitFor } from '../support/script.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
+
+/** What operators and automation do with `plat`, against a real platform and two real relays. */
+
+const resources = new AsyncDisposableStack()
+const password = 'correct horse battery'
+let folder: string
+let plat: Plat
+
+beforeAll(async () => {
+  const platform = resources.use(await PlatformProcess.start({ PLAT_LIMIT_BATCH_PER_MINUTE: '1000' }))
+  folder = resources.use(await temporaryFolder()).path
+  await platform.setUp()
+  plat = new Plat(folder, { PLAT_SERVER: platform.url })
+  await plat.run(['login', '--username', 'ada', '--password-stdin'], `${password}\n`)
+  for (const name of ['berlin-1', 'munich-1']) {
+    const relayCommand = await plat.prints(['cluster', 'register', name])
+    await mkdir(join(folder, name))
+    resources.use(runRelayCommand(relayCommand, join(folder, name)))
+  }
+  await until('both clusters are Healthy', async () => {
+    const { items } = await plat.json(['cluster', 'list', '--status', 'Healthy'])
+    return items.length === 2
+  })
+})
+afterAll(() => resources.disposeAsync())
+
+test('a script runs on a cluster that is named, and its output and exit code are those of the command', async () => {
+  const { exitCode, out, err } = await plat.run(['run', '--cluster', 'BERLIN-1', '--', 'echo Ω; echo oops >&2; exit 7'])
+  expect([exitCode, out]).toEqual([7, 'Ω\n'])
+  expect(err).toMatch(/^job_\w+ is accepted\.\noops\n$/)
+})
+
+test('several words after -- reach the cluster as they are', async () => {
+  const words = ['printf', '<%s>', `it's`, '$HOME', 'a  b']
+  expect(await plat.prints(['run', '--cluster', 'berlin-1', '--', ...words])).toBe(`<it's><$HOME><a  b>`)
+})
+
+test('a script comes from a file or standard input, and runs on a node that is named', async () => {
+  const file = join(folder, 'script.sh')
+  await writeFile(file, 'echo from a file')
+  expect(await plat.prints(['run', '--cluster', 'berlin-1', '-f', file])).toBe('from a file\n')
+  const { nodes } = await plat.json(['cluster', 'get', 'berlin-1'])
+  const args = ['run', '--cluster', 'berlin-1', '--node', nodes[0].name]
+  expect(await plat.prints(args, 'echo from input')).toBe('from input\n')
+})
+
+test('output is printed while the script runs', async () => {
+  const gate = join(folder, 'gate')
+  const running = plat.start(['run', '--cluster', 'berlin-1', '--', `echo begun >&2; ${waitFor(gate)}; echo done`])
+  await running.says(/begun/)
+  await writeFile(gate, '')
+  expect(await running.ended).toMatchObject({ exitCode: 0, out: 'done\n' })
+})
+
+test('a job that ends without an exit code gives 125 and says why', async () => {
+  const { exitCode, err } = await plat.run(['run', '--cluster', 'berlin-1', '--timeout', '1', '--', 'sleep 600'])
+  expect(exitCode).toBe(125)
+  expect(err).toContain('execution_timeout')
+})
+
+test('an interrupt cancels the job and gives 130, though npm doubles it', async () => {
+  const running = plat.start(['run', '--cluster', 'berlin-1', '--', 'echo begun >&2; sleep 600'])
+  await running.says(/begun/)
+  running.interrupt()
+  running.interrupt()
+  const { exitCode, err } = await running.ended
+  expect(exitCode).toBe(130)
+  expect(err).toContain('cancelled_by_user')
+})
+
+test('a job that was left alone is followed, waited for and listed', async () => {
+  const script = 'echo one; sleep 1; echo two; exit 5'
+  const id = (await plat.prints(['run', '--cluster', 'munich-1', '--detach', '--', script])).trim()
+  expect(await plat.prints(['job', 'output', id, '--follow'])).toBe('one\ntwo\n')
+  expect(await plat.prints(['job', 'output', id, '--offset', '4'])).toBe('two\n')
+  expect((await plat.run(['job', 'wait', id])).exitCode).toBe(5)
+  const { items } = await plat.json(['job', 'list', '--cluster', 'munich-1', '--status', 'Failed'])
+  expect(items.map((job: any) => job.id)).toContain(id)
+})
+
+test('on several clusters every output comes under its name, and the first exit code that is not 0 counts', async () => {
+  const args = [
+    'run',
+    '--cluster',
+    'munich-1',
+    '--cluster',
+    'berlin-1',
+    '--',
+    'case $PWD in *berlin*) exit 4;; esac; echo hi',
+  ]
+  const { exitCode, out, err } = await plat.run(args)
+  expect(exitCode).toBe(4)
+  expect(out).toMatch(/^== munich-1 \(job_\w+\): Completed, exit code 0\nhi$/m)
+  expect(out).toMatch(/^== berlin-1 \(job_\w+\): Failed, exit code 4$/m)
+  expect(err).toContain('2 clusters: 1 completed, 1 did not.')
+})
+
+test('--all with --json prints one line of JSON for each cluster', async () => {
+  const lines = (await plat.prints(['run', '--all', '--json', '--', 'echo hi'])).trim().split('\n')
+  const jobs = lines.map((line) => JSON.parse(line))
+  expect(jobs.map(({ result }) => result.output)).toEqual(['hi\n', 'hi\n'])
+})
+
+test('--output-dir gets a file for each cluster, byte for byte', async () => {
+  const results = join(folder, 'results')
+  await plat.prints(['run', '--all', '--output-dir', results, '--', String.raw`printf 'a\033[31m\r\n'`])
+  expect(await readFile(join(results, 'berlin-1.txt'), 'utf8')).toBe('a\u001b[31m\r\n')
+  expect(await readFile(join(results, 'munich-1.txt'), 'utf8')).toBe('a\u001b[31m\r\n')
+})
+
+test('an interrupt cancels every job of a run on several clusters', async () => {
+  const running = plat.start(['run', '--all', '--', 'sleep 600'])
+  await until('both run', async () => (await plat.json(['job', 'list', '--status', 'Running'])).items.length === 2)
+  running.interrupt()
+  expect((await running.ended).exitCode).toBe(130)
+  expect((await plat.json(['job', 'list', '--status', 'Running'])).items).toEqual([])
+})
+
+test('a batch comes line by line from standard input, and its failed jobs are run again', async () => {
+  const jobs = ['berlin-1', 'munich-1'].map((cluster) => JSON.stringify({ cluster, script: 'exit 9' })).join('\n')
+  const { exitCode, out, err } = await plat.run(['batch', 'submit', '-', '--wait', '--json'], jobs)
+  expect(exitCode).toBe(9)
+  const batch = JSON.parse(out)
+  expect(batch).toMatchObject({ status: 'Finished', submittedCount: 2, counts: { failed: 2 } })
+  expect(err).toMatch(/^berlin-1 \(job_\w+\): Failed, exit code 9$/m)
+  const again = await plat.json(['batch', 'retry', batch.id])
+  expect((await plat.run(['batch', 'wait', again.batchId])).exitCode).toBe(9)
+})
+
+test('a batch file of the shape of the API is submitted as it is', async () => {
+  const cluster = await plat.json(['cluster', 'get', 'berlin-1'])
+  const file = join(folder, 'batch.json')
+  const job = { clusterId: cluster.id, type: 'InvokeScript', payload: { script: 'true', timeoutSeconds: 60 } }
+  await writeFile(file, JSON.stringify({ jobs: [job, job], maxConcurrency: 1 }))
+  const { batchId } = await plat.json(['batch', 'submit', file])
+  expect((await plat.run(['batch', 'wait', batchId])).exitCode).toBe(0)
+  expect(await plat.json(['batch', 'get', batchId])).toMatchObject({ maxConcurrency: 1, counts: { completed: 2 } })
+})
+
+test('a refusal ends with 1, its code, what to do and a trace id', async () => {
+  const missing = 'job_00000000000000000000000000'
+  const { exitCode, out, err } = await plat.run(['job', 'get', missing, '--json'])
+  expect([exitCode, out]).toEqual([1, ''])
+  expect(err).toMatch(/\(job_not_found\)\nTrace id: [0-9a-f]{32}\n$/)
+  const unknown = await plat.run(['run', '--cluster', 'nowhere', '--', 'true'])
+  expect(unknown).toMatchObject({ exitCode: 1, err: expect.stringContaining('plat cluster list') })
+})
+
+test.for([
+  'cluster',
+  'clusters list',
+  'cluster list --limit 0',
+  'cluster delete munich-1',
+  'run -- true',
+  'run --cluster berlin-1',
+  'run --cluster berlin-1 --all -- true',
+  'run --cluster berlin-1 -f missing.sh',
+  'run --cluster berlin-1 --node nowhere -- true',
+  'batch submit -',
+])('%s is wrong use: 2, nothing on standard output', async (line) => {
+  const { exitCode, out, err } = await plat.run(line.split(' '))
+  expect([exitCode, out]).toEqual([2, ''])
+  expect(err).not.toBe('')
+})
+
+test('every command but those that print text takes --json and prints JSON then', async () => {
+  const { id: jobId } = await plat.json(['run', '--cluster', 'berlin-1', '--', 'echo', 'hi'])
+  const { batchId } = await plat.json(['batch', 'submit', '-'], '{"cluster": "berlin-1", "script": "exit 1"}')
+  await plat.run(['batch', 'wait', batchId])
+  const site = await plat.json(['site', 'create', 'Berlin'])
+  const token = await plat.json(['token', 'create', 'nightly'])
+  const webhook = await plat.json(['webhook', 'create', 'https://example.com/hook', '--event', 'platform.job.*'])
+  const newPassword = ['--email', 'grace@example.com', '--role', 'Viewer', '--password-stdin']
+  const grace = await plat.json(['user', 'create', 'grace', ...newPassword], 'another long password')
+  await plat.json(['cluster', 'register', 'hamburg-1', '--type', 'CloudLocal', '--site', site.id])
+  const queued = (await plat.prints(['run', '--cluster', 'hamburg-1', '--detach', '--', 'true'])).trim()
+  const waiting = await plat.json(['batch', 'submit', '-'], '{"cluster": "hamburg-1", "script": "true"}')
+  const test = await plat.json(['webhook', 'test', webhook.id])
+  const lines = [
+    ['whoami'],
+    ['cluster', 'list'],
+    ['cluster', 'get', 'berlin-1'],
+    ['cluster', 'timeline', 'berlin-1'],
+    ['cluster', 'enrollment-token', 'hamburg-1'],
+    ['cluster', 'rename', 'hamburg-1', 'hamburg-2'],
+    ['job', 'list'],
+    ['job', 'get', jobId],
+    ['job', 'wait', jobId],
+    ['job', 'cancel', queued],
+    ['batch', 'list'],
+    ['batch', 'get', batchId],
+    ['batch', 'cancel', waiting.batchId],
+    ['cluster', 'delete', 'hamburg-2', '--yes'],
+    ['site', 'list'],
+    ['site', 'delete', site.id],
+    ['token', 'list'],
+    ['token', 'delete', token.id],
+    ['user', 'list'],
+    ['user', 'get', 'grace'],
+    ['user', 'update', grace.id, '--role', 'Operator'],
+    ['user', 'delete', 'grace', '--yes'],
+    ['organisation', 'create', 'Acme'],
+    ['organisation', 'list'],
+    ['notification', 'list', '--unread'],
+    ['notification', 'read', '--all'],
+    ['webhook', 'list'],
+    ['webhook', 'deliveries', webhook.id],
+    ['webhook', 'disable', webhook.id],
+    ['webhook', 'enable', webhook.id],
+    ['webhook', 'redeliver', webhook.id, test.id],
+    ['webhook', 'delete', webhook.id],
+    ['audit', 'list'],
+    ['audit', 'verify'],
+    ['job', 'output', jobId],
+    ['batch', 'wait', waiting.batchId],
+    ['batch', 'retry', batchId],
+    ['logout'],
+    ['login', '--username', 'ada', '--password-stdin'],
+  ]
+  for (const line of lines) {
+    const { out, err } = await plat.run([...line, '--json'], password)
+    const documents = line[1] === 'output' ? out.split('\n').filter(Boolean) : [out]
+    expect(() => documents.forEach((document) => JSON.parse(document)), `${line.join(' ')}: ${err}`).not.toThrow()
+  }
+  const used = [
+    'run',
+    'cluster register',
+    'batch submit',
+    'site create',
+    'token create',
+    'user create',
+    'webhook create',
+    'webhook test',
+  ]
+  const tried = new Set([...used, ...lines.map(commandOf)])
+  const takers = placesOf(program()).filter(({ words }) => words.some(({ text }) => text === '--json'))
+  expect(takers.map(({ path }) => path.replace('plat ', '')).filter((path) => !tried.has(path))).toEqual([])
+}, 180_000)
+
+/** The words of a line that name its command. */
+const commandOf = (line: readonly string[]): string =>
+  placesOf(program())
+    .map(({ path }) => path.split(' ').slice(1))
+    .filter((words) => words.length > 0 && words.every((word, index) => word === line[index]))
+    .reduce((longest, words) => (words.length > longest.length ? words : longest))
+    .join(' ')

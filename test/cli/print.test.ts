@@ -1,0 +1,97 @@
+import { Failure } from '@platform/cli/exit'
+import { readBatchFile } from '@platform/cli/jobs/batch-file'
+import { batchesOf } from '@platform/cli/jobs/batch'
+import { exitCodeOf } from '@platform/cli/jobs/job'
+import { cellOf, tableOf } from '@platform/cli/print/table'
+import { cut, harmless, oneLine, widthOf } from '@platform/cli/print/text'
+import * as fc from 'fast-check'
+import { expect, test } from 'vitest'
+
+/** What people see, and what is read from files: no platform is needed. */
+
+test('text of others cannot drive a terminal, forge a line or turn text around', () => {
+  const evil = 'a\u001b[2Jb\r\nc\u009b31md\u202ee\u2028f'
+  expect(oneLine(evil)).toBe(String.raw`a\u{1b}[2Jb\r\nc\u{9b}31md\u{202e}e\u{2028}f`)
+  expect(harmless('a\tb\n\u001b[0m')).toBe('a\tb\n\\u{1b}[0m')
+  expect(cellOf(['a\nb', 'c'])).toBe(String.raw`a\nb, c`)
+})
+
+test('no line of a table is wider than the terminal, and columns stay aligned', () => {
+  const columns = [
+    { title: 'ID', of: ([id]: string[]) => id },
+    { title: 'NAME', of: ([, name]: string[]) => name, isFlexible: true as const },
+  ]
+  fc.assert(
+    fc.property(
+      fc.array(fc.tuple(fc.string(), fc.string({ unit: 'grapheme' })), { minLength: 1 }),
+      fc.integer({ min: 5, max: 60 }),
+      (rows, width) => {
+        const lines = tableOf(columns, rows, width).split('\n')
+        expect(lines).toHaveLength(rows.length + 2)
+        expect(lines.filter((line) => widthOf(line) > width)).toEqual([])
+      },
+    ),
+  )
+  const rows = [
+    ['1', '東京'],
+    ['22', 'Berlin'],
+  ]
+  expect(tableOf(columns, rows, 80)).toBe('ID  NAME\n1   東京\n22  Berlin\n')
+  expect(tableOf(columns, [['1', 'a long name of a cluster']], 18)).toBe('ID  NAME\n1   a long name o…\n')
+  expect(cut('東京都', 4)).toBe('東…')
+})
+
+test.for([
+  ['{"jobs": [{"clusterId": "c", "type": "InvokeScript", "payload": {"script": "s"}}]}'],
+  ['[{"cluster": "c", "script": "s"}]'],
+  ['{"cluster": "c", "script": "s"}'],
+  ['{"cluster": "c", "payload": {"script": "s"}}\n\n'],
+])('%s is a batch', ([text]) => {
+  const submission = { type: 'InvokeScript', payload: { script: 's' } }
+  expect(readBatchFile(text!).entries).toEqual([{ cluster: 'c', submission }])
+})
+
+test('a batch of lines keeps their order, and tells which line is wrong', () => {
+  const line = (cluster: string) => JSON.stringify({ cluster, script: 'true', timeoutSeconds: 5 })
+  const { entries } = readBatchFile(`${line('one')}\n${line('two')}\n`)
+  expect(entries.map(({ cluster }) => cluster)).toEqual(['one', 'two'])
+  expect(entries[0]!.submission.payload).toEqual({ script: 'true', timeoutSeconds: 5 })
+  expect(() => readBatchFile(`${line('one')}\n{oops}\n`)).toThrow(/^Line 2 /)
+  expect(() => readBatchFile(`${line('one')}\n{"cluster": "two"}\n`)).toThrow(/^Job 2 /)
+})
+
+test.for([
+  '',
+  '[]',
+  '{}',
+  '7',
+  '{"jobs": 7}',
+  '[{"script": "s"}]',
+  '[{"cluster": "c", "script": 7}]',
+  '[{"cluster": "c", "script": "s", "scirpt": 1}]',
+])('%s is no batch', (text) => {
+  expect(() => readBatchFile(text)).toThrow(Failure)
+})
+
+test('a run on many clusters is cut into batches that the platform takes: 500 jobs and 4 MiB each', () => {
+  const small = Array.from({ length: 1201 }, (_, index) => ({ index }))
+  expect(batchesOf(small).map(({ length }) => length)).toEqual([500, 500, 201])
+  expect(batchesOf(small).flat()).toEqual(small)
+  const large = Array.from({ length: 100 }, () => ({ script: 'é'.repeat(100_000) }))
+  const sizes = batchesOf(large).map((jobs) => Buffer.byteLength(JSON.stringify({ jobs })))
+  expect(Math.max(...sizes)).toBeLessThan(4 * 1024 * 1024)
+  expect(sizes.length).toBeLessThan(6)
+})
+
+test.for([
+  ['Completed', 0, 0],
+  ['Failed', 7, 7],
+  ['Failed', 256, 1],
+  ['Failed', -1, 255],
+  ['Failed', null, 125],
+  ['Failed', 0, 125],
+  ['Cancelled', null, 125],
+] as const)('a job that is %s with %s ends the command with %s', ([status, exitCode, expected]) => {
+  const result = { exitCode, output: '', nodes: [], truncated: false, totalBytes: 0 }
+  expect(exitCodeOf({ status, result })).toBe(expected)
+})

@@ -1,0 +1,170 @@
+import { existsSync, statSync } from 'node:fs'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { hostname } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { Plat } from '../support/plat.ts'
+import { PlatformProcess } from '../support/platform.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
+import { type Proxy, startProxy } from './support/proxy.ts'
+
+/** Who is signed in, and what a bad network does to `plat`: a real platform behind a proxy that spoils answers. */
+
+const resources = new AsyncDisposableStack()
+const password = 'correct horse battery'
+let proxy: Proxy
+let plat: Plat
+let folder: string
+
+beforeAll(async () => {
+  const platform = resources.use(
+    await PlatformProcess.start({ PLAT_LIMIT_API_PER_MINUTE: '100000', PLAT_LIMIT_API_BURST: '1000' }),
+  )
+  await platform.setUp()
+  proxy = resources.use(await startProxy(platform.url))
+})
+afterAll(() => resources.disposeAsync())
+
+beforeEach(async () => {
+  folder = resources.use(await temporaryFolder()).path
+  plat = new Plat(folder, { PLAT_SERVER: proxy.url })
+  await plat.prints(['login', '--username', 'ada', '--password-stdin'], `${password}\n`)
+  proxy.seen.length = 0
+})
+
+const file = (name: string) => join(folder, 'config/plat', name)
+const stored = async (): Promise<any> => JSON.parse(await readFile(file('session.json'), 'utf8'))
+const change = async (fields: object) =>
+  writeFile(file('session.json'), JSON.stringify({ ...(await stored()), ...fields }))
+const requests = (begin: string) => proxy.seen.filter((line) => line.startsWith(begin)).length
+
+test('a session is kept where only its owner can read it, and without the password', async () => {
+  expect(statSync(file('session.json')).mode & 0o777).toBe(0o600)
+  expect(statSync(file('.')).mode & 0o777).toBe(0o700)
+  expect(await readFile(file('session.json'), 'utf8')).not.toContain(password)
+  expect(await plat.json(['whoami'])).toMatchObject({ username: 'ada' })
+})
+
+test('a wrong password ends with 1, and nothing is kept', async () => {
+  const other = plat.with({ XDG_CONFIG_HOME: join(folder, 'other'), PLAT_PASSWORD: 'wrong' })
+  const { exitCode, err } = await other.run(['login', '--username', 'nobody'])
+  expect([exitCode, err.includes('invalid_credentials')]).toEqual([1, true])
+  expect((await other.run(['whoami'])).exitCode).toBe(3)
+})
+
+test('signing out ends the session on the platform as well', async () => {
+  const { refreshToken } = await stored()
+  await plat.prints(['logout'])
+  expect((await plat.run(['whoami'])).exitCode).toBe(3)
+  const body = JSON.stringify({ refreshToken })
+  const headers = { 'content-type': 'application/json' }
+  expect((await fetch(`${proxy.url}/api/v1/auth/refresh`, { method: 'POST', headers, body })).status).toBe(401)
+})
+
+test('a token of the environment wins over the session, and nothing is stored', async () => {
+  const { token } = await plat.json(['token', 'create', 'automation', '--permission', 'clusters:read'])
+  const fresh = join(folder, 'fresh')
+  const automation = plat.with({ XDG_CONFIG_HOME: fresh, PLAT_TOKEN: token })
+  expect(await automation.json(['cluster', 'list'])).toMatchObject({ items: [] })
+  const refused = await automation.run(['cluster', 'register', 'berlin-1'])
+  expect(refused).toMatchObject({ exitCode: 1, err: expect.stringContaining('Permission needed: clusters:write') })
+  expect(existsSync(fresh)).toBe(false)
+  expect((await plat.with({ PLAT_TOKEN: 'plat_wrong' }).run(['cluster', 'list'])).exitCode).toBe(3)
+})
+
+test('processes that renew the session at the same time renew it once, and it lives on', async () => {
+  await change({ expiresAtMs: 0 })
+  const ended = await Promise.all(Array.from({ length: 6 }, () => plat.run(['whoami'])))
+  expect(ended.map(({ exitCode }) => exitCode)).toEqual([0, 0, 0, 0, 0, 0])
+  expect(requests('POST /api/v1/auth/refresh')).toBe(1)
+  await change({ expiresAtMs: 0 })
+  expect((await plat.run(['whoami'])).exitCode).toBe(0)
+})
+
+test('an access token that the platform calls expired is renewed, and the request repeated', async () => {
+  proxy.spoil('GET /api/v1/auth/me', { status: 401, body: '{"error":"token_expired","message":"","traceId":""}' })
+  expect(await plat.json(['whoami'])).toMatchObject({ username: 'ada' })
+  expect(requests('POST /api/v1/auth/refresh')).toBe(1)
+})
+
+test('the lock of a process that died is taken over', async () => {
+  await mkdir(file('.'), { recursive: true })
+  await writeFile(file('session.lock'), `999999999 ${hostname()} dead`)
+  await change({ expiresAtMs: 0 })
+  expect((await plat.run(['whoami'])).exitCode).toBe(0)
+  expect(existsSync(file('session.lock'))).toBe(false)
+})
+
+test('a session that has ended is forgotten, and says how to sign in', async () => {
+  await change({ expiresAtMs: 0, refreshToken: 'sess_00000000000000000000000000.000000000000.x' })
+  const { exitCode, err } = await plat.run(['whoami'])
+  expect([exitCode, err.includes('plat login')]).toEqual([3, true])
+  expect(existsSync(file('session.json'))).toBe(false)
+})
+
+test('a platform that is away while the session is renewed does not end it', async () => {
+  await change({ expiresAtMs: 0 })
+  proxy.spoil('POST /api/v1/auth/refresh', { status: 502 }, { status: 503, headers: { 'retry-after': '1' } })
+  expect((await plat.run(['whoami'])).exitCode).toBe(0)
+})
+
+test('another server never sees the tokens of the session', async () => {
+  await using other = await startProxy(proxy.url)
+  const { exitCode, err } = await plat.with({ PLAT_SERVER: other.url }).run(['whoami'])
+  expect([exitCode, err.includes(proxy.url)]).toEqual([3, true])
+  expect(other.seen).toEqual([])
+})
+
+test('a job whose answer was lost is submitted once', async () => {
+  const name = 'lossy-1'
+  await plat.prints(['cluster', 'register', name])
+  proxy.spoil('POST /api/v1/jobs', 'lose the answer', { status: 503, headers: { 'retry-after': '1' }, body: '{}' })
+  const id = (await plat.prints(['run', '--cluster', name, '--detach', '--', 'true'])).trim()
+  expect(requests('POST /api/v1/jobs')).toBe(3)
+  const { items } = await plat.json(['job', 'list', '--cluster', name])
+  expect(items.map((job: any) => job.id)).toEqual([id])
+})
+
+test('a cluster whose removal was answered and lost is removed', async () => {
+  await plat.prints(['cluster', 'register', 'lossy-2'])
+  proxy.spoil('DELETE /api/v1/clusters', 'lose the answer')
+  expect(await plat.json(['cluster', 'delete', 'lossy-2', '--yes'])).toMatchObject({ deleted: true })
+})
+
+test('a platform that asks to wait is asked again after that time', async () => {
+  proxy.spoil('GET /api/v1/auth/me', { status: 429, headers: { 'retry-after': '2' }, body: '{}' })
+  const startedAtMs = performance.now()
+  expect((await plat.run(['whoami'])).exitCode).toBe(0)
+  expect(performance.now() - startedAtMs).toBeGreaterThan(2000)
+})
+
+test('what is not the platform ends with 4 and says what it answered', async () => {
+  proxy.spoil('GET /api/v1/auth/me', { status: 404, headers: { 'content-type': 'text/html' }, body: '<h1>No</h1>' })
+  expect(await plat.run(['whoami'])).toMatchObject({ exitCode: 4, err: expect.stringContaining('404') })
+  proxy.spoil('GET /api/v1/auth/me', { status: 301, headers: { location: 'https://platform.example.com/' } })
+  const moved = await plat.run(['whoami'])
+  expect(moved).toMatchObject({ exitCode: 4, err: expect.stringContaining('https://platform.example.com/') })
+  proxy.spoil('GET /api/v1/auth/me', { status: 200, headers: { 'content-type': 'text/html' }, body: '<h1>Hi</h1>' })
+  expect((await plat.run(['whoami'])).exitCode).toBe(4)
+})
+
+test('where nobody answers, a command gives up with 4', async () => {
+  const gone = await startProxy(proxy.url)
+  await gone[Symbol.asyncDispose]()
+  const nobody = plat.with({ PLAT_SERVER: gone.url, PLAT_TOKEN: 'any' })
+  expect(await nobody.run(['whoami'])).toMatchObject({ exitCode: 4, err: expect.stringContaining('ECONNREFUSED') })
+})
+
+test('every cluster is found and listed, however many pages they fill', async () => {
+  const names = Array.from({ length: 120 }, (_, index) => `page-${index}`)
+  const { accessToken } = await stored()
+  const headers = { authorization: `Bearer ${accessToken}`, 'content-type': 'application/json' }
+  for (const name of names) {
+    const body = JSON.stringify({ name, type: 'CloudLocal' })
+    expect((await fetch(`${proxy.url}/api/v1/clusters`, { method: 'POST', headers, body })).status).toBe(201)
+  }
+  const all = await plat.json(['cluster', 'list', '--type', 'CloudLocal', '--all'])
+  expect(all.items.map(({ name }: any) => name).toSorted()).toEqual(names.toSorted())
+  expect((await plat.json(['cluster', 'list', '--type', 'CloudLocal', '--limit', '3'])).items).toHaveLength(3)
+  expect(await plat.json(['cluster', 'get', 'PAGE-0'])).toMatchObject({ name: 'page-0' })
+})

@@ -1,0 +1,54 @@
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { buffer } from 'node:stream/consumers'
+
+/** What becomes of a request: its answer is lost on the way, or it is answered here and never arrives. */
+export type Fault = 'lose the answer' | { status: number; headers?: Record<string, string>; body?: string }
+
+/** A bad network in front of a platform. */
+export interface Proxy extends AsyncDisposable {
+  url: string
+  /** Method and path of each request that came, in order. */
+  seen: string[]
+  /** What becomes of the next requests whose method and path begin so. */
+  spoil: (begin: string, ...faults: Fault[]) => void
+}
+
+export async function startProxy(target: string): Promise<Proxy> {
+  const seen: string[] = []
+  const planned: { begin: string; fault: Fault }[] = []
+  const server = createServer((incoming, outgoing) => {
+    const line = `${incoming.method} ${incoming.url}`
+    seen.push(line)
+    const index = planned.findIndex(({ begin }) => line.startsWith(begin))
+    const [plan] = index < 0 ? [] : planned.splice(index, 1)
+    void answer(target, incoming, outgoing, plan?.fault)
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion
+  const { port } = server.address() as AddressInfo
+  return {
+    url: `http://127.0.0.1:${port}`,
+    seen,
+    spoil: (begin, ...faults) => planned.push(...faults.map((fault) => ({ begin, fault }))),
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections()
+      server.close()
+    },
+  }
+}
+
+async function answer(target: string, incoming: IncomingMessage, outgoing: ServerResponse, fault?: Fault) {
+  const body = await buffer(incoming)
+  if (typeof fault === 'object') {
+    return outgoing.writeHead(fault.status, { 'content-type': 'application/json', ...fault.headers }).end(fault.body)
+  }
+  const { method, headers } = incoming
+  const onward = request(new URL(incoming.url ?? '/', target), { method, headers, agent: false })
+  onward.end(body)
+  const [response]: IncomingMessage[] = await once(onward, 'response')
+  const text = await buffer(response!)
+  if (fault === 'lose the answer') return outgoing.destroy()
+  outgoing.writeHead(response!.statusCode ?? 502, { ...response!.headers, 'content-length': text.length }).end(text)
+}

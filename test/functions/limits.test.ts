@@ -1,0 +1,129 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { messageOf } from '@platform/contract/errors'
+import { newId } from '@platform/core/id'
+import { posting, type Received, send, type Sent } from '../support/event.ts'
+import { bearer } from '../support/tokens.ts'
+import { started } from '../support/world.ts'
+import { handlerOf } from './table.ts'
+
+const burst = 20
+const batches = 4
+vi.hoisted(() =>
+  Object.assign(process.env, {
+    PLAT_LIMIT_API_BURST: '20',
+    PLAT_LIMIT_BATCH_PER_MINUTE: '4',
+    PLAT_LIMIT_SETUP_PER_MINUTE: '3',
+  }),
+)
+
+await started()
+// Time stands still unless a test moves it.
+beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'] }))
+afterEach(() => void vi.useRealTimers())
+const pass = (seconds: number): void => void vi.setSystemTime(Date.now() + seconds * 1000)
+
+type Headers = Record<string, string>
+
+const listSites = (headers: Headers): Promise<Received> =>
+  send(handlerOf('sites'), { target: '/api/v1/sites', headers })
+
+/** Refused for now, with all that a client needs to know when to come back. */
+function expectRefused({ status, headers, json }: Received, limit: number): void {
+  expect(status).toBe(429)
+  expect(json).toEqual({
+    error: 'rate_limited',
+    message: messageOf('rate_limited'),
+    traceId: headers['x-trace-id'],
+  })
+  expect(headers).toMatchObject({ 'ratelimit-limit': String(limit), 'ratelimit-remaining': '0' })
+  expect(Number(headers['retry-after'])).toBeGreaterThan(0)
+  expect(Number(headers['ratelimit-reset'])).toBeGreaterThan(0)
+}
+
+const flood = (times: number, call: () => Promise<Received>): Promise<Received[]> =>
+  Promise.all(Array.from({ length: times }, call))
+
+const statuses = (answers: Received[]): number[] => answers.map(({ status }) => status).toSorted((a, b) => a - b)
+
+test('a user has so many calls at once, over all functions of one process, and is told how many are left', async () => {
+  const headers = await bearer(['Viewer'])
+  const answers = await flood(burst + 1, () => listSites(headers))
+  const allowed = answers.filter(({ status }) => status === 200)
+  expect(new Set(allowed.map(({ headers }) => Number(headers['ratelimit-remaining'])))).toEqual(
+    new Set(Array.from({ length: burst }, (_, left) => left)),
+  )
+  const refused = answers.filter(({ status }) => status !== 200)
+  expect(refused).toHaveLength(1)
+  for (const answer of refused) expectRefused(answer, burst)
+  expectRefused(await send(handlerOf('jobs'), { target: `/api/v1/jobs/${newId('job')}`, headers }), burst)
+})
+
+test('whoever waits as long as told is served again', async () => {
+  const headers = await bearer(['Viewer'])
+  await flood(burst, () => listSites(headers))
+  const refused = await listSites(headers)
+  pass(Number(refused.headers['retry-after']))
+  expect((await listSites(headers)).status).toBe(200)
+})
+
+test('the flood of one user keeps nobody else from being served, neither a colleague nor another organisation', async () => {
+  const organisationId = newId('org')
+  const [flooding, colleague] = [await bearer(['Viewer'], organisationId), await bearer(['Viewer'], organisationId)]
+  const stranger = await bearer(['Viewer'])
+  const flooded = flood(burst * 10, () => listSites(flooding))
+  const others = await Promise.all([colleague, stranger].map((headers) => flood(burst, () => listSites(headers))))
+  for (const answers of others) expect(statuses(answers)).toEqual(Array.from({ length: burst }, () => 200))
+  expect((await flooded).filter(({ status }) => status === 429)).toHaveLength(burst * 9)
+  expectRefused(await listSites(flooding), burst)
+})
+
+const submitBatch = (headers: Headers): Promise<Received> =>
+  send(handlerOf('jobs'), posting('/api/v1/jobs/batch', { jobs: [] }, headers))
+
+test('batches are limited by organisation, whoever of it submits them, and nothing else is with them', async () => {
+  const organisationId = newId('org')
+  const [one, other] = [await bearer(['Operator'], organisationId), await bearer(['OrgAdmin'], organisationId)]
+  for (let count = 0; count < batches; count++) {
+    const { status, headers } = await submitBatch(count % 2 === 0 ? one : other)
+    expect([status, headers['ratelimit-remaining']]).toEqual([400, String(batches - count - 1)])
+  }
+  for (const headers of [one, other]) expectRefused(await submitBatch(headers), batches)
+  expect((await listSites(one)).status).toBe(200)
+  expect((await submitBatch(await bearer(['Operator']))).status).toBe(400)
+  pass(60 / batches)
+  expect((await submitBatch(one)).status).toBe(400)
+})
+
+const guess = (address: string): Promise<Received> =>
+  send(handlerOf('setup'), { ...posting('/api/v1/setup/complete', { initialAdminToken: 'guess' }), address })
+
+test('setup is limited by address: its token cannot be guessed', async () => {
+  for (let count = 0; count < 3; count++) expect((await guess('198.51.100.9')).status).toBe(422)
+  expectRefused(await guess('198.51.100.9'), 3)
+  expect((await guess('198.51.100.10')).status).toBe(422)
+})
+
+const nested = (levels: number): string => `{"filter": ${'{"x":'.repeat(levels - 1)}{}${'}'.repeat(levels - 1)}}`
+const saving = (headers: Headers, body: string): Sent => posting('/api/v1/users/me/saved-filters', body, headers)
+
+const bodyOf = (bytes: number): string => `{"x":"${'a'.repeat(bytes - '{"x":""}'.length)}"}`
+
+test('a body of 4 MiB is read, one byte more is refused with 413', async () => {
+  const headers = await bearer(['Viewer'])
+  const limit = 4 * 1024 * 1024
+  const largest = await send(handlerOf('preferences'), saving(headers, bodyOf(limit)))
+  expect([largest.status, largest.json.error]).toEqual([400, 'validation_failed'])
+  const larger = await send(handlerOf('preferences'), saving(headers, bodyOf(limit + 1)))
+  expect([larger.status, larger.json.error]).toEqual([413, 'payload_too_large'])
+})
+
+test.each([16, 17, 20, 21, 5000])(
+  'free-form JSON of %i levels is refused where it is deeper than 16',
+  async (levels) => {
+    const headers = await bearer(['Viewer'])
+    const { status, json } = await send(handlerOf('preferences'), saving(headers, nested(levels)))
+    expect([status, json.error]).toEqual([400, 'validation_failed'])
+    const isTooDeep = json.details.some(({ path }: { path: string }) => path.startsWith('/filter'))
+    expect(isTooDeep).toBe(levels > 16)
+  },
+)
