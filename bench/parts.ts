@@ -1,4 +1,10 @@
+import { measureAccept } from './batch/accept.ts'
+import { measureDrain } from './batch/drain.ts'
+import { measureExpansion } from './batch/expansion.ts'
+import { measureLimits } from './batch/limits.ts'
+import { jobsInBatch } from './batch/submissions.ts'
 import { measureColdStarts } from './cold/cold.ts'
+import { measureNeighbour } from './neighbour/neighbour.ts'
 import { measureStart } from './one-machine/start.ts'
 import { measureThroughput } from './one-machine/throughput.ts'
 import { countOperations } from './operations/counts.ts'
@@ -6,16 +12,22 @@ import { measureIdleHour } from './operations/idle-hour.ts'
 import { measureRatios } from './operations/ratios.ts'
 import { measureSweeps } from './operations/sweeps.ts'
 import { countVerifies } from './operations/verifies.ts'
+import { writeFeed } from './paging/feed.ts'
 import { writeFleet } from './paging/fleet.ts'
 import { measureGrowth } from './paging/growth.ts'
+import { writeHistory } from './paging/history.ts'
+import { measureLists } from './paging/lists.ts'
 import { measurePages } from './paging/pages.ts'
 import { actionsSeen, metered } from './support/meter.ts'
 import { complaint, keep, printed } from './support/report.ts'
 import { atMost, type Effort, type Goal, type Section } from './support/section.ts'
-import { setUp, type Tenant } from './support/tenant.ts'
+import { newClusters, setUp, type Tenant } from './support/tenant.ts'
 import type { World } from './support/world.ts'
 
 const fleetSize = 100_000
+const historySize = { jobs: 100_000, entries: 20_000 }
+/** How many notifications two users have. */
+const feedSizes = [50, 2000]
 
 /** Runs everything, prints each table when it is there, and answers the exit code. */
 export async function runParts(world: World, effort: Effort): Promise<number> {
@@ -39,14 +51,22 @@ async function* measured(world: World, tenant: Tenant, effort: Effort): AsyncGen
   yield await countVerifies()
   // Before there are jobs that a sweep must look at.
   yield await measureColdStarts(tenant, effort)
-  yield await measureRatios(tenant, effort)
+  const feeds = await Promise.all(feedSizes.map((count) => writeFeed(world.environment, count)))
+  yield await measureRatios(tenant, feeds, effort)
+  const clusterIds = await newClusters(tenant.accessToken, jobsInBatch)
+  yield await measureExpansion(tenant, clusterIds)
+  yield await measureAccept(world, tenant, clusterIds, effort)
+  yield await measureLimits(tenant, clusterIds, effort)
   if (!effort.isQuick) {
     const fleet = await writeFleet(world.environment, fleetSize)
     yield await measurePages(fleet)
     yield await measureGrowth(world, fleet)
+    yield await measureLists(await writeHistory(world.environment, historySize), feeds)
   }
   yield await measureStart(effort)
   yield await measureThroughput(effort)
+  yield await measureDrain(effort)
+  yield await measureNeighbour(effort)
   yield await scans()
 }
 

@@ -54,6 +54,32 @@ export const parseLines = (text: string): any[] =>
     .filter((line) => line !== '')
     .map((line) => JSON.parse(line))
 
+/** The rows of an export as CSV (RFC 4180), without the apostrophes that keep spreadsheets from taking text for formulas. */
+function parseRows(text: string): string[][] {
+  const rows: string[][] = [[]]
+  for (const [, quoted, plain, end] of text.matchAll(/(?:"((?:[^"]|"")*)"|([^",\r\n]*))(,|\r\n)/g)) {
+    rows.at(-1)?.push((quoted?.replaceAll('""', '"') ?? plain ?? '').replace(/^'/, ''))
+    if (end === '\r\n') rows.push([])
+  }
+  return rows.slice(0, -1)
+}
+
+/** The entries of an export as CSV. */
+export function parseCsv(text: string): any[] {
+  const [names = [], ...rows] = parseRows(text)
+  return rows.map((row) => {
+    const cell = Object.fromEntries(names.map((name, column) => [name, row[column] ?? '']))
+    const { seq, actorKind, actorId, actorTokenId, address, extra, ...texts } = cell
+    return {
+      ...texts,
+      seq: Number(seq),
+      actor: { kind: actorKind, id: actorId, ...(actorTokenId !== '' && { tokenId: actorTokenId }) },
+      ...(address !== '' && { address }),
+      ...(extra === 'true' && { extra: true }),
+    }
+  })
+}
+
 /** The entries of a query, newest first, once there are as many as there should be: they follow a change by a moment. */
 export const entriesOf = (client: Client, query: string, count: number): Promise<any[]> =>
   until(`${count} entries of ${query}`, async () => {

@@ -2,8 +2,8 @@ import { test } from 'node:test'
 import { connect, type Journeys, type Platform } from './platform.ts'
 import { help, readOptions, UsageError } from './options.ts'
 import { apiTokens } from './journeys/api-tokens.ts'
-import { auditChain } from './journeys/audit-chain.ts'
 import { audit } from './journeys/audit.ts'
+import { auditChain } from './journeys/audit-chain.ts'
 import { authentication } from './journeys/authentication.ts'
 import { badInput } from './journeys/bad-input.ts'
 import { badPaths } from './journeys/bad-paths.ts'
@@ -20,6 +20,7 @@ import { health } from './journeys/health.ts'
 import { jobList } from './journeys/job-list.ts'
 import { jobs } from './journeys/jobs.ts'
 import { limits } from './journeys/limits.ts'
+import { lists } from './journeys/lists.ts'
 import { liveOutput } from './journeys/live-output.ts'
 import { notifications } from './journeys/notifications.ts'
 import { ownAccount } from './journeys/own-account.ts'
@@ -72,6 +73,7 @@ const areas: Record<string, Journeys> = {
   Deliveries: deliveries,
   Audit: audit,
   'Chain of the audit': auditChain,
+  'Every list': lists,
   'Bad paths': badPaths,
   'Bad input': badInput,
 }

@@ -25,18 +25,12 @@ export async function writeBare(environment: Record<string, string>, jobs: numbe
 
 const keyOf = (name: string) => ({ pk: { S: `BENCH#${name}` }, sk: { S: 'BARE' } })
 
-/** Changes of a job and a counter, a spent request token, a removed or added item, and the record. */
-function steps(job: string, verb: string) {
-  const row = (name: string, bytes: number): Record<string, AttributeValue> => ({
-    ...keyOf(`${job}#${name}`),
-    content: { S: 'x'.repeat(bytes) },
-  })
-  const put = (Item: Record<string, AttributeValue>) => ({ Put: { TableName: tableName, Item } })
-  return [
-    put(row('JOB', 500)),
-    put(row('CLUSTER', 60)),
-    put(row(verb, 60)),
-    put(row(`TOKEN-${verb}`, 60)),
-    put(row(`RECORD-${verb}`, 800)),
-  ]
-}
+/** As large as a job, a counter, an item of the inbox or a result, a spent request token and the record. */
+const sizes = { JOB: 500, CLUSTER: 60, ITEM: 60, TOKEN: 60, RECORD: 800 }
+
+const steps = (job: string, verb: string) =>
+  Object.entries(sizes).map(([name, bytes]) => put(keyOf(`${job}#${verb}#${name}`), 'x'.repeat(bytes)))
+
+const put = (key: Record<string, AttributeValue>, content: string) => ({
+  Put: { TableName: tableName, Item: { ...key, content: { S: content } } },
+})

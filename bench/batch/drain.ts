@@ -115,8 +115,15 @@ function section(kinds: readonly { name: string; measured: readonly Round[] }[])
       `Relays that speak the protocol and complete at once what they claim, ${slots} jobs at a time together, against a whole platform. Claimable is a job that a beat tells of; the times are from the 202 on, and until then no relay claims. Jobs a second are counted until the batch is Finished: "claimable" from the moment that all jobs are, "accepted" from the 202 of another batch that relays drain while it is expanded. The floor writes the transactions of as many claims and completions to the same store, ${slots} at a time, and does nothing else.`,
     ],
     columns: [
-      ...['batch for', 'first claimable ms', 'all claimable ms', 'jobs/s, claimable', 'jobs/s, accepted'],
-      ...['floor jobs/s', 'ratio, median', 'min', 'max'],
+      'batch for',
+      'first claimable ms',
+      'all claimable ms',
+      'jobs/s, claimable',
+      'jobs/s, accepted',
+      'floor jobs/s',
+      'ratio, median',
+      'min',
+      'max',
     ],
     rows: kinds.map(({ name, measured }) => {
       const of = (column: keyof Round) => median(measured, column)

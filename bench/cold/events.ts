@@ -1,3 +1,4 @@
+import { newId } from '@platform/core/id'
 import { send, posting, type Sent } from '../../test/support/event.ts'
 import { handler as jobs } from '../../functions/jobs.ts'
 import { eventOf } from '../support/handlers.ts'
@@ -38,6 +39,13 @@ export async function firstEvents({ accessToken, organisationId }: Tenant) {
     // Works once: every start has its own.
     relay: request(() => beat(relay)),
     meta: request(() => ({ target: '/.well-known/jwks.json' })),
+    notifications: get('/api/v1/notifications'),
+    webhooks: get('/api/v1/webhooks'),
+    'queue/batches': message({ organisationId, batchId: newId('batch') }),
+    'queue/batches-dead-letter': message({ organisationId, batchId: newId('batch') }),
+    'queue/events': message({ organisationId: newId('org') }),
+    'queue/jobs-dead-letter': message({ organisationId, jobId: newId('job') }),
+    'queue/webhooks': message({ organisationId, webhookId: newId('hook') }),
     'queue/jobs': message({ organisationId, jobId }),
     'schedule/sweep': async () => ({}),
     bootstrap: async () => ({}),

@@ -6,9 +6,10 @@ export interface FloorJob {
   payload: { script: string }
 }
 
+const isJob = (job: { clusterId?: unknown; type?: unknown; payload?: { script?: unknown } }) =>
+  typeof job?.clusterId === 'string' && job.type === 'InvokeScript' && typeof job.payload?.script === 'string'
+
 export function jobsOf({ body = '' }: FloorEvent): FloorJob[] | undefined {
   const { jobs } = JSON.parse(body)
-  const isJob = (job: { clusterId?: unknown; type?: unknown; payload?: { script?: unknown } }) =>
-    typeof job?.clusterId === 'string' && job.type === 'InvokeScript' && typeof job.payload?.script === 'string'
   return Array.isArray(jobs) && jobs.length <= 500 && jobs.every(isJob) ? jobs : undefined
 }

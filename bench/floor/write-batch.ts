@@ -34,7 +34,10 @@ export async function handler(event: FloorEvent): Promise<FloorAnswer> {
   }
   const jobIds = jobs.map(() => newId('job'))
   const items = jobs.map(({ clusterId, payload }, index) => ({
-    ...{ pk: { S: `BENCH#${jobIds[index]}` }, sk: { S: 'JOB' }, clusterId: { S: clusterId }, ...shared },
+    pk: { S: `BENCH#${jobIds[index]}` },
+    sk: { S: 'JOB' },
+    clusterId: { S: clusterId },
+    ...shared,
     payload: { S: JSON.stringify(payload) },
   }))
   const header = {

@@ -12,11 +12,10 @@ export interface Flood {
 export type Answers = Record<number, number>
 
 const answers: Answers = {}
-let isOver = false
 
-async function fire(url: string, requests: readonly Sent[]): Promise<void> {
+async function fire(url: string, requests: readonly Sent[], over: AbortSignal): Promise<void> {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
-  for (let turn = 0; !isOver; turn++) {
+  for (let turn = 0; !over.aborted; turn++) {
     const sent = requests[turn % requests.length]
     if (sent === undefined) return
     const status = await ask(agent, url, sent).catch(() => 0)
@@ -36,11 +35,12 @@ async function ask(agent: Agent, url: string, { target, method = 'GET', headers 
 }
 
 process.once('message', ({ url, volleys }: Flood) => {
+  const over = new AbortController()
   const fires = volleys.flatMap(({ connections, requests }) =>
-    Array.from({ length: connections }, () => fire(url, requests)),
+    Array.from({ length: connections }, () => fire(url, requests, over.signal)),
   )
   process.once('message', () => {
-    isOver = true
+    over.abort()
     void Promise.all(fires).then(() => process.send?.(answers, () => process.exit()))
   })
 })

@@ -6,6 +6,7 @@ import { ask, type RunningPlatform, startRunning } from '../one-machine/running.
 import { atMost, type Effort, type Section } from '../support/section.ts'
 import { percentile, range, spread } from '../support/statistics.ts'
 import { bearer, getting, registration } from '../support/tenant.ts'
+import { calm } from './calm.ts'
 import { flooded } from './flood.ts'
 import type { Answers, Flood } from './flood-process.ts'
 import { type Latencies, type Neighbour, probe } from './probe.ts'
@@ -18,9 +19,6 @@ const limits = {
   PLAT_LIMIT_BATCH_PER_MINUTE: '10',
 }
 const users = 10
-const calmMs = 500
-const calmCalls = 30
-const patienceMs = 180_000
 
 /** What the neighbour noticed while somebody flooded the platform, or nobody did. */
 interface Noticed {
@@ -73,24 +71,6 @@ async function floodsOf(platform: RunningPlatform): Promise<Record<string, Flood
   }
 }
 
-/** What was accepted before is worked off: the store has next to nothing to do. */
-async function calm({ environment }: RunningPlatform): Promise<void> {
-  const store = environment['AWS_ENDPOINT_URL_DYNAMODB'] ?? ''
-  const endMs = performance.now() + patienceMs
-  const callsNow = async (): Promise<number> => {
-    await fetch(`${store}/_metrics/reset`, { method: 'POST', headers: { 'content-type': 'application/json' } })
-    await delay(calmMs)
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- our own stand-in answers
-    const { operations } = (await (await fetch(`${store}/_metrics`)).json()) as {
-      operations: Record<string, { calls: number }>
-    }
-    return Object.values(operations).reduce((sum, { calls }) => sum + calls, 0)
-  }
-  while ((await callsNow()) > calmCalls) {
-    if (performance.now() > endMs) throw new Error('The platform does not come to rest.')
-  }
-}
-
 async function notice(neighbour: Neighbour, flood: Flood, durationMs: number): Promise<Noticed> {
   const { result, answers } = await flooded(flood, async () => {
     await delay(flood.volleys.length === 0 ? 0 : 500)
@@ -123,18 +103,29 @@ function section(noticed: ReadonlyMap<string, readonly Noticed[]>): Section {
       'The limits are those of the deployment (600 calls a minute and user with bursts of 100, 10 batches a minute and organisation), the machine is one: flood, platform, store and neighbour share its processors. The flood sends its next request as soon as the last one is answered; what is beyond a limit is refused. The neighbour reads one cluster every 100 ms, and submits jobs one after another: until the relay is told of it.',
     ],
     columns: [
-      ...['flood', 'accepted/s', 'refused/s', 'read p50 ms', '× idle', 'read p95 ms', '× idle'],
-      ...['job p50 ms', '× idle', 'job p95 ms', '× idle'],
+      'flood',
+      'accepted/s',
+      'refused/s',
+      'read p50 ms',
+      '× idle',
+      'read p95 ms',
+      '× idle',
+      'job p50 ms',
+      '× idle',
+      'job p95 ms',
+      '× idle',
     ],
     rows: names.map((name) => [
-      ...[name, median(name, 'accepted'), median(name, 'refused')],
+      name,
+      median(name, 'accepted'),
+      median(name, 'refused'),
       ...(['readP50', 'readP95', 'jobP50', 'jobP95'] as const).flatMap((column) => [
         median(name, column),
         slowdown(name, column),
       ]),
     ]),
     goals: names
-      .filter((name) => name !== 'nobody')
+      .slice(1)
       .flatMap((name) => [
         atMost(`neighbour of ${name}: p50 of a read, × idle`, slowdown(name, 'readP50'), 2),
         atMost(`neighbour of ${name}: p50 until a job is claimable, × idle`, slowdown(name, 'jobP50'), 2),

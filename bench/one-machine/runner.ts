@@ -7,9 +7,9 @@ import { ask, type RunningPlatform } from './running.ts'
 export interface Runner {
   clusterId: string
   /** The jobs that wait, as many as there are free slots; waits for the first one if it shall. */
-  beat(freeSlots: number, waitSeconds?: number): Promise<string[]>
+  beat: (freeSlots: number, waitSeconds?: number) => Promise<string[]>
   /** Claims a job and completes it. */
-  run(jobId: string): Promise<void>
+  run: (jobId: string) => Promise<void>
 }
 
 /** Registers a cluster and enrolls its relay, for the administrator or whoever else's token this is. */

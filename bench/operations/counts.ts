@@ -2,6 +2,7 @@ import { type Received, send } from '../../test/support/event.ts'
 import { metered, storeCallsOf, type Usage } from '../support/meter.ts'
 import { atMost, type Goal, type Section } from '../support/section.ts'
 import { accepted, type Tenant } from '../support/tenant.ts'
+import { budgets } from './budgets.ts'
 import { lifecycle, type Perform, type Work } from './lifecycle.ts'
 
 interface Count {
@@ -58,33 +59,6 @@ function rowOf({ operation, usage, answerBytes }: Count) {
   const sends = calls['SendMessage'] ?? 0
   const secrets = calls['GetSecretValue'] ?? 0
   return [operation, kinds.join(' + ') || 'none', rounds, sends, secrets, readUnits, writeUnits, answerBytes]
-}
-
-/** Store calls that an operation may make, messages that it may send, secrets that it may read: none if not said. */
-const budgets: Record<string, { storeCalls: number; sends?: number; secrets?: number }> = {
-  'GET /health/live': { storeCalls: 0 },
-  'GET /health/ready': { storeCalls: 1 },
-  'POST /auth/login': { storeCalls: 3, sends: 1 },
-  'POST /auth/refresh': { storeCalls: 3 },
-  'POST /auth/logout': { storeCalls: 1, sends: 1 },
-  'GET /auth/me': { storeCalls: 1 },
-  'GET /clusters': { storeCalls: 2 },
-  'GET /clusters/{id}': { storeCalls: 1 },
-  'POST /clusters': { storeCalls: 2, sends: 1 },
-  'PATCH /clusters/{id}': { storeCalls: 3, sends: 1 },
-  'DELETE /clusters/{id}': { storeCalls: 3, sends: 1 },
-  'POST /jobs': { storeCalls: 1, sends: 1 },
-  'GET /jobs/{id}, queued': { storeCalls: 1 },
-  'GET /jobs/{id}, completed': { storeCalls: 1 },
-  'GET /jobs/{id}/output': { storeCalls: 2 },
-  'POST /relay/enroll': { storeCalls: 3, sends: 1, secrets: 1 },
-  'POST /relay/heartbeat, nothing to do': { storeCalls: 2 },
-  'POST /relay/heartbeat, a job waits': { storeCalls: 3 },
-  'POST /relay/jobs/{id}/claim': { storeCalls: 2, sends: 1 },
-  'POST /relay/jobs/{id}/output': { storeCalls: 2 },
-  'POST /relay/jobs/{id}/complete': { storeCalls: 3, sends: 1 },
-  'POST /relay/goodbye': { storeCalls: 2, sends: 1 },
-  'queue: dispatch a job': { storeCalls: 2, sends: 1 },
 }
 
 const goalsOf = (counts: readonly Count[]): Goal[] =>

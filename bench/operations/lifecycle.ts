@@ -6,6 +6,8 @@ import { handler as jobs } from '../../functions/jobs.ts'
 import { handler as dispatch } from '../../functions/queue/jobs.ts'
 import { handler as relays } from '../../functions/relay.ts'
 import { posting, type Received, type Sent } from '../../test/support/event.ts'
+import { batchLifecycle, bookAll } from './batches.ts'
+import { tenancy } from './tenancy.ts'
 import { beat, signed } from '../support/relay.ts'
 import { administrator, bearer, enrollment, getting, registration, type Tenant } from '../support/tenant.ts'
 
@@ -27,8 +29,17 @@ export async function lifecycle(tenant: Tenant, perform: Perform, work: Work): P
   )
   await perform('GET /auth/me', auth, getting('/api/v1/auth/me', tenant.accessToken))
 
+  await tenancy(tenant, perform)
   const { clusterId, relay } = await clusterLifecycle(tenant.accessToken, perform)
+  await bookAll(tenant.organisationId)
   await jobLifecycle({ ...tenant, clusterId, relay }, perform, work)
+  await work('queue: enter 3 records of a job into the books', () => bookAll(tenant.organisationId))
+  await perform(
+    'GET /clusters/{id}/timeline',
+    clusters,
+    getting(`/api/v1/clusters/${clusterId}/timeline`, tenant.accessToken),
+  )
+  await batchLifecycle({ ...tenant, clusterId }, perform, work)
   await perform('POST /relay/goodbye', relays, await signed(relay, '/api/v1/relay/goodbye', { reason: 'done' }))
   const removal = { ...getting(`/api/v1/clusters/${clusterId}`, tenant.accessToken), method: 'DELETE' }
   await perform('DELETE /clusters/{id}', clusters, removal)

@@ -33,7 +33,7 @@ const sides = ['platform', 'floor'] as const
 export async function measureRatios(tenant: Tenant, feeds: readonly Feed[], { isQuick }: Effort): Promise<Section> {
   // Short rounds: what else runs on the machine then strikes both sides of one alike.
   const [rounds, count, warmUps] = isQuick ? [8, 40, 8] : [30, 50, 20]
-  const results = [...(await contestsOf(tenant)), ...feeds.map(listing)].map((contest): Result => ({
+  const results = [...(await contestsOf(tenant)), ...feeds.map(readingFeed)].map((contest): Result => ({
     contest,
     platform: newSide(),
     floor: newSide(),
@@ -98,7 +98,7 @@ function section(results: readonly Result[], effort: string): Section {
 /** As many as one round has requests: a relay beats once in a round. */
 const relayCount = 50
 
-const listing = ({ accessToken, count }: Feed): Contest => ({
+const readingFeed = ({ accessToken, count }: Feed): Contest => ({
   name: `GET /notifications, of ${count.toLocaleString('en')}`,
   platform: 'functions/notifications.ts',
   floor: 'bench/floor/list-notifications.ts',

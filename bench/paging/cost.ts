@@ -18,6 +18,8 @@ export const repeats = 9
 /** Reads a page again and again; it must not be empty. */
 export async function costOf(handler: GatewayHandler, request: Sent): Promise<PageCost> {
   const ask = () => send(handler, request)
+  // A process reads its keys once.
+  await ask()
   const { result, usage } = await metered(ask)
   const { items } = accepted(result).json
   if (items.length === 0) throw new Error(`${request.target} is empty.`)

@@ -17,18 +17,17 @@ export async function writeFeed(environment: Record<string, string>, count: numb
   const [organisationId, userId] = [newId('org'), newId('user')]
   const ids = range(count).map((index) => newId('notif', Date.now() - (count - index) * 60_000))
   const ttl = Math.floor(Date.now() / 1000) + lifeSeconds
-  const entries = ids.map((id, index) => ({
-    ...keys.feed(organisationId, userId, id),
-    ttl,
-    ...(index % 3 > 0 && { isRead: true }),
-  }))
-  const details = ids.map((id) => ({ ...keys.notification(organisationId, id), ...degraded(newId('clus')), ttl }))
+  const entries = ids.map((id, index) => entryItem(keys.feed(organisationId, userId, id), ttl, index % 3 > 0))
+  const details = ids.map((id) => Object.assign(degraded(newId('clus'), ttl), keys.notification(organisationId, id)))
   await writeItems(environment, [...entries, ...details])
   const subject = { userId, organisationId, sessionId: newId('sess'), roles: ['OrgAdmin'] }
   return { accessToken: await issueAccessToken(subject), count }
 }
 
-const degraded = (resource: string) => ({
+const entryItem = (key: keys.Key, ttl: number, isRead: boolean) => (isRead ? { ...key, ttl, isRead } : { ...key, ttl })
+
+const degraded = (resource: string, ttl: number) => ({
+  ttl,
   type: 'ClusterHealthDegraded',
   title: 'Cluster berlin-1 is degraded',
   body: 'It was Healthy before.',

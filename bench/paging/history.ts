@@ -35,8 +35,13 @@ function storedJob(organisationId: string, clusterId: string, createdAtMs: numbe
   const status = statuses[index % statuses.length] ?? 'Completed'
   const facts = { id, organisationId, clusterId, type: 'InvokeScript', status, timeoutSeconds: 3600, createdAtMs }
   const run = {
-    ...{ relayId: newId('relay'), leaseId: newId('lease'), claimKey: crypto.randomUUID(), completion: sha256(id) },
-    ...{ dispatchedAtMs: createdAtMs, startedAtMs: createdAtMs, leaseRenewedAtMs: createdAtMs },
+    relayId: newId('relay'),
+    leaseId: newId('lease'),
+    claimKey: crypto.randomUUID(),
+    completion: sha256(id),
+    dispatchedAtMs: createdAtMs,
+    startedAtMs: createdAtMs,
+    leaseRenewedAtMs: createdAtMs,
     completedAtMs: createdAtMs + 5000,
   }
   const row = { ...facts, createdBy: newId('user'), expiresAtMs: createdAtMs + 3_600_000, ...run }

@@ -51,7 +51,11 @@ function jobPages({ jobs: count }: History, accessToken: string): Listed[] {
   const of = (filter: string, total: number): Listed[] => {
     const last = Math.ceil(total / pageSize)
     const at = (page: string, number: number, calls: number): Listed => ({
-      ...{ list: `GET /jobs${filter && `, ${filter}`}`, page, handler: jobs, accessToken, calls },
+      list: `GET /jobs${filter && `, ${filter}`}`,
+      page,
+      handler: jobs,
+      accessToken,
+      calls,
       target: `/api/v1/jobs?page=${number}&pageSize=${pageSize}&${filter}`,
     })
     const middle = Math.ceil(last / 2)
@@ -62,7 +66,11 @@ function jobPages({ jobs: count }: History, accessToken: string): Listed[] {
 
 function auditPages({ entries: count }: History, accessToken: string): Listed[] {
   const at = (page: string, number: number, filter: string, calls: number): Listed => ({
-    ...{ list: `GET /platform/audit${filter && `, ${filter}`}`, page, handler: audit, accessToken, calls },
+    list: `GET /platform/audit${filter && `, ${filter}`}`,
+    page,
+    handler: audit,
+    accessToken,
+    calls,
     target: `/api/v1/platform/audit?page=${number}&pageSize=${pageSize}&${filter}`,
   })
   const last = count / pageSize
@@ -72,6 +80,10 @@ function auditPages({ entries: count }: History, accessToken: string): Listed[] 
 }
 
 const feedPage = ({ count, accessToken }: Feed): Listed => ({
-  ...{ list: `GET /notifications, of ${count.toLocaleString('en')}`, page: 'first', handler: notifications },
-  ...{ target: '/api/v1/notifications', accessToken, calls: 2 },
+  list: `GET /notifications, of ${count.toLocaleString('en')}`,
+  page: 'first',
+  handler: notifications,
+  target: '/api/v1/notifications',
+  accessToken,
+  calls: 2,
 })

@@ -94,6 +94,13 @@ export const apiTokens: Journeys = {
     answered(await client.get(me), 200)
   },
 
+  'a session that has ended, or whose user is removed, makes no token': async (platform) => {
+    const [left, removed] = [await platform.newPerson('Viewer'), await platform.newPerson('Viewer')]
+    answered(await left.client.post('/api/v1/auth/logout'), 204)
+    answered(await (await platform.admin).delete(`/api/v1/users/${removed.id}`), 204)
+    for (const { client } of [left, removed]) answered(await client.post(path, { name: 'x' }), 401, 'unauthenticated')
+  },
+
   'an expired token is refused': async (platform) => {
     const person = await platform.newPerson('Viewer')
     const expiresAt = new Date(Date.now() + 3000).toISOString()

@@ -96,7 +96,10 @@ export const batchWork: Journeys = {
     answered(await retry(), 409, 'nothing_to_retry')
     answered(await admin.post(`${batchPath}/${batchId}/cancel`), 202)
     const old = await finishedBatch(platform, batchId)
-    const again = answered(await retry(), 202)
+    const headers = { 'idempotency-key': randomUUID() }
+    const retries = await Promise.all([1, 2].map(() => admin.post(`${batchPath}/${batchId}/retry`, undefined, headers)))
+    const [again, repeated] = retries.map((answer) => answered(answer, 202))
+    assert.deepEqual(repeated, again)
     platform.leftovers.started(admin, `${batchPath}/${again.batchId}`)
     assert.deepEqual([again.submittedCount, again.jobIds.length], [2, 2])
     assert.equal((await readBatch(platform, again.batchId)).retryOf, batchId)

@@ -11,6 +11,7 @@ const path = '/api/v1/webhooks'
 
 /** What a journey about deliveries has: an organisation of its own, and a receiver that the platform may call. */
 interface Stage {
+  platform: Platform
   theirs: Platform
   admin: Client
   receiver: Receiver
@@ -32,7 +33,7 @@ const onStage =
       theirs.leftovers.made(admin, `${path}/${webhook.id}`)
       return webhook
     }
-    await act({ theirs, admin, receiver, newWebhook })
+    await act({ platform, theirs, admin, receiver, newWebhook })
   }
 
 /** What came to a path, once there is as much as there should be. */
@@ -88,7 +89,8 @@ export const deliveries: Journeys = {
       await newWebhook('/clusters', ['platform.cluster.*'])
       const { id } = await theirs.newCluster()
       answered(await admin.post(`/api/v1/jobs/${await theirs.submit(id)}/cancel`), 202)
-      answered(await admin.delete(`/api/v1/clusters/${id}`), 204)
+      const removal = await admin.delete(`/api/v1/clusters/${id}`)
+      answered(removal, 204)
       const events = await until('both events have come', async () => {
         const about = eventsAt(receiver, '/clusters').filter(({ data }) => data.clusterId === id)
         return about.some(({ type }) => type === 'platform.cluster.deleted') && about.length >= 2 && about
@@ -96,6 +98,8 @@ export const deliveries: Journeys = {
       const types: string[] = events.map(({ type }) => type)
       assert.deepEqual(types.toSorted(), ['platform.cluster.deleted', 'platform.cluster.registered'])
       assert.ok(eventsAt(receiver, '/clusters').every(({ type }) => type.startsWith('platform.cluster.')))
+      const deleted = events.find(({ type }) => type === 'platform.cluster.deleted')
+      assert.equal(deleted.traceid, removal.headers.get('x-trace-id'))
       const schemas = await eventSchemas(theirs)
       const { organisationId } = answered(await admin.get('/api/v1/auth/me'), 200)
       for (const { specversion, source, subject, time, type, data } of events) {
@@ -103,6 +107,26 @@ export const deliveries: Journeys = {
         assert.ok(Date.parse(time) > 0)
         assert.equal(schemas.get(type)?.(data), true, type)
       }
+    },
+  ),
+
+  'a subscriber to everything hears of everything in its own organisation, and of nothing in another': onStage(
+    async ({ platform, theirs, admin, receiver, newWebhook }) => {
+      const { id: webhookId } = await newWebhook('/all', ['*'])
+      // Another organisation is busy meanwhile.
+      const foreign = await platform.newCluster()
+      const { organisationId } = answered(await admin.get('/api/v1/auth/me'), 200)
+      const jobId = await theirs.submit((await theirs.newCluster()).id)
+      answered(await admin.post(`/api/v1/jobs/${jobId}/cancel`), 202)
+      const own = () => eventsAt(receiver, '/all')
+      answered(await (await platform.admin).delete(`/api/v1/clusters/${foreign.id}`), 204)
+      await until('the job is heard of', async () => own().filter(({ subject }) => subject === jobId).length === 2)
+      assert.ok(own().every(({ source }) => source === `/organisations/${organisationId}`))
+      const types = new Set(own().map(({ type }) => type))
+      for (const name of ['cluster.registered', 'job.queued', 'job.cancelled']) assert.ok(types.has(`platform.${name}`))
+      const log = answered(await admin.get(`${path}/${webhookId}/deliveries?pageSize=100`), 200)
+      const logged = new Set(log.items.map(({ eventId }: any) => eventId))
+      assert.ok(own().every(({ id }) => logged.has(id)))
     },
   ),
 

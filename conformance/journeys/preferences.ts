@@ -30,7 +30,9 @@ export const preferences: Journeys = {
     answered(await save('first'), 204)
     const etag = (await client.get(layoutPath)).headers.get('etag') ?? ''
     assert.match(etag, /^"[^"]+"$/)
+    assert.equal((await client.get(layoutPath, { 'if-none-match': etag })).status, 304)
     answered(await save('second', { 'if-match': etag }), 204)
+    assert.equal((await client.get(layoutPath, { 'if-none-match': etag })).status, 200)
     answered(await save('third', { 'if-match': etag }), 412, 'precondition_failed')
     const { headers, body } = await client.get(layoutPath)
     assert.deepEqual(body.layout, [widget('second')])

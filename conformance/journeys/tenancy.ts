@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { answered, show } from '../answer.ts'
+import { jobFor, submitBatch } from '../batch.ts'
 import type { Client } from '../client.ts'
 import type { Operation } from '../document.ts'
 import { newUserBody } from '../person.ts'
@@ -11,13 +12,10 @@ const path = '/api/v1/platform/organisations'
 
 /** Something of the platform organisation for every path that names something: template up to the name → identifier. */
 async function resources(platform: Platform): Promise<Record<string, string>> {
-  const admin = await platform.admin
   const person = await platform.newPerson('OrgAdmin')
   const { client } = person
   const { id: clusterId } = await platform.newCluster()
-  const jobs = [{ clusterId, type: 'InvokeScript', payload: { script: 'uname' } }]
-  const { batchId, jobIds } = answered(await admin.post('/api/v1/jobs/batch', { jobs }), 202)
-  platform.leftovers.started(admin, `/api/v1/jobs/batch/${batchId}`)
+  const { batchId, jobIds } = await submitBatch(platform, { jobs: [jobFor(clusterId)] })
   const own = '/api/v1/users/me'
   const filter = { name: 'mine', context: 'clusters', filter: {} }
   return {
@@ -104,6 +102,7 @@ export const tenancy: Journeys = {
     const { id: clusterId } = await theirs.newCluster()
     const jobId = await theirs.submit(clusterId)
     const admin = await platform.admin
+    answered(await admin.post('/api/v1/jobs', jobFor(clusterId)), 404, 'cluster_not_found')
     answered(await admin.get(`/api/v1/clusters/${clusterId}`), 404, 'cluster_not_found')
     answered(await admin.delete(`/api/v1/clusters/${clusterId}`), 404, 'cluster_not_found')
     answered(await admin.get(`/api/v1/jobs/${jobId}`), 404, 'job_not_found')

@@ -1,39 +1,23 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { placesOf } from '@platform/cli/completion/tree'
-import { program } from '@platform/cli/program'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { until } from '../../conformance/until.ts'
-import { Plat } from '../support/plat.ts'
-import { PlatformProcess } from '../support/platform.ts'
+import type { Plat } from '../support/plat.ts'
 import { runRelayCommand } from '../support/relay-command.ts'
 import { waitFor } from '../support/script.ts'
-import { temporaryFolder } from '../support/temporary-folder.ts'
+import { startWorkplace, type Workplace } from './support/workplace.ts'
 
 /** What operators and automation do with `plat`, against a real platform and two real relays. */
 
-const resources = new AsyncDisposableStack()
-const password = 'correct horse battery'
 let folder: string
 let plat: Plat
+let workplace: Workplace
 
 beforeAll(async () => {
-  const platform = resources.use(await PlatformProcess.start({ PLAT_LIMIT_BATCH_PER_MINUTE: '1000' }))
-  folder = resources.use(await temporaryFolder()).path
-  await platform.setUp()
-  plat = new Plat(folder, { PLAT_SERVER: platform.url })
-  await plat.run(['login', '--username', 'ada', '--password-stdin'], `${password}\n`)
-  for (const name of ['berlin-1', 'munich-1']) {
-    const relayCommand = await plat.prints(['cluster', 'register', name])
-    await mkdir(join(folder, name))
-    resources.use(runRelayCommand(relayCommand, join(folder, name)))
-  }
-  await until('both clusters are Healthy', async () => {
-    const { items } = await plat.json(['cluster', 'list', '--status', 'Healthy'])
-    return items.length === 2
-  })
+  workplace = await startWorkplace('berlin-1', 'munich-1')
+  ;({ plat, folder } = workplace)
 })
-afterAll(() => resources.disposeAsync())
+afterAll(() => workplace[Symbol.asyncDispose]())
 
 test('a script runs on a cluster that is named, and its output and exit code are those of the command', async () => {
   const { exitCode, out, err } = await plat.run(['run', '--cluster', 'BERLIN-1', '--', 'echo Ω; echo oops >&2; exit 7'])
@@ -61,6 +45,23 @@ test('output is printed while the script runs', async () => {
   await running.says(/begun/)
   await writeFile(gate, '')
   expect(await running.ended).toMatchObject({ exitCode: 0, out: 'done\n' })
+})
+
+test('a run goes on after the platform was killed and came back', async () => {
+  const gate = join(folder, 'gate after the kill')
+  const running = plat.start([
+    'run',
+    '--cluster',
+    'berlin-1',
+    '--',
+    `echo begun >&2; ${waitFor(gate)}; echo done; exit 6`,
+  ])
+  await running.says(/begun/)
+  await workplace.platform.kill()
+  await running.says(/trying again|ECONNREFUSED/)
+  await workplace.platform.restart()
+  await writeFile(gate, '')
+  expect(await running.ended).toMatchObject({ exitCode: 6, out: 'done\n' })
 })
 
 test('a job that ends without an exit code gives 125 and says why', async () => {
@@ -104,6 +105,21 @@ test('on several clusters every output comes under its name, and the first exit 
   expect(out).toMatch(/^== munich-1 \(job_\w+\): Completed, exit code 0\nhi$/m)
   expect(out).toMatch(/^== berlin-1 \(job_\w+\): Failed, exit code 4$/m)
   expect(err).toContain('2 clusters: 1 completed, 1 did not.')
+})
+
+test('output of several nodes of a cluster is labelled line by line', async () => {
+  const nodes = { nodes: ['gate', 'worker'].map((name) => ({ name, executor: 'local' })) }
+  const place = join(folder, 'two-nodes')
+  await mkdir(place)
+  await writeFile(join(place, 'nodes.json'), JSON.stringify(nodes))
+  const relayCommand = (await plat.prints(['cluster', 'register', 'two-nodes'])).trim()
+  await using relay = runRelayCommand(`${relayCommand} --nodes nodes.json`, place)
+  await relay.writes(/Connected/)
+  const out = await plat.prints(['run', '--cluster', 'two-nodes', '--', String.raw`printf 'one\n'; printf 'two'`])
+  const lines = ['gate | one', 'gate | two', 'worker | one', 'worker | two']
+  expect(out.trimEnd().split('\n').toSorted()).toEqual(lines)
+  expect(await plat.prints(['run', '--cluster', 'two-nodes', '--node', 'gate', '--', 'printf raw'])).toBe('raw')
+  await plat.prints(['cluster', 'delete', 'two-nodes', '--yes'])
 })
 
 test('--all with --json prints one line of JSON for each cluster', async () => {
@@ -173,85 +189,3 @@ test.for([
   expect([exitCode, out]).toEqual([2, ''])
   expect(err).not.toBe('')
 })
-
-test('every command but those that print text takes --json and prints JSON then', async () => {
-  const { id: jobId } = await plat.json(['run', '--cluster', 'berlin-1', '--', 'echo', 'hi'])
-  const { batchId } = await plat.json(['batch', 'submit', '-'], '{"cluster": "berlin-1", "script": "exit 1"}')
-  await plat.run(['batch', 'wait', batchId])
-  const site = await plat.json(['site', 'create', 'Berlin'])
-  const token = await plat.json(['token', 'create', 'nightly'])
-  const webhook = await plat.json(['webhook', 'create', 'https://example.com/hook', '--event', 'platform.job.*'])
-  const newPassword = ['--email', 'grace@example.com', '--role', 'Viewer', '--password-stdin']
-  const grace = await plat.json(['user', 'create', 'grace', ...newPassword], 'another long password')
-  await plat.json(['cluster', 'register', 'hamburg-1', '--type', 'CloudLocal', '--site', site.id])
-  const queued = (await plat.prints(['run', '--cluster', 'hamburg-1', '--detach', '--', 'true'])).trim()
-  const waiting = await plat.json(['batch', 'submit', '-'], '{"cluster": "hamburg-1", "script": "true"}')
-  const test = await plat.json(['webhook', 'test', webhook.id])
-  const lines = [
-    ['whoami'],
-    ['cluster', 'list'],
-    ['cluster', 'get', 'berlin-1'],
-    ['cluster', 'timeline', 'berlin-1'],
-    ['cluster', 'enrollment-token', 'hamburg-1'],
-    ['cluster', 'rename', 'hamburg-1', 'hamburg-2'],
-    ['job', 'list'],
-    ['job', 'get', jobId],
-    ['job', 'wait', jobId],
-    ['job', 'cancel', queued],
-    ['batch', 'list'],
-    ['batch', 'get', batchId],
-    ['batch', 'cancel', waiting.batchId],
-    ['cluster', 'delete', 'hamburg-2', '--yes'],
-    ['site', 'list'],
-    ['site', 'delete', site.id],
-    ['token', 'list'],
-    ['token', 'delete', token.id],
-    ['user', 'list'],
-    ['user', 'get', 'grace'],
-    ['user', 'update', grace.id, '--role', 'Operator'],
-    ['user', 'delete', 'grace', '--yes'],
-    ['organisation', 'create', 'Acme'],
-    ['organisation', 'list'],
-    ['notification', 'list', '--unread'],
-    ['notification', 'read', '--all'],
-    ['webhook', 'list'],
-    ['webhook', 'deliveries', webhook.id],
-    ['webhook', 'disable', webhook.id],
-    ['webhook', 'enable', webhook.id],
-    ['webhook', 'redeliver', webhook.id, test.id],
-    ['webhook', 'delete', webhook.id],
-    ['audit', 'list'],
-    ['audit', 'verify'],
-    ['job', 'output', jobId],
-    ['batch', 'wait', waiting.batchId],
-    ['batch', 'retry', batchId],
-    ['logout'],
-    ['login', '--username', 'ada', '--password-stdin'],
-  ]
-  for (const line of lines) {
-    const { out, err } = await plat.run([...line, '--json'], password)
-    const documents = line[1] === 'output' ? out.split('\n').filter(Boolean) : [out]
-    expect(() => documents.forEach((document) => JSON.parse(document)), `${line.join(' ')}: ${err}`).not.toThrow()
-  }
-  const used = [
-    'run',
-    'cluster register',
-    'batch submit',
-    'site create',
-    'token create',
-    'user create',
-    'webhook create',
-    'webhook test',
-  ]
-  const tried = new Set([...used, ...lines.map(commandOf)])
-  const takers = placesOf(program()).filter(({ words }) => words.some(({ text }) => text === '--json'))
-  expect(takers.map(({ path }) => path.replace('plat ', '')).filter((path) => !tried.has(path))).toEqual([])
-}, 180_000)
-
-/** The words of a line that name its command. */
-const commandOf = (line: readonly string[]): string =>
-  placesOf(program())
-    .map(({ path }) => path.split(' ').slice(1))
-    .filter((words) => words.length > 0 && words.every((word, index) => word === line[index]))
-    .reduce((longest, words) => (words.length > longest.length ? words : longest))
-    .join(' ')

@@ -51,8 +51,9 @@ test.for([
   expect(readBatchFile(text!).entries).toEqual([{ cluster: 'c', submission }])
 })
 
+const line = (cluster: string) => JSON.stringify({ cluster, script: 'true', timeoutSeconds: 5 })
+
 test('a batch of lines keeps their order, and tells which line is wrong', () => {
-  const line = (cluster: string) => JSON.stringify({ cluster, script: 'true', timeoutSeconds: 5 })
   const { entries } = readBatchFile(`${line('one')}\n${line('two')}\n`)
   expect(entries.map(({ cluster }) => cluster)).toEqual(['one', 'two'])
   expect(entries[0]!.submission.payload).toEqual({ script: 'true', timeoutSeconds: 5 })

@@ -1,8 +1,9 @@
 import { existsSync, statSync } from 'node:fs'
-import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { until } from '../../conformance/until.ts'
 import { Plat } from '../support/plat.ts'
 import { PlatformProcess } from '../support/platform.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
@@ -36,6 +37,8 @@ const file = (name: string) => join(folder, 'config/plat', name)
 const stored = async (): Promise<any> => JSON.parse(await readFile(file('session.json'), 'utf8'))
 const change = async (fields: object) =>
   writeFile(file('session.json'), JSON.stringify({ ...(await stored()), ...fields }))
+/** Processes that wait for the lock of the session. */
+const waiting = async () => (await readdir(file('.'))).filter((name) => name.startsWith('session.lock.')).length
 const requests = (begin: string) => proxy.seen.filter((line) => line.startsWith(begin)).length
 
 test('a session is kept where only its owner can read it, and without the password', async () => {
@@ -74,7 +77,12 @@ test('a token of the environment wins over the session, and nothing is stored', 
 
 test('processes that renew the session at the same time renew it once, and it lives on', async () => {
   await change({ expiresAtMs: 0 })
-  const ended = await Promise.all(Array.from({ length: 6 }, () => plat.run(['whoami'])))
+  const others = 5
+  const holdUntil = until('the others wait for the one, or renew as well', async () => {
+    return (await waiting()) === others || requests('POST /api/v1/auth/refresh') > others
+  })
+  proxy.spoil('POST /api/v1/auth/refresh', { holdUntil })
+  const ended = await Promise.all(Array.from({ length: 1 + others }, () => plat.run(['whoami'])))
   expect(ended.map(({ exitCode }) => exitCode)).toEqual([0, 0, 0, 0, 0, 0])
   expect(requests('POST /api/v1/auth/refresh')).toBe(1)
   await change({ expiresAtMs: 0 })

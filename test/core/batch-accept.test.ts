@@ -55,24 +55,32 @@ describe('all or nothing', () => {
     expect(await isUntouched(caller.organisationId)).toBe(true)
   })
 
-  test.each([0, 250, 499])('one foreign, unknown or impossible cluster at position %i refuses all 500', async (position) => {
-    const [caller, neighbour] = [callerOf(), callerOf()]
-    const clusters = await manyClusters(caller, 500)
-    const [foreign = ''] = await manyClusters(neighbour, 1)
-    for (const clusterId of [foreign, unknownCluster, '#', 'clus_']) {
-      const jobs = jobsFor(clusters.with(position, clusterId))
-      const error: unknown = await Batch.submit(caller, { jobs }).catch((caught: unknown) => caught)
-      expect(error).toBeInstanceOf(Fault)
-      expect([(error as Fault).code, (error as Fault).extra]).toEqual(['cluster_forbidden', {}])
-      expect((error as Fault).message).not.toContain(clusterId)
-    }
-    expect(await isUntouched(caller.organisationId)).toBe(true)
-  })
+  test.each([0, 250, 499])(
+    'one foreign, unknown or impossible cluster at position %i refuses all 500',
+    async (position) => {
+      const [caller, neighbour] = [callerOf(), callerOf()]
+      const clusters = await manyClusters(caller, 500)
+      const [foreign = ''] = await manyClusters(neighbour, 1)
+      for (const clusterId of [foreign, unknownCluster, '#', 'clus_']) {
+        const jobs = jobsFor(clusters.with(position, clusterId))
+        const error: unknown = await Batch.submit(caller, { jobs }).catch((caught: unknown) => caught)
+        expect(error).toBeInstanceOf(Fault)
+        expect([(error as Fault).code, (error as Fault).extra]).toEqual(['cluster_forbidden', {}])
+        expect((error as Fault).message).not.toContain(clusterId)
+      }
+      expect(await isUntouched(caller.organisationId)).toBe(true)
+    },
+  )
 
   test('what is wrong with single jobs is told for each of them, by its place', async () => {
     const caller = callerOf()
     const [clusterId = ''] = await manyClusters(caller, 1)
-    const jobs = [script(clusterId), script(clusterId, { script: '' }), 7, { ...script(clusterId), payload: { script: 'a\0' } }]
+    const jobs = [
+      script(clusterId),
+      script(clusterId, { script: '' }),
+      7,
+      { ...script(clusterId), payload: { script: 'a\0' } },
+    ]
     const error: unknown = await Batch.submit(caller, { jobs }).catch((caught: unknown) => caught)
     expect((error as Fault).code).toBe('validation_failed')
     expect((error as Fault).extra.details?.map(({ path }) => path)).toEqual([
@@ -88,7 +96,11 @@ describe('all or nothing', () => {
     ['a type of the platform itself', { type: 'PlatformUpdate' }, 'job_type_not_submittable'],
     ['too large a payload', { payload: { script: 'ä'.repeat(200_000) } }, 'payload_too_large'],
     ['a node of no cluster', { payload: { script: 'x', targetNodeIds: ['node_x'] } }, 'node_not_in_cluster'],
-    ['a foreign cluster with nodes', { clusterId: unknownCluster, payload: { script: 'x', targetNodeIds: ['n'] } }, 'cluster_forbidden'],
+    [
+      'a foreign cluster with nodes',
+      { clusterId: unknownCluster, payload: { script: 'x', targetNodeIds: ['n'] } },
+      'cluster_forbidden',
+    ],
   ])('one job with %s refuses the batch', async (_, change, code) => {
     const caller = callerOf()
     const { cluster } = await enrolledCluster(caller)
@@ -105,7 +117,10 @@ describe('all or nothing', () => {
       script(worlds[place]?.cluster.id ?? '', { targetNodeIds: targets[nodes] })
     expect(await refusalOf(Batch.submit(caller, { jobs: [jobOf(0, 0), jobOf(0, 1)] }))).toBe('node_not_in_cluster')
     const { jobIds } = await Batch.submit(caller, { jobs: [jobOf(0, 0), jobOf(1, 1)] })
-    expect((await Job.read(caller, jobIds[1] ?? '')).payload).toEqual({ script: 'echo hello', targetNodeIds: targets[1] })
+    expect((await Job.read(caller, jobIds[1] ?? '')).payload).toEqual({
+      script: 'echo hello',
+      targetNodeIds: targets[1],
+    })
   })
 })
 
@@ -113,13 +128,20 @@ describe('before the jobs stand in the table', () => {
   test('each id answers with its own job and payload at once, and to nobody else', async () => {
     const caller = callerOf()
     const clusters = await manyClusters(caller, 3)
-    const jobs = Array.from({ length: 500 }, (_, index) => script(clusters[index % 3] ?? '', { script: `echo ${index}` }))
+    const jobs = Array.from({ length: 500 }, (_, index) =>
+      script(clusters[index % 3] ?? '', { script: `echo ${index}` }),
+    )
     const { batchId, jobIds, createdAt } = await Batch.submit(caller, { jobs })
     for (const index of [0, 1, 255, 499]) {
       const job = await Job.read(caller, jobIds[index] ?? '')
       expect(job).toMatchObject({ id: jobIds[index], batchId, status: 'Queued', createdAt })
       expect([job.clusterId, job.payload]).toEqual([clusters[index % 3], { script: `echo ${index}` }])
-      expect(await readOutput(caller, job.id, 0)).toEqual({ items: [], nextOffset: 0, status: 'Queued', finished: false })
+      expect(await readOutput(caller, job.id, 0)).toEqual({
+        items: [],
+        nextOffset: 0,
+        status: 'Queued',
+        finished: false,
+      })
       expect(await refusalOf(Job.read(callerOf(), job.id))).toBe('job_not_found')
     }
     expect(await rowsOf(caller, jobIds)).toEqual([])
@@ -127,7 +149,11 @@ describe('before the jobs stand in the table', () => {
     expect(page.totalCount).toBe(500)
     expect(page.items.map(({ id }) => id)).toEqual(jobIds.toReversed().slice(200, 300))
     expect((await list(caller, { batchId, clusterId: clusters[0], page: 1, pageSize: 1 })).totalCount).toBe(167)
-    expect(await Batch.read(caller, batchId)).toMatchObject({ status: 'Running', submittedCount: 500, counts: { queued: 500 } })
+    expect(await Batch.read(caller, batchId)).toMatchObject({
+      status: 'Running',
+      submittedCount: 500,
+      counts: { queued: 500 },
+    })
     expect(await refusalOf(Batch.read(callerOf(), batchId))).toBe('batch_not_found')
   })
 
@@ -144,7 +170,13 @@ describe('before the jobs stand in the table', () => {
   test('jobs of every size up to 4 MB in all keep their payloads', async () => {
     const caller = callerOf()
     const clusters = await manyClusters(caller, 2)
-    const sizes = [190_000, 1, ...Array.from({ length: 128 }, (_, index) => (index % 2 === 0 ? 12_000 : 34_000)), 190_000, 3]
+    const sizes = [
+      190_000,
+      1,
+      ...Array.from({ length: 128 }, (_, index) => (index % 2 === 0 ? 12_000 : 34_000)),
+      190_000,
+      3,
+    ]
     const scripts = sizes.map((size) => randomBytes(size).toString('base64'))
     const jobs = scripts.map((text, index) => script(clusters[index % 2] ?? '', { script: text }))
     expect(Buffer.byteLength(JSON.stringify(jobs))).toBeGreaterThan(4_100_000)

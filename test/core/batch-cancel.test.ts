@@ -15,12 +15,18 @@ test('a batch that is cancelled before its jobs stand in the table never reaches
   const caller = callerOf()
   const world = await enrolledCluster(caller)
   const { batchId, jobIds } = await Batch.submit(caller, { jobs: jobsFor([world.cluster.id], 200) })
-  expect(await Batch.cancel(caller, batchId)).toMatchObject({ status: 'Cancelling', cancelRequestedAt: expect.any(String) })
+  expect(await Batch.cancel(caller, batchId)).toMatchObject({
+    status: 'Cancelling',
+    cancelRequestedAt: expect.any(String),
+  })
   await Promise.all([tend(caller, batchId), tend(caller, batchId)])
   await book(caller)
   expect(await inboxOf(world.cluster.id)).toEqual([])
   expect(await Batch.read(caller, batchId)).toMatchObject({ status: 'Finished', counts: { cancelled: 200 } })
-  expect(await Job.read(caller, jobIds[199] ?? '')).toMatchObject({ status: 'Cancelled', statusReason: 'cancelled_by_user' })
+  expect(await Job.read(caller, jobIds[199] ?? '')).toMatchObject({
+    status: 'Cancelled',
+    statusReason: 'cancelled_by_user',
+  })
   expect(await countersOf(caller, [world.cluster.id])).toEqual([[0, 0, 200]])
   expect(await refusalOf(Batch.cancel(caller, batchId))).toBe('batch_already_finished')
 })
@@ -63,7 +69,10 @@ test('running jobs of a cancelled batch are asked to stop, and the batch ends wi
   await Batch.cancel(caller, batchId)
   await tend(caller, batchId)
   await book(caller)
-  expect(await Batch.read(caller, batchId)).toMatchObject({ status: 'Cancelling', counts: { running: 2, cancelled: 3, queued: 0 } })
+  expect(await Batch.read(caller, batchId)).toMatchObject({
+    status: 'Cancelling',
+    counts: { running: 2, cancelled: 3, queued: 0 },
+  })
   const { answer } = await heartbeat(world.request(), { ...world.beat, running: [confirmed, silent] })
   expect(answer.cancel).toEqual([confirmed, silent])
   await complete(world.request(), confirmed, { ...completion(world, leaseId, null), outcome: 'cancelled' })
@@ -99,8 +108,15 @@ test('the failed and cancelled jobs of a finished batch run again in a new one, 
     [3600, 500],
     [3600, 500],
   ])
-  expect(await Batch.read(caller, second.batchId)).toMatchObject({ retryOf: first.batchId, maxConcurrency: 2, maxErrors: 4 })
-  expect(await Batch.read(caller, first.batchId)).toMatchObject({ status: 'Finished', counts: { completed: 1, failed: 2, cancelled: 1 } })
+  expect(await Batch.read(caller, second.batchId)).toMatchObject({
+    retryOf: first.batchId,
+    maxConcurrency: 2,
+    maxErrors: 4,
+  })
+  expect(await Batch.read(caller, first.batchId)).toMatchObject({
+    status: 'Finished',
+    counts: { completed: 1, failed: 2, cancelled: 1 },
+  })
 })
 
 test('a batch without failures, of another organisation or of nobody is not retried or cancelled', async () => {

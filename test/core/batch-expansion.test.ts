@@ -87,7 +87,9 @@ test('duplicate, late and shuffled messages to several consumers at once make ev
   const caller = callerOf()
   const worlds = await Promise.all(Array.from({ length: 5 }, () => enrolledCluster(caller)))
   const clusters = worlds.map(({ cluster }) => cluster.id)
-  const batches = await Promise.all([60, 40, 20].map((count) => Batch.submit(caller, { jobs: jobsFor(clusters, count) })))
+  const batches = await Promise.all(
+    [60, 40, 20].map((count) => Batch.submit(caller, { jobs: jobsFor(clusters, count) })),
+  )
   const messages = batches.map(({ batchId }) => batchId)
   const late = [...messages, ...messages, ...messages].filter(() => Math.random() < 0.5)
   const consume = async (batchId: string) => {
@@ -143,7 +145,10 @@ test('a batch is finished with its last job, told once, and never looked at agai
     await Promise.all([book(caller), book(caller)])
   }
   const batch = await Batch.read(caller, batchId)
-  expect(batch).toMatchObject({ status: 'Finished', counts: { queued: 0, running: 0, completed: 1, failed: 2, cancelled: 0 } })
+  expect(batch).toMatchObject({
+    status: 'Finished',
+    counts: { queued: 0, running: 0, completed: 1, failed: 2, cancelled: 0 },
+  })
   expect(batch.finishedAt).toBeDefined()
   expect(await get(keys.batch(caller.organisationId, batchId))).not.toHaveProperty('duepk')
   const { items } = await query({ pk: keys.outbox(caller.organisationId, '').pk })

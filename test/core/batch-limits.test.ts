@@ -35,8 +35,15 @@ test('no more jobs than maxConcurrency wait or run at once, and all of them run 
   const { batchId, jobIds } = await expanded(caller, { jobs: jobsFor(clusters, 50), maxConcurrency: 7 })
   expect(await runAll(caller, worlds)).toEqual([7, 7, 7, 7, 7, 7, 7, 1])
   expect(tallyOf(await rowsOf(caller, jobIds))).toMatchObject({ completed: 50 })
-  expect(await Batch.read(caller, batchId)).toMatchObject({ status: 'Finished', maxConcurrency: 7, counts: { completed: 50 } })
-  expect(await countersOf(caller, clusters)).toEqual([[0, 0, 25], [0, 0, 25]])
+  expect(await Batch.read(caller, batchId)).toMatchObject({
+    status: 'Finished',
+    maxConcurrency: 7,
+    counts: { completed: 50 },
+  })
+  expect(await countersOf(caller, clusters)).toEqual([
+    [0, 0, 25],
+    [0, 0, 25],
+  ])
 })
 
 test('with maxConcurrency one job follows another in the order of the request', async () => {
@@ -64,7 +71,10 @@ test('jobs that end while they are held back make no room, and are passed over i
   }
   expect(await inboxOf(world.cluster.id)).toEqual([1, 2, 5].map((index) => jobIds[index]))
   expect(await runAll(caller, [world])).toEqual([3, 3, 2])
-  expect(await Batch.read(caller, batchId)).toMatchObject({ status: 'Finished', counts: { completed: 8, cancelled: 4 } })
+  expect(await Batch.read(caller, batchId)).toMatchObject({
+    status: 'Finished',
+    counts: { completed: 8, cancelled: 4 },
+  })
 })
 
 test('the sweep lets jobs go that were forgotten, and their time begins then', async () => {
@@ -98,7 +108,9 @@ test('once more than maxErrors have failed, what has not begun is cancelled and 
   await runJob(world, others[2] ?? '', 1)
   await book(caller)
   const stopped = await rowsOf(caller, jobIds.slice(4))
-  expect(stopped.map(({ status, statusReason }) => `${status} ${statusReason}`)).toEqual(Array(36).fill('Cancelled batch_error_limit'))
+  expect(stopped.map(({ status, statusReason }) => `${status} ${statusReason}`)).toEqual(
+    Array(36).fill('Cancelled batch_error_limit'),
+  )
   expect((await heartbeat(world.request(), { ...world.beat, running: [running] })).answer.cancel).toEqual([])
   await complete(world.request(), running, completion(world, leaseId))
   await book(caller)
@@ -113,7 +125,11 @@ test('once more than maxErrors have failed, what has not begun is cancelled and 
 test('maxErrors 0 stops at the first failure, and counts no cancelled job as one', async () => {
   const caller = callerOf()
   const world = await enrolledCluster(caller)
-  const { batchId, jobIds } = await expanded(caller, { jobs: jobsFor([world.cluster.id], 9), maxErrors: 0, maxConcurrency: 2 })
+  const { batchId, jobIds } = await expanded(caller, {
+    jobs: jobsFor([world.cluster.id], 9),
+    maxErrors: 0,
+    maxConcurrency: 2,
+  })
   await Job.cancel(caller, jobIds[0] ?? '')
   await book(caller)
   await runJob(world, jobIds[1] ?? '', 0)
@@ -121,5 +137,8 @@ test('maxErrors 0 stops at the first failure, and counts no cancelled job as one
   expect((await Batch.read(caller, batchId)).counts).toMatchObject({ queued: 7, completed: 1, cancelled: 1 })
   await runJob(world, jobIds[2] ?? '', 9)
   await book(caller)
-  expect(await Batch.read(caller, batchId)).toMatchObject({ status: 'Finished', counts: { completed: 1, failed: 1, cancelled: 7 } })
+  expect(await Batch.read(caller, batchId)).toMatchObject({
+    status: 'Finished',
+    counts: { completed: 1, failed: 1, cancelled: 7 },
+  })
 })

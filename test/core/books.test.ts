@@ -8,11 +8,23 @@ import { fault } from '@platform/core/fault'
 import { newId } from '@platform/core/id'
 import { joined } from '@platform/core/joined'
 import * as Notification from '@platform/core/notification'
+import { moveOf } from '@platform/core/record'
 import { expect, test } from 'vitest'
 import { handler as consumeEvents } from '../../functions/queue/events.ts'
 import { logged } from '../support/output.ts'
 import { callerOf, refusalOf } from '../support/world.ts'
-import { done, entriesOf, settle, statusChanged, storedUser, tell, tellAll, waitingRecords } from './support/books.ts'
+import {
+  done,
+  entriesOf,
+  settle,
+  statusChanged,
+  storedUser,
+  tell,
+  tellAll,
+  waitingRecords,
+  prepare,
+  closingSteps,
+} from './support/books.ts'
 
 const total = (organisationId: string) => ({ pk: `TEST#${organisationId}`, sk: 'TOTAL' })
 
@@ -59,7 +71,8 @@ test.each([1, 2, 3])(
     const messages: string[] = []
     for (const { caller, number } of shuffled(changes, seed)) {
       const told = number % 3 === 0 ? statusChanged(newId('clus'), 'Healthy', 'Offline') : {}
-      await tell(caller, { ...done('test.change', `resource ${number}`), ...told })
+      const moves = [moveOf({}, undefined, 'Queued'), ...(number % 4 === 0 ? [moveOf({}, 'Queued', 'Failed')] : [])]
+      await tell(caller, { ...done('test.change', `resource ${number}`), ...told, moves })
       messages.push(JSON.stringify({ organisationId: caller.organisationId }))
     }
     const doubled = [...messages, ...messages.slice(0, messages.length / 5)]
@@ -81,6 +94,8 @@ test.each([1, 2, 3])(
       expect(new Set(entries.map(({ resource }) => resource)).size).toBe(60)
       expect(await Audit.verify(caller, { after: 0 })).toMatchObject({ valid: true, entries: 60 })
       expect(await unreadCount(caller)).toBe(20)
+      const totals = await get(keys.jobTotals(caller.organisationId))
+      expect(totals).toMatchObject({ total: 60, Queued: 45, Failed: 15 })
       expect(await waitingRecords(caller.organisationId)).toEqual([])
     }
   },
@@ -105,7 +120,7 @@ test('a drain that dies before it closes leaves everything to the next, and noth
   await tell(admin, { ...done('test.change'), ...statusChanged(newId('clus'), 'Healthy', 'Offline') })
   const records = await waitingRecords(organisationId)
 
-  for (const { prepare } of allBooks) await prepare?.(organisationId, records)
+  await prepare(organisationId, records)
   expect(await unreadCount(admin)).toBe(1)
   expect(await entriesOf(admin)).toEqual([])
   await settle(organisationId)
@@ -113,10 +128,9 @@ test('a drain that dies before it closes leaves everything to the next, and noth
   expect(await entriesOf(admin)).toHaveLength(1)
 
   // Late: somebody who had read the records before works on.
-  for (const { prepare } of allBooks) await prepare?.(organisationId, records)
-  const entries = await Promise.all(allBooks.map(({ entries }) => entries?.(organisationId, records) ?? []))
+  await prepare(organisationId, records)
   const closing = records.map(({ id }) => remove(keys.outbox(organisationId, id), { pk: { present: true } }))
-  expect(await transact([...closing, ...entries.flat()])).toMatchObject({ step: 0 })
+  expect(await transact([...closing, ...(await closingSteps(organisationId, records))])).toMatchObject({ step: 0 })
   expect(await unreadCount(admin)).toBe(1)
   expect(await Audit.verify(admin, { after: 0 })).toMatchObject({ valid: true, entries: 1 })
 })
@@ -126,8 +140,7 @@ test('two that close the same records from the same head: one does, the other is
   const { organisationId } = caller
   await tell(caller, done('test.change'))
   const records = await waitingRecords(organisationId)
-  const stepsOf = async () =>
-    (await Promise.all(allBooks.map(({ entries }) => entries?.(organisationId, records) ?? []))).flat()
+  const stepsOf = () => closingSteps(organisationId, records)
   const [first, second] = [await stepsOf(), await stepsOf()]
   expect(await transact(first)).toBeUndefined()
   expect(await transact(second)).toBeDefined()

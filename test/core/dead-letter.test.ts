@@ -87,7 +87,9 @@ test('the jobs of a batch that cannot be expanded fail; those that were expanded
   await book(caller)
   const rows = await rowsOf(caller, jobIds)
   expect(tallyOf(rows)).toMatchObject({ queued: expandedBefore, failed: 120 - expandedBefore })
-  expect(new Set(rows.slice(expandedBefore).map(({ statusReason }) => statusReason))).toEqual(new Set(['dead_lettered']))
+  expect(new Set(rows.slice(expandedBefore).map(({ statusReason }) => statusReason))).toEqual(
+    new Set(['dead_lettered']),
+  )
   expect(await inboxOf(good)).toHaveLength(expandedBefore)
   expect((await Batch.read(caller, batchId)).counts).toEqual(tallyOf(rows))
   await cure(caller, bad)

@@ -73,20 +73,28 @@ describe('filters', async () => {
   const batches = [undefined, batchIds[1], newId('batch'), theirs.batchId, '#']
   const types = [undefined, 'InvokeScript', 'ModuleInstall'] as const
   const filters: JobFilter[] = clusterIds.flatMap((clusterId) =>
-    statuses.flatMap((status) => batches.flatMap((batchId) => types.map((type) => ({ clusterId, status, batchId, type })))),
+    statuses.flatMap((status) =>
+      batches.flatMap((batchId) => types.map((type) => ({ clusterId, status, batchId, type }))),
+    ),
   )
 
   /** What a list shows that looks at everything. */
   const expected = ({ clusterId, status, batchId, type }: JobFilter): string[] =>
     jobs
       .filter((job) => (clusterId ?? job.clusterId) === job.clusterId && (status ?? job.status) === job.status)
-      .filter((job) => (batchId === undefined || batchId === job.batchId) && (type ?? 'InvokeScript') === 'InvokeScript')
+      .filter(
+        (job) => (batchId === undefined || batchId === job.batchId) && (type ?? 'InvokeScript') === 'InvokeScript',
+      )
       .map(({ id }) => id)
 
   test('every combination of filters shows the jobs that it names, newest first, and counts them', async () => {
     for (const filter of filters) {
       const page = await list(caller, { ...filter, ...sorts })
-      expect([filter, page.items.map(({ id }) => id), page.totalCount]).toEqual([filter, expected(filter), expected(filter).length])
+      expect([filter, page.items.map(({ id }) => id), page.totalCount]).toEqual([
+        filter,
+        expected(filter),
+        expected(filter).length,
+      ])
     }
   })
 
@@ -150,14 +158,26 @@ test('deep pages of a long list are read from the nearer end', async () => {
   const [clusterId = ''] = await manyClusters(caller, 1)
   const count = 3000
   const ids = Array.from({ length: count }, (_, index) => newId('job', 1_700_000_000_000 + index))
-  const common = { organisationId, clusterId, type: 'InvokeScript', status: 'Completed', timeoutSeconds: 1, createdBy: 'user' }
+  const common = {
+    organisationId,
+    clusterId,
+    type: 'InvokeScript',
+    status: 'Completed',
+    timeoutSeconds: 1,
+    createdBy: 'user',
+  }
   const times = { createdAtMs: 1, expiresAtMs: 1 }
-  await putAll(ids.map((id) => ({ ...keys.job(organisationId, id), id, ...common, ...times, ...keys.jobFiling(common) })))
+  await putAll(
+    ids.map((id) => ({ ...keys.job(organisationId, id), id, ...common, ...times, ...keys.jobFiling(common) })),
+  )
   await update(keys.jobTotals(organisationId), { add: { total: count, Completed: count } })
   const newestFirst = ids.toReversed()
   for (const page of [1, 10, 11, 15, 20, 29, 30, 31]) {
     const { result, usage } = await used(() => list(caller, { page, pageSize: 100, status: 'Completed' }))
-    expect([result.items.map(({ id }) => id), result.totalCount]).toEqual([newestFirst.slice((page - 1) * 100, page * 100), count])
+    expect([result.items.map(({ id }) => id), result.totalCount]).toEqual([
+      newestFirst.slice((page - 1) * 100, page * 100),
+      count,
+    ])
     expect(usage.calls.length).toBeLessThanOrEqual(3)
     expect(usage.readUnits).toBeLessThan(100)
   }

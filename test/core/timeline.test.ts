@@ -5,6 +5,7 @@ import { get, query } from '@platform/core/db/table'
 import { newId } from '@platform/core/id'
 import * as Job from '@platform/core/job'
 import * as Lease from '@platform/core/lease'
+import { type OutboxRecord } from '@platform/core/record'
 import { sweep } from '@platform/core/sweep'
 import * as Timeline from '@platform/core/timeline'
 import { timelineBook } from '@platform/core/timeline-book'
@@ -89,7 +90,7 @@ test('what concerns another cluster, or none, is not told', async () => {
 test('a row is written once, however often its record is prepared', async () => {
   const { caller, id } = await registered()
   const records = await waitingRecords(caller.organisationId)
-  await Promise.all([1, 2, 3].map(() => timelineBook.prepare?.(caller.organisationId, records)))
+  await Promise.all([1, 2, 3].map(async () => timelineBook.prepare?.(caller.organisationId, records)))
   await settle(caller.organisationId)
   expect((await read(caller, id)).totalCount).toBe(2)
 })
@@ -117,6 +118,13 @@ test('a cluster of another organisation, an unknown one and strange text are not
   }
 })
 
+/** The same again, a little later. */
+const copyOf = (record: OutboxRecord, laterMs: number): OutboxRecord => ({
+  ...record,
+  atMs: record.atMs + laterMs,
+  events: record.events.map((event) => Object.assign({}, event, { id: newId('evt') })),
+})
+
 test('rows are told of for 90 days, and the newest 10,000 of them', async () => {
   const { caller, id } = await registered()
   await settle(caller.organisationId)
@@ -127,14 +135,10 @@ test('rows are told of for 90 days, and the newest 10,000 of them', async () => 
     Array.from({ length: 20 }, () => statusChanged(id, 'Healthy', 'Degraded')),
   )
   const records = await waitingRecords(caller.organisationId)
-  const many = Array.from({ length: 510 }, (_, copy) =>
-    records.map((record) => ({
-      ...record,
-      atMs: record.atMs + copy,
-      events: record.events.map((event) => ({ ...event, id: newId('evt') })),
-    })),
-  ).flat()
-  await timelineBook.prepare?.(caller.organisationId, many)
+  for (let copy = 0; copy < 510; copy += 30) {
+    const copies = Array.from({ length: 30 }, (_, index) => records.map((record) => copyOf(record, copy + index)))
+    await timelineBook.prepare?.(caller.organisationId, copies.flat())
+  }
   const { totalCount } = await read(caller, id)
   expect(totalCount).toBe(10_000)
   expect((await read(caller, id, 100, 100)).items).toHaveLength(100)

@@ -92,12 +92,14 @@ test.each([
   expect(await (await administrator()).audit(`?${query}`)).toMatchObject({ status: 400 })
 })
 
+/** A time as it is written an hour east of Greenwich. */
+const zoned = (ms: number): string => encodeURIComponent(new Date(ms + 3_600_000).toISOString().replace('Z', '+01:00'))
+
 test('filters by time take ISO times of any zone', async () => {
   const { audit, write, organisationId } = await administrator()
   await write(change)
   await settle(organisationId)
   const at = Date.parse((await audit()).json.items[0].at)
-  const zoned = (ms: number) => encodeURIComponent(new Date(ms + 3_600_000).toISOString().replace('Z', '+01:00'))
   const count = async (query: string) => (await audit(`?${query}`)).json.totalCount
   expect(await count(`from=${zoned(at)}`)).toBe(1)
   expect(await count(`to=${zoned(at)}`)).toBe(0)

@@ -8,6 +8,8 @@ export const exitCodes = {
   /** The job ended without an exit code of its own. */
   noExitCode: 125,
   interrupted: 130,
+  /** Nobody reads standard output any more. */
+  unread: 141,
 } as const
 
 /** Ends the program with a message that says what happened and what to do next. */

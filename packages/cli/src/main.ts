@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 import { CommanderError } from 'commander'
-import { exitCodes, Failure, messageOf } from './exit.ts'
+import { exitCodes, Failure, hasCode, messageOf } from './exit.ts'
 import { say } from './print/write.ts'
 import { program } from './program.ts'
 
@@ -13,8 +13,8 @@ function report(error: unknown): number {
   return error instanceof Failure ? error.exitCode : exitCodes.refused
 }
 
-// Whoever reads the output has had enough of it.
-process.stdout.on('error', () => process.exit(exitCodes.ok))
+// Whoever reads the output has had enough of it: end as the signal would.
+process.stdout.on('error', (error) => process.exit(hasCode(error, 'EPIPE') ? exitCodes.unread : report(error)))
 process.stderr.on('error', () => {})
 try {
   await program().parseAsync()

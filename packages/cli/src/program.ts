@@ -29,6 +29,7 @@ Exit codes
   4    nobody answers, or not the platform
   125  a job ended without an exit code; standard error says why
   130  interrupted
+  141  nobody reads the output any more
   plat run, plat job wait and plat batch wait end with the exit code of the script otherwise.`
 
 /** The whole command tree. Every command throws `Failure`, or an error of commander for wrong use. */

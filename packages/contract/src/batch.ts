@@ -34,7 +34,9 @@ export const BatchSubmission = z
       .min(0)
       .max(batchLimit)
       .optional()
-      .meta({ description: 'Once more jobs than this have failed, those that have not begun are cancelled; absent: never' }),
+      .meta({
+        description: 'Once more jobs than this have failed, those that have not begun are cancelled; absent: never',
+      }),
   })
   .meta({ id: 'BatchSubmission' })
 
@@ -126,7 +128,7 @@ export const cancelBatch = endpoint({
   request: { params },
   responses: { 202: { description: 'The batch as it stands now', schema: Batch } },
   fails: ['batch_not_found', 'batch_already_finished', 'conflict'],
-  uses: ['table:read', 'table:write', 'queue:batches', 'queue:events'],
+  uses: ['table:read', 'table:write', 'queue:batches'],
 })
 
 export const retryBatch = endpoint({

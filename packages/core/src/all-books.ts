@@ -8,7 +8,14 @@ import { timelineBook } from './timeline-book.ts'
 import { webhookBook } from './webhook-book.ts'
 
 /** Every book that the platform keeps. */
-export const allBooks: readonly Book[] = [auditBook, batchBook, jobTotalsBook, notificationBook, timelineBook, webhookBook]
+export const allBooks: readonly Book[] = [
+  auditBook,
+  batchBook,
+  jobTotalsBook,
+  notificationBook,
+  timelineBook,
+  webhookBook,
+]
 
 /** Enters the records of an organisation into all books. Messages that name it at once share the work. */
 export const bookAll = joined((organisationId) => bookRecords(organisationId, allBooks))

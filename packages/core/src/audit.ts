@@ -57,7 +57,7 @@ async function pageOfFilter(
   })
   const found = await commonKeys(ranges)
   const offset = (page - 1) * pageSize
-  const items = await getAll(found.slice(offset, offset + pageSize).map(({ pk, sk }) => ({ pk, sk })))
+  const items = await getAll(found.slice(offset, offset + pageSize))
   return { rows: items.filter((item) => item !== undefined), totalCount: found.length }
 }
 

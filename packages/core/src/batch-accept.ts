@@ -86,16 +86,18 @@ const store = (
     steps,
     answer,
     audit: { action, resource: batchId, detail },
-    events: [
-      { name: 'batch.accepted', subject: batchId, data: { batchId, submittedCount, createdBy: caller.userId } },
-    ],
+    events: [{ name: 'batch.accepted', subject: batchId, data: { batchId, submittedCount, createdBy: caller.userId } }],
     // Whoever expands the batch leads its record to the books.
     isAnnounced: true,
   })
 }
 
 /** Looks up all clusters but the first, and the targeted nodes; answers the gate as it stood no later than that. */
-async function lookUp(organisationId: string, clusterIds: readonly string[], jobs: readonly SubmittedJob[]): Promise<Gate> {
+async function lookUp(
+  organisationId: string,
+  clusterIds: readonly string[],
+  jobs: readonly SubmittedJob[],
+): Promise<Gate> {
   const targeted = clustersOf(jobs.filter(({ targetNodeIds }) => targetNodeIds !== undefined))
   // A foreign cluster is refused as such, whatever nodes are named with it.
   const asked = targeted.length === 0 ? clusterIds.slice(1) : clusterIds

@@ -10,7 +10,7 @@ import { type JobRow, parseJob } from './job-row.ts'
 /** The jobs of a batch before they stand in the table. */
 
 /** Whether a job has to wait until others of its batch have ended. */
-export const isHeldBack = ({ maxConcurrency }: BatchRow, index: number): boolean =>
+const isHeldBack = ({ maxConcurrency }: BatchRow, index: number): boolean =>
   maxConcurrency !== undefined && index >= maxConcurrency
 
 /** A job of a batch as it stands in the table once its turn has come. */
@@ -83,5 +83,7 @@ async function findPlanned(organisationId: string, jobId: string): Promise<Place
 export async function allPlanned(batch: BatchRow): Promise<JobRow[]> {
   const { starts, expanded } = batch
   const planned = starts && (await readPlanned({ ...batch, starts }, expanded))
-  return [...(planned ?? [])].filter(([index]) => index >= expanded).map(([index, job]) => placed(batch, index, job).job)
+  return [...(planned ?? [])]
+    .filter(([index]) => index >= expanded)
+    .map(([index, job]) => placed(batch, index, job).job)
 }

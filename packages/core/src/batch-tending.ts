@@ -57,7 +57,10 @@ async function stop(batch: BatchRow, end: JobEnd): Promise<boolean> {
   return areEnded && areAsked
 }
 
-async function inParts(jobs: readonly JobRow[], change: (part: readonly JobRow[]) => Promise<boolean>): Promise<boolean> {
+async function inParts(
+  jobs: readonly JobRow[],
+  change: (part: readonly JobRow[]) => Promise<boolean>,
+): Promise<boolean> {
   let isWhole = true
   for (let from = 0; from < jobs.length; from += jobsAtOnce) {
     isWhole = (await change(jobs.slice(from, from + jobsAtOnce))) && isWhole

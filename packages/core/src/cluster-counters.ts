@@ -18,5 +18,8 @@ export function counterSteps(
     for (const [counter, by] of Object.entries(add)) sum[counter] = (sum[counter] ?? 0) + by
     sums.set(clusterId, sum)
   }
-  return [...sums].map(([clusterId, add]) => ({ clusterId, step: patch(keys.cluster(organisationId, clusterId), { add }) }))
+  return [...sums].map(([clusterId, add]) => ({
+    clusterId,
+    step: patch(keys.cluster(organisationId, clusterId), { add }),
+  }))
 }

@@ -8,7 +8,8 @@ import {
 import { type Caller } from './caller.ts'
 import { type ClusterRow, parseRow, statusNow, summary, tallyName } from './cluster-row.ts'
 import * as keys from './db/keys.ts'
-import { getAll, type Item, query } from './db/table.ts'
+import { getAll, type Item } from './db/table.ts'
+import { type Page, pageOfKeys } from './index-list.ts'
 import { newestRows, parseHead, type RankedList, rowsFrom } from './ranked-list.ts'
 
 /** Pages of clusters, newest first (D12). Lists may lag behind writes by the store's replication, below a second. */
@@ -60,7 +61,7 @@ export async function list(caller: Caller, { status, type, page, pageSize }: Clu
     return answer(matching.slice(offset, offset + pageSize), matching.length)
   }
   const count = tallied(tally, status, type)
-  return answer(await pageByIndex(organisationId, { status, type }, count, offset, pageSize), count)
+  return answer(await pageByIndex(organisationId, { status, type }, count, { page, pageSize }), count)
 }
 
 const tallied = (tally: Item | undefined, status: ClusterStatus | undefined, type: ClusterType | undefined): number =>
@@ -71,41 +72,15 @@ const tallied = (tally: Item | undefined, status: ClusterStatus | undefined, typ
 
 type Filter = Pick<ClusterQuery, 'status' | 'type'>
 
-/** Walks keys only, from the nearer end, then reads the rows of the page. */
+/** Two calls, unless the page lies far from both ends. */
 async function pageByIndex(
   organisationId: string,
-  filter: Filter,
-  count: number,
-  offset: number,
-  size: number,
-): Promise<ClusterRow[]> {
-  if (offset >= count) return []
-  const end = Math.min(offset + size, count)
-  const newestFirst = offset <= count - end
-  const reach = newestFirst ? end : count - offset
-  const ids = (await indexedKeys(organisationId, filter, newestFirst, reach)).slice(reach - (end - offset))
-  const ordered = newestFirst ? ids : ids.toReversed()
-  const items = await getAll(
-    ordered.map((id) => keys.cluster(organisationId, id)),
-    { stale: true },
-  )
-  return items.filter((item) => item !== undefined).map(parseRow)
-}
-
-async function indexedKeys(
-  organisationId: string,
   { status, type }: Filter,
-  newestFirst: boolean,
-  limit: number,
-): Promise<string[]> {
+  count: number,
+  page: Page,
+): Promise<ClusterRow[]> {
   const index = status === undefined ? 'gsi2' : type === undefined ? 'gsi1' : 'gsi3'
   const pk = keys.clusterPartition(organisationId, { ...(status && { status }), ...(type && { type }) })
-  const ids: string[] = []
-  let after: Item | undefined
-  do {
-    const part = await query({ index, pk, newestFirst, limit: limit - ids.length, ...(after && { after }) })
-    ids.push(...part.items.map((item) => String(item['sk'])))
-    after = part.next
-  } while (after !== undefined && ids.length < limit)
-  return ids
+  const items = await getAll(await pageOfKeys({ index, pk }, count, page), { stale: true })
+  return items.filter((item) => item !== undefined).map(parseRow)
 }

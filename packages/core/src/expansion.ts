@@ -69,7 +69,11 @@ async function makeNext(batch: BatchRow, planned: ReadonlyMap<number, PlannedJob
       jobs.flatMap(({ counted }) => (counted === undefined ? [] : [counted])),
     )
     const refusal = await commit(system(batch.organisationId), {
-      steps: [progressStep(batch, { expanded, released }), ...counters.map(({ step }) => step), ...jobs.flatMap(stepsOf)],
+      steps: [
+        progressStep(batch, { expanded, released }),
+        ...counters.map(({ step }) => step),
+        ...jobs.flatMap(stepsOf),
+      ],
       events: jobs.flatMap(({ told: { events = [] } }) => events),
       moves: jobs.flatMap(({ told: { moves = [] } }) => moves),
       // Whoever expands a batch announces its records once, in the end.

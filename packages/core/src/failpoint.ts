@@ -1,3 +1,4 @@
+import { writeSync } from 'node:fs'
 import { config } from './config.ts'
 
 /**
@@ -11,7 +12,8 @@ let hits = 0
 /** Marks a place in the code between two steps that a failure may separate. */
 export async function failpoint(name: string): Promise<void> {
   if (name !== armed || ++hits !== Number(nth ?? 1)) return
-  process.stderr.write(`failpoint ${name}\n`)
+  // Past the streams of a thread, which a kill would empty.
+  writeSync(2, `failpoint ${name}\n`)
   if (effect === 'kill') process.kill(process.pid, 'SIGKILL')
   if (effect === 'throw') throw new Error(`Failpoint ${name}`)
   await new Promise(() => undefined)

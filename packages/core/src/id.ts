@@ -28,8 +28,7 @@ export function timeOf(id: string): number {
   return time
 }
 
-const lastTenBits = (id: string): number =>
-  alphabet.indexOf(id.at(-2) ?? '') * 32 + alphabet.indexOf(id.at(-1) ?? '')
+const lastTenBits = (id: string): number => alphabet.indexOf(id.at(-2) ?? '') * 32 + alphabet.indexOf(id.at(-1) ?? '')
 
 /** The number that the lowest bits of an identifier make; at most ten bits. */
 export const lowBits = (id: string, bits: number): number => lastTenBits(id) % 2 ** bits

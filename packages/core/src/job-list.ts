@@ -55,10 +55,14 @@ async function findJobs({ organisationId }: Caller, filter: JobFilter, page: Pag
     const cluster = await Cluster.find(organisationId, clusterId, { stale: true })
     if (cluster === undefined) return nothing
     return status === undefined
-      ? readPage(filter, pageByIndex(ofCluster, async () => cluster.jobs, page))
+      ? readPage(
+          filter,
+          pageByIndex(ofCluster, async () => cluster.jobs, page),
+        )
       : readPage(filter, pageOfBoth([ofCluster, byStatus], page))
   }
-  const range = status === undefined ? ({ index: 'gsi2', pk: keys.organisationJobs(organisationId) } as const) : byStatus
+  const range =
+    status === undefined ? ({ index: 'gsi2', pk: keys.organisationJobs(organisationId) } as const) : byStatus
   const total = async () => totalOf(await get(keys.jobTotals(organisationId), { stale: true }), status)
   return readPage(filter, pageByIndex(range, total, page))
 }

@@ -145,8 +145,9 @@ export async function complete(caller: RelayCaller, jobId: string, report: Compl
       steps: [...endSteps(job, { ...ended, completion }), await resultStep(job, report), spendToken(caller)],
       ...toldOfEnd(job, { ...ended, exitCode: exitCodeOf(report.nodes, report.exitCode) }),
     })
+    if (refusal !== undefined) continue
     await failpoint('complete.written')
-    if (refusal === undefined) return { jobId, status: ended.status }
+    return { jobId, status: ended.status }
   }
   throw contended()
 }

@@ -3,8 +3,11 @@ import { createServer, type IncomingMessage, request, type ServerResponse } from
 import type { AddressInfo } from 'node:net'
 import { buffer } from 'node:stream/consumers'
 
-/** What becomes of a request: its answer is lost on the way, or it is answered here and never arrives. */
-export type Fault = 'lose the answer' | { status: number; headers?: Record<string, string>; body?: string }
+/** What becomes of a request: its answer is lost or held on the way, or it is answered here and never arrives. */
+export type Fault =
+  | 'lose the answer'
+  | { holdUntil: Promise<unknown> }
+  | { status: number; headers?: Record<string, string>; body?: string }
 
 /** A bad network in front of a platform. */
 export interface Proxy extends AsyncDisposable {
@@ -39,16 +42,23 @@ export async function startProxy(target: string): Promise<Proxy> {
   }
 }
 
-async function answer(target: string, incoming: IncomingMessage, outgoing: ServerResponse, fault?: Fault) {
+async function answer(
+  target: string,
+  incoming: IncomingMessage,
+  outgoing: ServerResponse,
+  fault?: Fault,
+): Promise<void> {
   const body = await buffer(incoming)
-  if (typeof fault === 'object') {
-    return outgoing.writeHead(fault.status, { 'content-type': 'application/json', ...fault.headers }).end(fault.body)
+  if (typeof fault === 'object' && 'status' in fault) {
+    outgoing.writeHead(fault.status, { 'content-type': 'application/json', ...fault.headers }).end(fault.body)
+    return
   }
   const { method, headers } = incoming
   const onward = request(new URL(incoming.url ?? '/', target), { method, headers, agent: false })
   onward.end(body)
   const [response]: IncomingMessage[] = await once(onward, 'response')
   const text = await buffer(response!)
-  if (fault === 'lose the answer') return outgoing.destroy()
-  outgoing.writeHead(response!.statusCode ?? 502, { ...response!.headers, 'content-length': text.length }).end(text)
+  if (typeof fault === 'object') await fault.holdUntil
+  if (fault === 'lose the answer') outgoing.destroy()
+  else outgoing.writeHead(response!.statusCode!, { ...response!.headers, 'content-length': text.length }).end(text)
 }

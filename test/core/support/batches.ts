@@ -18,7 +18,12 @@ export async function manyClusters({ organisationId }: Caller, count: number): P
   await putAll(
     ids.map((id) => ({
       ...keys.cluster(organisationId, id),
-      ...{ id, name: id, type: 'Hypervisor', activeJobs: 0, waitingJobs: 0, ...filed },
+      id,
+      name: id,
+      type: 'Hypervisor',
+      activeJobs: 0,
+      waitingJobs: 0,
+      ...filed,
     })),
   )
   return ids

@@ -4,7 +4,7 @@ import { bookRecords } from '@platform/core/books'
 import { type Actor, type Caller } from '@platform/core/caller'
 import { commit } from '@platform/core/change'
 import * as keys from '@platform/core/db/keys'
-import { query, transact } from '@platform/core/db/table'
+import { query, type Step, transact } from '@platform/core/db/table'
 import { newId } from '@platform/core/id'
 import { type OutboxRecord, parseRecord, recordStep, type Told } from '@platform/core/record'
 import { createSteps } from '@platform/core/user'
@@ -73,3 +73,14 @@ export const entriesOf = async (caller: Caller): Promise<any[]> =>
     .split('\n')
     .filter(Boolean)
     .map((line) => JSON.parse(line))
+
+/** What a drain does before it closes. */
+export const prepare = async (organisationId: string, records: readonly OutboxRecord[]): Promise<void> => {
+  await Promise.all(allBooks.map(async (book) => book.prepare?.(organisationId, records)))
+}
+
+/** What a drain closes with. */
+export async function closingSteps(organisationId: string, records: readonly OutboxRecord[]): Promise<Step[]> {
+  const entries = await Promise.all(allBooks.map(async (book) => book.entries?.(organisationId, records) ?? []))
+  return entries.flat()
+}

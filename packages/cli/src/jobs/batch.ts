@@ -55,7 +55,7 @@ async function followBatch(
     const { counts, status } = await getBatch(api, batchId)
     listener.onCounts(batchId, counts)
     if (endedOf(counts) > jobIds.length - open.size) {
-      for (const job of (await jobsOfBatch(api, batchId)).items) await close(job)
+      for (const job of (await jobsOfBatch(api, batchId)).items.toReversed()) await close(job)
     }
     // A list may lag behind; a job by its identifier never does.
     if (status === 'Finished') for (const id of open) await close(await getJob(api, id))

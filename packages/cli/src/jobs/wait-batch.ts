@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Api } from '../api/client.ts'
+import type { Api, Schemas } from '../api/client.ts'
 import { exitCodes } from '../exit.ts'
 import { Progress } from '../print/progress.ts'
-import { type Shown, showOne } from '../print/show.ts'
-import { say } from '../print/write.ts'
+import type { Shown } from '../print/show.ts'
+import { say, write, writeJson } from '../print/write.ts'
 import { endedOf, getBatch, jobsOfBatch, pauseMsOf } from './batch.ts'
 import { endOf, exitCodeOf, getJob } from './job.ts'
 
@@ -23,12 +23,18 @@ export async function waitForBatch(
     const { counts, submittedCount: total } = batch
     if (batch.status === 'Finished') {
       progress.clear()
-      await showOne(options, batch)
+      await tell(options, batch)
       return counts.completed === total ? exitCodes.ok : firstCode(api, batchId, nameOf)
     }
     progress.update({ total, ended: endedOf(counts), note: `running ${counts.running}, failed ${counts.failed}` })
     await sleep(pauseMsOf(count))
   }
+}
+
+const tell = ({ json }: Shown, batch: Schemas['Batch']): Promise<void> => {
+  const { completed, failed, cancelled } = batch.counts
+  const counts = `${completed} completed, ${failed} failed, ${cancelled} cancelled`
+  return json ? writeJson(batch) : write(`${batch.id} ${batch.status}: ${counts}\n`)
 }
 
 /** Names the jobs that did not complete, in the order of submission; answers the exit code of the first one. */

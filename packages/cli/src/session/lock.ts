@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { linkSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { linkSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -45,6 +45,9 @@ async function take(path: string, mine: string): Promise<void> {
 }
 
 function claimed(own: string, path: string): boolean {
+  // The age of a lock counts from when it was taken, not from when the wait began.
+  const now = new Date()
+  utimesSync(own, now, now)
   try {
     // A link appears at once and whole: nobody reads a lock that is half written.
     linkSync(own, path)

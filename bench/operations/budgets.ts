@@ -1,0 +1,75 @@
+/** What an operation may ask for: store calls, messages, secrets. None if not said. */
+interface Budget {
+  storeCalls: number
+  sends?: number
+  secrets?: number
+}
+
+/** A change is told to the books with one message. */
+const changes = (storeCalls: number): Budget => ({ storeCalls, sends: 1 })
+const reads = (storeCalls: number): Budget => ({ storeCalls })
+
+export const budgets: Readonly<Record<string, Budget>> = {
+  'GET /health/live': reads(0),
+  'GET /health/ready': reads(1),
+  'POST /auth/login': changes(3),
+  'POST /auth/refresh': reads(3),
+  'POST /auth/logout': changes(1),
+  'GET /auth/me': reads(1),
+  'PATCH /users/me/dashboard-layout': changes(1),
+  'GET /users/me/dashboard-layout': reads(1),
+  'POST /users/me/saved-filters': changes(1),
+  'GET /users/me/saved-filters': reads(1),
+  'GET /clusters, by a saved filter': reads(3),
+  'DELETE /users/me/saved-filters/{id}': changes(1),
+  'GET /users/me/sessions': reads(3),
+  'GET /notifications': reads(2),
+  'PATCH /notifications, all are read': changes(2),
+  'GET /webhooks, none': reads(1),
+  'POST /users/me/tokens': changes(2),
+  // An access token says all that is needed; an API token is looked up.
+  'GET /clusters/{id}, by an API token': reads(2),
+  'GET /users/me/tokens': reads(2),
+  'DELETE /users/me/tokens/{id}': changes(2),
+  'POST /sites, repeatable': changes(2),
+  'POST /sites, repeated': reads(1),
+  'DELETE /sites/{id}': changes(2),
+  'POST /platform/organisations': changes(2),
+  'GET /platform/organisations': reads(2),
+  'POST /users': changes(2),
+  'GET /users': reads(2),
+  'GET /users/{id}': reads(1),
+  'PATCH /users/{id}': changes(2),
+  'DELETE /users/{id}': changes(3),
+  'POST /platform/audit': changes(1),
+  'GET /platform/audit': reads(2),
+  'GET /clusters': reads(2),
+  'GET /clusters/{id}': reads(1),
+  'GET /clusters/{id}/timeline': reads(2),
+  'POST /clusters': changes(2),
+  'PATCH /clusters/{id}': changes(3),
+  'DELETE /clusters/{id}': changes(3),
+  'POST /jobs': changes(1),
+  'GET /jobs': reads(3),
+  'GET /jobs/{id}, queued': reads(1),
+  'GET /jobs/{id}, completed': reads(1),
+  'GET /jobs/{id}/output': reads(2),
+  'POST /jobs/batch, 2 jobs': changes(2),
+  'GET /jobs/batch': reads(3),
+  'GET /jobs/batch/{id}': reads(1),
+  'GET /jobs/{id}, of a batch before it is expanded': reads(3),
+  'GET /jobs/{id}, of a batch': reads(1),
+  'POST /jobs/batch/{id}/cancel': changes(2),
+  'POST /relay/enroll': { ...changes(3), secrets: 1 },
+  'POST /relay/heartbeat, nothing to do': reads(2),
+  'POST /relay/heartbeat, a job waits': reads(3),
+  'POST /relay/jobs/{id}/claim': changes(2),
+  'POST /relay/jobs/{id}/output': reads(2),
+  'POST /relay/jobs/{id}/complete': changes(3),
+  'POST /relay/goodbye': changes(2),
+  'queue: dispatch a job': changes(2),
+  'queue: expand a batch of 2 jobs': changes(5),
+  'queue: cancel 2 jobs of a batch': { storeCalls: 3, sends: 2 },
+  'queue: enter 3 records of a job into the books': reads(6),
+  'queue: enter 2 records of a batch into the books': reads(6),
+}

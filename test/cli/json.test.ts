@@ -1,0 +1,90 @@
+import { placesOf } from '@platform/cli/completion/tree'
+import { program } from '@platform/cli/program'
+import { expect, test } from 'vitest'
+import { password, startWorkplace } from './support/workplace.ts'
+
+/** `--json` is for programs: exactly one JSON document on standard output, whatever the command. */
+
+test('every command but those that print text takes --json and prints JSON then', async () => {
+  await using workplace = await startWorkplace('berlin-1')
+  const { plat } = workplace
+  const { id: jobId } = await plat.json(['run', '--cluster', 'berlin-1', '--', 'echo', 'hi'])
+  const { batchId } = await plat.json(['batch', 'submit', '-'], '{"cluster": "berlin-1", "script": "exit 1"}')
+  await plat.run(['batch', 'wait', batchId])
+  const site = await plat.json(['site', 'create', 'Berlin'])
+  const token = await plat.json(['token', 'create', 'nightly'])
+  const webhook = await plat.json(['webhook', 'create', 'https://example.com/hook', '--event', 'platform.job.*'])
+  const newPassword = ['--email', 'grace@example.com', '--role', 'Viewer', '--password-stdin']
+  const grace = await plat.json(['user', 'create', 'grace', ...newPassword], 'another long password')
+  await plat.json(['cluster', 'register', 'hamburg-1', '--type', 'CloudLocal', '--site', site.id])
+  const queued = (await plat.prints(['run', '--cluster', 'hamburg-1', '--detach', '--', 'true'])).trim()
+  const waiting = await plat.json(['batch', 'submit', '-'], '{"cluster": "hamburg-1", "script": "true"}')
+  const test = await plat.json(['webhook', 'test', webhook.id])
+  const lines = [
+    ['whoami'],
+    ['cluster', 'list'],
+    ['cluster', 'get', 'berlin-1'],
+    ['cluster', 'timeline', 'berlin-1'],
+    ['cluster', 'enrollment-token', 'hamburg-1'],
+    ['cluster', 'rename', 'hamburg-1', 'hamburg-2'],
+    ['job', 'list'],
+    ['job', 'get', jobId],
+    ['job', 'wait', jobId],
+    ['job', 'cancel', queued],
+    ['batch', 'list'],
+    ['batch', 'get', batchId],
+    ['batch', 'cancel', waiting.batchId],
+    ['cluster', 'delete', 'hamburg-2', '--yes'],
+    ['site', 'list'],
+    ['site', 'delete', site.id],
+    ['token', 'list'],
+    ['token', 'delete', token.id],
+    ['user', 'list'],
+    ['user', 'get', 'grace'],
+    ['user', 'update', grace.id, '--role', 'Operator'],
+    ['user', 'delete', 'grace', '--yes'],
+    ['organisation', 'create', 'Acme'],
+    ['organisation', 'list'],
+    ['notification', 'list', '--unread'],
+    ['notification', 'read', '--all'],
+    ['webhook', 'list'],
+    ['webhook', 'deliveries', webhook.id],
+    ['webhook', 'disable', webhook.id],
+    ['webhook', 'enable', webhook.id],
+    ['webhook', 'redeliver', webhook.id, test.id],
+    ['webhook', 'delete', webhook.id],
+    ['audit', 'list'],
+    ['audit', 'verify'],
+    ['job', 'output', jobId],
+    ['batch', 'wait', waiting.batchId],
+    ['batch', 'retry', batchId],
+    ['logout'],
+    ['login', '--username', 'ada', '--password-stdin'],
+  ]
+  for (const line of lines) {
+    const { out, err } = await plat.run([...line, '--json'], password)
+    const documents = line[1] === 'output' ? out.split('\n').filter(Boolean) : [out]
+    expect(() => documents.forEach((document) => JSON.parse(document)), `${line.join(' ')}: ${err}`).not.toThrow()
+  }
+  const used = [
+    'run',
+    'cluster register',
+    'batch submit',
+    'site create',
+    'token create',
+    'user create',
+    'webhook create',
+    'webhook test',
+  ]
+  const tried = new Set([...used, ...lines.map(commandOf)])
+  const takers = placesOf(program()).filter(({ words }) => words.some(({ text }) => text === '--json'))
+  expect(takers.map(({ path }) => path.replace('plat ', '')).filter((path) => !tried.has(path))).toEqual([])
+}, 180_000)
+
+/** The words of a line that name its command. */
+const commandOf = (line: readonly string[]): string =>
+  placesOf(program())
+    .map(({ path }) => path.split(' ').slice(1))
+    .filter((words) => words.length > 0 && words.every((word, index) => word === line[index]))
+    .reduce((longest, words) => (words.length > longest.length ? words : longest))
+    .join(' ')

@@ -1,0 +1,37 @@
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { until } from '../../../conformance/until.ts'
+import { Plat } from '../../support/plat.ts'
+import { PlatformProcess } from '../../support/platform.ts'
+import { runRelayCommand } from '../../support/relay-command.ts'
+import { temporaryFolder } from '../../support/temporary-folder.ts'
+
+/** The password of the administrator. */
+export const password = 'correct horse battery'
+
+/** A platform with clusters that have relays, and an administrator who is signed in at a command line. */
+export interface Workplace extends AsyncDisposable {
+  platform: PlatformProcess
+  plat: Plat
+  folder: string
+}
+
+export async function startWorkplace(...clusters: string[]): Promise<Workplace> {
+  await using starting = new AsyncDisposableStack()
+  const platform = starting.use(await PlatformProcess.start({ PLAT_LIMIT_BATCH_PER_MINUTE: '1000' }))
+  const { path: folder } = starting.use(await temporaryFolder())
+  await platform.setUp()
+  const plat = new Plat(folder, { PLAT_SERVER: platform.url })
+  await plat.prints(['login', '--username', 'ada', '--password-stdin'], `${password}\n`)
+  for (const name of clusters) {
+    const relayCommand = await plat.prints(['cluster', 'register', name])
+    await mkdir(join(folder, name))
+    starting.use(runRelayCommand(relayCommand, join(folder, name)))
+  }
+  await until('every cluster is Healthy', async () => {
+    const { items } = await plat.json(['cluster', 'list', '--status', 'Healthy'])
+    return items.length === clusters.length
+  })
+  const started = starting.move()
+  return { platform, plat, folder, [Symbol.asyncDispose]: () => started.disposeAsync() }
+}
