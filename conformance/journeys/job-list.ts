@@ -42,7 +42,12 @@ export const jobList: Journeys = {
     const { jobId: running, leaseId } = await platform.running(relay)
     const queued = await platform.submit(relay.clusterId)
     const expected = { Completed: completed.jobId, Failed: failed.jobId, Running: running, Queued: queued }
-    for (const [status, id] of Object.entries(expected)) await shows(platform, of(status), [id])
+    for (const [status, id] of Object.entries(expected)) {
+      await shows(platform, of(status), [id])
+      const everywhere = answered(await (await platform.admin).get(`${path}?status=${status}&pageSize=100`), 200)
+      assert.ok(everywhere.items.some((item: any) => item.id === id) && everywhere.totalCount > 0)
+      assert.ok(everywhere.items.every((item: any) => item.status === status))
+    }
     await shows(platform, of('Cancelled'), [])
     await shows(platform, `${of('Failed')}&type=InvokeScript`, [failed.jobId])
     await shows(platform, `${of('Failed')}&type=ModuleInstall`, [])

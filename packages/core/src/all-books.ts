@@ -5,6 +5,7 @@ import { jobTotalsBook } from './job-totals.ts'
 import { joined } from './joined.ts'
 import { notificationBook } from './notification-book.ts'
 import { timelineBook } from './timeline-book.ts'
+import { inTurn } from './turn.ts'
 import { webhookBook } from './webhook-book.ts'
 
 /** Every book that the platform keeps. */
@@ -18,4 +19,6 @@ export const allBooks: readonly Book[] = [
 ]
 
 /** Enters the records of an organisation into all books. Messages that name it at once share the work. */
-export const bookAll = joined((organisationId) => bookRecords(organisationId, allBooks))
+export const bookAll = joined((organisationId) =>
+  inTurn(organisationId, () => bookRecords(organisationId, allBooks)),
+)

@@ -1,8 +1,10 @@
+import { now } from './clock.ts'
 import * as keys from './db/keys.ts'
 import { get, type Item, pause, query, remove, replace, type Step, transact } from './db/table.ts'
 import { contended, Fault } from './fault.ts'
 import { failpoint } from './failpoint.ts'
 import { log } from './log.ts'
+import { announceRecords } from './queue.ts'
 import { type OutboxRecord, parseRecord } from './record.ts'
 
 /**
@@ -27,10 +29,15 @@ export interface Book {
 const recordsAtOnce = 20
 const attempts = 12
 
+/** A function has 30 seconds. What an organisation has beyond this is left to the next message. */
+const workMs = 8000
+
 /** Enters all records of an organisation into the books, oldest first. Several callers may do so at once. */
 export async function bookRecords(organisationId: string, books: readonly Book[]): Promise<void> {
+  const endMs = now() + workMs
   let lost = 0
   for (;;) {
+    if (now() > endMs) return announceRecords(organisationId)
     const { items } = await query({ pk: keys.outbox(organisationId, '').pk, limit: recordsAtOnce })
     if (items.length === 0) return
     const records = await readableOf(items)

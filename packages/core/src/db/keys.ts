@@ -40,6 +40,9 @@ export const outbox = (organisationId: string, recordId: string): Key => ({
   sk: recordId,
 })
 
+/** Who keeps an organisation's books just now. */
+export const booksTurn = (organisationId: string): Key => ({ pk: `ORG#${organisationId}`, sk: 'BOOKS-TURN' })
+
 export const isOutbox = ({ pk }: Key): boolean => pk.endsWith('#OUTBOX')
 
 /** A record that nobody can read, for people to look at. */

@@ -1,0 +1,52 @@
+import * as z from 'zod'
+import { now } from './clock.ts'
+import * as keys from './db/keys.ts'
+import { get, tryUpdate } from './db/table.ts'
+import { newNonce } from './id.ts'
+
+/**
+ * One worker at a time keeps the books of an organisation. Whoever comes meanwhile leaves word and goes: the worker looks
+ * again before it rests. Nothing depends on it but speed: workers that meet all the same get in each other's way, no more.
+ */
+
+/** A worker that was killed keeps others out for no longer than this. */
+const turnMs = 10_000
+
+const Turn = z.object({ holder: z.string().optional() })
+
+/** Does the work as the only one, and again while word is left; not at all where somebody else is at it. Two calls more. */
+export async function inTurn(organisationId: string, work: () => Promise<void>): Promise<void> {
+  const holder = newNonce()
+  if (!(await begin(organisationId, holder))) return
+  try {
+    await work()
+    while (!(await end(organisationId, holder))) await work()
+  } catch (error) {
+    await tryUpdate(keys.booksTurn(organisationId), { remove: ['holder', 'untilMs'] }, { holder: { is: holder } })
+    throw error
+  }
+}
+
+async function begin(organisationId: string, holder: string): Promise<boolean> {
+  const key = keys.booksTurn(organisationId)
+  for (;;) {
+    const taken = { set: { holder, untilMs: now() + turnMs }, remove: ['isAsked'] }
+    if (await tryUpdate(key, taken, { untilMs: { absentOrAtMost: now() } })) return true
+    const { holder: current } = Turn.parse((await get(key)) ?? {})
+    // Our own turn, whose acknowledgement was lost.
+    if (current === holder) return true
+    if (current === undefined) continue
+    if (await tryUpdate(key, { set: { isAsked: true } }, { holder: { is: current } })) return false
+  }
+}
+
+/** Answers false where word was left: then the turn goes on. */
+async function end(organisationId: string, holder: string): Promise<boolean> {
+  const key = keys.booksTurn(organisationId)
+  const isOurs = { holder: { is: holder } } as const
+  const rested = await tryUpdate(key, { remove: ['holder', 'untilMs'] }, { ...isOurs, isAsked: { absent: true } })
+  if (rested !== undefined) return true
+  const goesOn = { set: { untilMs: now() + turnMs }, remove: ['isAsked'] }
+  // Not ours any more: it lasted too long, and somebody else has taken over.
+  return (await tryUpdate(key, goesOn, isOurs)) === undefined
+}

@@ -1,0 +1,71 @@
+import { shiftClock } from '@platform/core/clock'
+import { newId } from '@platform/core/id'
+import { inTurn } from '@platform/core/turn'
+import { expect, test } from 'vitest'
+
+/** Something to do that others may add to, and how many workers were at it at once. */
+function workplace() {
+  let [waiting, working, most] = [0, 0, 0]
+  return {
+    add: () => void waiting++,
+    work: async () => {
+      most = Math.max(most, ++working)
+      // What comes while the worker is at it, it has not seen yet.
+      const seen = waiting
+      await new Promise(setImmediate)
+      waiting -= seen
+      working--
+    },
+    waiting: () => waiting,
+    most: () => most,
+  }
+}
+
+test('of many workers one works at a time, and nothing that came meanwhile is left', async () => {
+  const organisationId = newId('org')
+  const place = workplace()
+  const message = async () => {
+    place.add()
+    await inTurn(organisationId, place.work)
+  }
+  for (let round = 0; round < 10; round++) {
+    await Promise.all(Array.from({ length: 8 }, message))
+    expect(place.waiting()).toBe(0)
+  }
+  expect(place.most()).toBe(1)
+})
+
+test('a worker that fails leaves its turn to the next', async () => {
+  const organisationId = newId('org')
+  await expect(inTurn(organisationId, () => Promise.reject(new Error('broken')))).rejects.toThrow('broken')
+  const place = workplace()
+  place.add()
+  await inTurn(organisationId, place.work)
+  expect(place.waiting()).toBe(0)
+})
+
+test('a worker that died keeps others out for ten seconds, and no longer', async () => {
+  const organisationId = newId('org')
+  void inTurn(organisationId, () => new Promise<void>(() => undefined))
+  const place = workplace()
+  place.add()
+  await expect
+    .poll(async () => {
+      await inTurn(organisationId, place.work)
+      const isKeptOut = place.waiting() === 1
+      if (!isKeptOut) place.add()
+      return isKeptOut
+    })
+    .toBe(true)
+  shiftClock(10_001)
+  await inTurn(organisationId, place.work)
+  expect(place.waiting()).toBe(0)
+})
+
+test('organisations do not wait for each other', async () => {
+  void inTurn(newId('org'), () => new Promise<void>(() => undefined))
+  const place = workplace()
+  place.add()
+  await inTurn(newId('org'), place.work)
+  expect(place.waiting()).toBe(0)
+})
