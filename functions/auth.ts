@@ -8,7 +8,7 @@ import { serve } from '@platform/http/serve'
 export const handler = serve(
   route(login, async ({ body, origin }) => answer(200, await Session.signIn(body, origin))),
   route(localLogin, async ({ body, origin }) => answer(200, await Session.signIn(body, origin))),
-  route(refresh, async ({ body }) => answer(200, await Session.refresh(body))),
+  route(refresh, async ({ body, origin }) => answer(200, await Session.refresh(body, origin))),
   route(logout, async ({ caller }) => {
     await Session.signOut(caller)
     return answer(204)

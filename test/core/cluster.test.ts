@@ -1,10 +1,11 @@
 import { beforeAll, expect, test } from 'vitest'
-import { shiftClock } from '@platform/core/clock'
+import { now, shiftClock } from '@platform/core/clock'
 import * as Cluster from '@platform/core/cluster'
 import { enroll, issue } from '@platform/core/enrollment'
 import { heartbeat } from '@platform/core/presence'
 import * as Site from '@platform/core/site'
 import { callerOf, enrolledCluster, enrollRequest, refusalOf, started } from '../support/world.ts'
+import { entriesOf, settle } from './support/books.ts'
 
 beforeAll(started)
 
@@ -127,6 +128,27 @@ test('an enrollment answers the same again for the same key, and is used up for 
   shiftClock(600_001)
   expect(await refusalOf(enroll(request))).toBe('enrollment_token_used')
   shiftClock(-600_001)
+})
+
+test('a used token that comes back again and again raises one alarm an hour, and tells where it came from', async () => {
+  const caller = callerOf()
+  const { id, enrollmentToken } = await Cluster.register(caller, { name: 'alarmed', type: 'Hypervisor' })
+  await enroll(enrollRequest(enrollmentToken))
+  const alarmsAfterKnocks = async () => {
+    for (let knock = 0; knock < 3; knock++) {
+      const attempt = enroll(enrollRequest(enrollmentToken), { address: '192.0.2.9' })
+      expect(await refusalOf(attempt)).toBe('enrollment_token_used')
+      await settle(caller.organisationId)
+    }
+    return (await entriesOf(caller)).filter(({ action }) => action === 'relay.refuse')
+  }
+  const hourMs = 3_600_000
+  const untilNextHourMs = hourMs - (now() % hourMs)
+  shiftClock(untilNextHourMs)
+  expect(await alarmsAfterKnocks()).toMatchObject([{ resource: id, address: '192.0.2.9' }])
+  shiftClock(hourMs)
+  expect(await alarmsAfterKnocks()).toHaveLength(2)
+  shiftClock(-hourMs - untilNextHourMs)
 })
 
 test('of eight keys that enroll with one token at once exactly one wins', async () => {

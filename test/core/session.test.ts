@@ -1,11 +1,15 @@
 import { beforeAll, expect, test } from 'vitest'
 import { shiftClock } from '@platform/core/clock'
 import { config } from '@platform/core/config'
+import { outbox } from '@platform/core/db/keys'
+import { query } from '@platform/core/db/table'
+import { parseRecord } from '@platform/core/record'
 import { refresh, signIn, signOut } from '@platform/core/session'
 import { complete } from '@platform/core/setup'
 import { prepareKeys } from '@platform/core/signing-keys'
 import { issueAccessToken, verifyAccessToken } from '@platform/core/token'
 import { profile } from '@platform/core/user'
+import { colleague, signedIn } from '../support/people.ts'
 import { administrator, adminToken, callerOf, refusalOf, started } from '../support/world.ts'
 
 const credentials = { username: 'admin', password: administrator.adminPassword }
@@ -32,13 +36,19 @@ test('a wrong password and an unknown user are refused alike', async () => {
 })
 
 test('too many failures of one user in a minute are refused, the right password included', async () => {
-  const victim = { username: 'victim', password: 'wrong password' }
+  const { caller } = await signedIn(credentials.username)
+  const victim = (await colleague(caller, 'Viewer')).credentials
+  const wrong = { ...victim, password: 'wrong password' }
   const codes: string[] = []
   for (let attempt = 0; attempt <= config.PLAT_LIMIT_SIGN_IN_USER_PER_MINUTE; attempt++) {
-    codes.push(await refusalOf(signIn(victim, somewhere())))
+    codes.push(await refusalOf(signIn(wrong, somewhere())))
   }
   expect(codes.at(0)).toBe('invalid_credentials')
   expect(codes.at(-1)).toBe('rate_limited')
+  expect(await refusalOf(signIn(victim, somewhere()))).toBe('rate_limited')
+  shiftClock(60_000)
+  expect(await signIn(victim, somewhere())).toMatchObject({ tokenType: 'Bearer' })
+  shiftClock(-60_000)
 })
 
 test('a refresh token works once; its second use ends the whole session', async () => {
@@ -47,6 +57,18 @@ test('a refresh token works once; its second use ends the whole session', async 
   expect(second.refreshToken).not.toBe(first.refreshToken)
   expect(await refusalOf(refresh(first))).toBe('invalid_refresh_token')
   expect(await refusalOf(refresh(second))).toBe('invalid_refresh_token')
+})
+
+test('the second use of a refresh token is on record with where it came from', async () => {
+  const first = await signIn(credentials, somewhere())
+  const { organisationId, sessionId } = await verifyAccessToken(first.accessToken)
+  await refresh(first, somewhere())
+  expect(await refusalOf(refresh(first, { address: '203.0.113.66' }))).toBe('invalid_refresh_token')
+  const { items } = await query({ pk: outbox(organisationId, '').pk, newestFirst: true })
+  const alarms = items
+    .map(parseRecord)
+    .filter(({ audit }) => audit?.resource === sessionId && audit.action === 'session.revoke')
+  expect(alarms).toMatchObject([{ address: '203.0.113.66' }])
 })
 
 test('of eight that use one refresh token at once at most one gets a successor, and it is dead', async () => {

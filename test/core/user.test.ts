@@ -15,6 +15,7 @@ import {
 } from '../support/people.ts'
 import { callsOf } from '../support/store-calls.ts'
 import { refusalOf } from '../support/world.ts'
+import { entriesOf, settle } from './support/books.ts'
 
 let platform: Person
 let tenant: Person
@@ -110,6 +111,14 @@ test('a changed role counts from the next refresh on', async () => {
   expect(await UserAdmin.update(tenant.caller, person.id, {})).toEqual(changed)
   const { accessToken } = await refresh(person)
   expect([...(await verifyAccessToken(accessToken)).permissions]).toEqual(permissionsOf(['Viewer']))
+})
+
+test('what was changed of a user is on record, the e-mail too', async () => {
+  const { id, email } = await UserAdmin.create(tenant.caller, newUser(['Viewer']))
+  await UserAdmin.update(tenant.caller, id, { email: 'new@example.com' })
+  await settle(tenant.caller.organisationId)
+  const entries = (await entriesOf(tenant.caller)).filter(({ resource }) => resource === id)
+  expect(entries.at(-1)).toMatchObject({ action: 'user.update', detail: expect.stringContaining(`${email} → new@`) })
 })
 
 test('a password that an administrator sets replaces the old one and ends every session', async () => {

@@ -33,7 +33,11 @@ async function persistently(client: Client, path: string, body: object): Promise
   const headers = { 'idempotency-key': randomUUID() }
   const answer = await until(
     'an answer',
-    () => client.post(path, body, headers).then((given) => given.status !== 503 && given, () => false as const),
+    () =>
+      client.post(path, body, headers).then(
+        (given) => given.status !== 503 && given,
+        () => false as const,
+      ),
     180,
   )
   return answered(answer, 202)
@@ -48,10 +52,14 @@ const jobsOf = (clusterId: string, batch: number, ledger: string) =>
   }))
 
 const finished = async (api: Platform, batchId: string) =>
-  until('the batch is finished', async () => {
-    const batch = answered(await (await api.admin).get(`/api/v1/jobs/batch/${batchId}`), 200)
-    return batch.status === 'Finished' && batch
-  }, 240)
+  until(
+    'the batch is finished',
+    async () => {
+      const batch = answered(await (await api.admin).get(`/api/v1/jobs/batch/${batchId}`), 200)
+      return batch.status === 'Finished' && batch
+    },
+    240,
+  )
 
 test('a batch of 500 jobs survives kill -9 at every failpoint: no job is lost, none runs twice, every count is right', async () => {
   await using target = await receiver()

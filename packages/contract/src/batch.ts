@@ -29,14 +29,9 @@ export const BatchSubmission = z
       .max(batchLimit)
       .optional()
       .meta({ description: 'At most so many jobs of the batch wait for a relay or run at once; absent: all' }),
-    maxErrors: z
-      .int32()
-      .min(0)
-      .max(batchLimit)
-      .optional()
-      .meta({
-        description: 'Once more jobs than this have failed, those that have not begun are cancelled; absent: never',
-      }),
+    maxErrors: z.int32().min(0).max(batchLimit).optional().meta({
+      description: 'Once more jobs than this have failed, those that have not begun are cancelled; absent: never',
+    }),
   })
   .meta({ id: 'BatchSubmission' })
 

@@ -108,9 +108,15 @@ export const CloudEvent = z
   .object({
     specversion: z.literal('1.0'),
     id: id('evt'),
-    source: z.string().max(500).meta({ description: 'The organisation that the event belongs to', example: '/organisations/org_01jd8w5k3zr9x2m4c7t6v0b1qa' }),
+    source: z.string().max(500).meta({
+      description: 'The organisation that the event belongs to',
+      example: '/organisations/org_01jd8w5k3zr9x2m4c7t6v0b1qa',
+    }),
     type: z.string().max(100).meta({ example: 'platform.job.completed' }),
-    subject: z.string().max(200).meta({ description: 'What it happened to', example: 'job_01jd8w5k3zr9x2m4c7t6v0b1qa' }),
+    subject: z
+      .string()
+      .max(200)
+      .meta({ description: 'What it happened to', example: 'job_01jd8w5k3zr9x2m4c7t6v0b1qa' }),
     time: timestamp,
     datacontenttype: z.literal('application/json'),
     traceid: z.string().max(32).optional().meta({ description: 'Trace id of the request that caused it' }),

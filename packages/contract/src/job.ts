@@ -111,19 +111,17 @@ const statusFields = {
 }
 
 /** A job as lists show it: without payload and result. */
-export const JobSummary = z
-  .object({ ...acceptedFields, ...statusFields })
-  .meta({
-    id: 'JobSummary',
-    example: {
-      id: 'job_01jd8w5k3zr9x2m4c7t6v0b1qa',
-      clusterId: 'clus_01jd8w5k3zr9x2m4c7t6v0b1qa',
-      type: 'InvokeScript',
-      createdAt: '2026-11-21T09:30:00.000Z',
-      status: 'Running',
-      startedAt: '2026-11-21T09:30:01.000Z',
-    },
-  })
+export const JobSummary = z.object({ ...acceptedFields, ...statusFields }).meta({
+  id: 'JobSummary',
+  example: {
+    id: 'job_01jd8w5k3zr9x2m4c7t6v0b1qa',
+    clusterId: 'clus_01jd8w5k3zr9x2m4c7t6v0b1qa',
+    type: 'InvokeScript',
+    createdAt: '2026-11-21T09:30:00.000Z',
+    status: 'Running',
+    startedAt: '2026-11-21T09:30:01.000Z',
+  },
+})
 
 export const AcceptedJob = z.object({ ...acceptedFields, status: z.literal('Queued') }).meta({ id: 'AcceptedJob' })
 

@@ -89,12 +89,12 @@ async function giveUp({ organisationId, id }: OutboxRecord, cause: unknown): Pro
 
 /** Answers whether the records were closed; false where somebody else closed some of them meanwhile. */
 async function book(organisationId: string, records: readonly OutboxRecord[], books: readonly Book[]) {
-  await Promise.all(books.map(({ prepare }) => prepare?.(organisationId, records)))
+  await Promise.all(books.map(async ({ prepare }) => prepare?.(organisationId, records)))
   await failpoint('books.prepared')
-  const entries = await Promise.all(books.map(({ entries }) => entries?.(organisationId, records) ?? []))
+  const entries = await Promise.all(books.map(async ({ entries }) => entries?.(organisationId, records) ?? []))
   const closing = records.map(({ id }) => remove(keys.outbox(organisationId, id), { pk: { present: true } }))
   if (await transact([...closing, ...entries.flat()])) return false
   await failpoint('books.closed')
-  await Promise.all(books.map(({ follow }) => follow?.(organisationId, records)))
+  await Promise.all(books.map(async ({ follow }) => follow?.(organisationId, records)))
   return true
 }

@@ -66,13 +66,13 @@ async function tryEnroll(
   origin: Origin | undefined,
 ): Promise<EnrollAnswer | undefined> {
   const token = await genuineToken(request.enrollmentToken)
-  if (token.usedAtMs !== undefined) return repeated(token, thumbprint, request)
+  if (token.usedAtMs !== undefined) return repeated(token, thumbprint, request, origin)
   if (token.expiresAtMs <= now()) throw fault('enrollment_token_expired')
   const cluster = await Cluster.find(token.organisationId, token.clusterId)
   if (cluster?.enrollmentId !== token.id) {
     const latest = await genuineToken(request.enrollmentToken)
     if (latest.usedAtMs === undefined) throw fault('enrollment_token_invalid')
-    return repeated(latest, thumbprint, request)
+    return repeated(latest, thumbprint, request, origin)
   }
   const relayId = relayIdOf(token, thumbprint)
   const { id: clusterId, name, relayId: previousRelayId } = cluster
@@ -109,19 +109,23 @@ async function genuineToken(text: string): Promise<EnrollmentRow> {
   return row
 }
 
-async function repeated(token: EnrollmentRow, thumbprint: string, request: EnrollRequest): Promise<EnrollAnswer> {
+async function repeated(
+  token: EnrollmentRow,
+  thumbprint: string,
+  request: EnrollRequest,
+  origin: Origin | undefined,
+): Promise<EnrollAnswer> {
   const isRepeat = token.keyThumbprint === thumbprint && now() < (token.usedAtMs ?? 0) + repeatMs
   if (isRepeat && token.relayId !== undefined) return answer(token, token.relayId, request)
-  await raiseAlarm(token)
+  await raiseAlarm(token, origin)
   throw fault('enrollment_token_used')
 }
 
 /** Who has a used token has stolen it, or mislaid their own. One alarm an hour: a thief may knock often. */
-async function raiseAlarm({ organisationId, clusterId, id: enrollmentId }: EnrollmentRow): Promise<void> {
-  const hour = Math.floor(now() / alarmEveryMs)
-  await commit(system(organisationId), {
-    id: derivedId('evt', hour * alarmEveryMs, enrollmentId),
-    steps: [],
+async function raiseAlarm({ organisationId, clusterId, id: enrollmentId }: EnrollmentRow, origin: Origin | undefined) {
+  const alarmHour = Math.floor(now() / alarmEveryMs)
+  await commit(system(organisationId, origin?.address), {
+    steps: [patch(keys.enrollment(enrollmentId), { set: { alarmHour } }, { alarmHour: { isNot: alarmHour } })],
     audit: { action: 'relay.refuse', resource: clusterId, detail: `Second use of ${enrollmentId}` },
     events: [{ name: 'enrollment.reuse_detected', subject: clusterId, data: { clusterId, enrollmentId } }],
   })

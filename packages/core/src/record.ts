@@ -65,7 +65,7 @@ export interface Told {
   events?: readonly EventOf[]
   /** Jobs that change their status, for totals. */
   moves?: readonly JobMove[]
-  /** Makes the record's id; for what shall be told once, however often it is found out. */
+  /** The record's id, where what is told derives it. It is refused twice only until the books have taken the record. */
   id?: string
 }
 

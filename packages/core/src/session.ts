@@ -121,7 +121,7 @@ const asUser = ({ id, organisationId }: User, { address }: Origin): Caller => ({
  * Trades a refresh token for a new set. Three calls. A token that was used before, even at the same moment, ends the
  * session: of two users of one token the platform cannot tell which is the thief (RFC 9700).
  */
-export async function refresh({ refreshToken }: { refreshToken: string }): Promise<TokenSet> {
+export async function refresh({ refreshToken }: { refreshToken: string }, origin?: Origin): Promise<TokenSet> {
   const [sessionId = '', tokenId = '', secret = ''] = refreshToken.split('.')
   if (!isId('sess', sessionId) || !/^[\w-]{12}$/.test(tokenId)) throw fault('invalid_refresh_token')
   const tokenKey = keys.refreshToken(sessionId, tokenId)
@@ -132,7 +132,7 @@ export async function refresh({ refreshToken }: { refreshToken: string }): Promi
   const isGenuine = timingSafeEqual(Buffer.from(token.hash), Buffer.from(sha256(secret)))
   if (!isGenuine || session.revokedAtMs !== undefined) throw fault('invalid_refresh_token')
   const family = { sessionId, ...session }
-  if (token.usedAtMs !== undefined) return endFamily(family)
+  if (token.usedAtMs !== undefined) return endFamily(family, origin)
   if (token.expiresAtMs <= now()) throw fault('invalid_refresh_token')
 
   // Read after the session: whatever has ended it together with others stands here.
@@ -145,13 +145,16 @@ export async function refresh({ refreshToken }: { refreshToken: string }): Promi
     patch(keys.session(sessionId), used, { revokedAtMs: { absent: true } }),
     successor.step,
   ])
-  if (refusal?.step === 0) return endFamily(family)
+  if (refusal?.step === 0) return endFamily(family, origin)
   if (refusal) throw fault('invalid_refresh_token')
   return tokenSet({ sessionId, ...session, roles: user.roles }, successor.text)
 }
 
-async function endFamily({ sessionId, userId, organisationId }: Omit<Family, 'roles'>): Promise<never> {
-  await commit(system(organisationId), {
+async function endFamily(
+  { sessionId, userId, organisationId }: Omit<Family, 'roles'>,
+  origin?: Origin,
+): Promise<never> {
+  await commit(system(organisationId, origin?.address), {
     steps: [revoking(sessionId)],
     audit: { action: 'session.revoke', resource: sessionId, detail: 'A refresh token was used twice' },
     events: [{ name: 'session.reuse_detected', subject: sessionId, data: { userId, sessionId } }],

@@ -86,7 +86,11 @@ async function tryUpdate(
   const isReset = passwordHash !== undefined
   const ending = isReset ? endSessions() : {}
   const change = { ...ending, set: { email, roles }, add: { ...ending.add, version: 1 } }
-  const detail = [`roles ${user.roles.join(', ')} → ${roles.join(', ')}`, ...(isReset ? ['password reset'] : [])]
+  const detail = [
+    `roles ${user.roles.join(', ')} → ${roles.join(', ')}`,
+    ...(email === user.email ? [] : [`e-mail ${user.email} → ${email}`]),
+    ...(isReset ? ['password reset'] : []),
+  ]
   const refusal = await commit(caller, {
     steps: [
       patch(keys.user(organisationId, id), change, asRead(user)),

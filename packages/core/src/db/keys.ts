@@ -46,7 +46,10 @@ export const booksTurn = (organisationId: string): Key => ({ pk: `ORG#${organisa
 export const isOutbox = ({ pk }: Key): boolean => pk.endsWith('#OUTBOX')
 
 /** A record that nobody can read, for people to look at. */
-export const unreadableRecord = (outboxPk: string, recordId: string): Key => ({ pk: `UNREADABLE#${outboxPk}`, sk: recordId })
+export const unreadableRecord = (outboxPk: string, recordId: string): Key => ({
+  pk: `UNREADABLE#${outboxPk}`,
+  sk: recordId,
+})
 
 /** Where the audit chain of an organisation ends: the newest entry's number, hash and time. */
 export const auditHead = (organisationId: string): Key => ({ pk: `ORG#${organisationId}`, sk: 'AUDIT-HEAD' })
@@ -90,7 +93,10 @@ export const timeline = (organisationId: string, clusterId: string, entryId: str
 })
 
 /** The answer to a request that may be repeated, by a hash of caller and key; expires. */
-export const kept = (organisationId: string, hash: string): Key => ({ pk: `ORG#${organisationId}#KEPT#${hash}`, sk: 'ANSWER' })
+export const kept = (organisationId: string, hash: string): Key => ({
+  pk: `ORG#${organisationId}#KEPT#${hash}`,
+  sk: 'ANSWER',
+})
 
 /** How many platform administrators there are: the last one cannot go. */
 export const administrators = (): Key => ({ pk: 'PLATFORM', sk: 'ADMINISTRATORS' })

@@ -56,7 +56,9 @@ export async function getAll(keys: readonly Key[], options: { stale?: boolean } 
 
 /** Any number of items in the order of their keys. One call per 100, all at once. */
 export async function getMany(keys: readonly Key[]): Promise<(Item | undefined)[]> {
-  const parts = Array.from({ length: Math.ceil(keys.length / 100) }, (_, part) => keys.slice(part * 100, part * 100 + 100))
+  const parts = Array.from({ length: Math.ceil(keys.length / 100) }, (_, part) =>
+    keys.slice(part * 100, part * 100 + 100),
+  )
   return (await Promise.all(parts.map((part) => getAll(part)))).flat()
 }
 
@@ -163,7 +165,9 @@ export async function putAll(items: readonly Item[]): Promise<void> {
   for (let attempt = 0; pending.length > 0; attempt++) {
     if (attempt > 6) throw contended()
     if (attempt > 0) await pause(attempt)
-    const parts = Array.from({ length: Math.ceil(pending.length / 25) }, (_, part) => pending.slice(part * 25, part * 25 + 25))
+    const parts = Array.from({ length: Math.ceil(pending.length / 25) }, (_, part) =>
+      pending.slice(part * 25, part * 25 + 25),
+    )
     const left = await Promise.all(parts.map(writePart))
     pending = left.flat()
   }
