@@ -20,7 +20,7 @@ export async function measureThroughput({ isQuick }: Effort): Promise<Section> {
   await using platform = await startRunning(limits, join(import.meta.dirname, 'functions'))
   const { url, accessToken } = platform
   const { id } = await ask(url, registration(accessToken))
-  return loadBoth({ url: `${url}/api/v1/clusters/${id}`, accessToken }, isQuick)
+  return await loadBoth({ url: `${url}/api/v1/clusters/${id}`, accessToken }, isQuick)
 }
 
 interface Target {

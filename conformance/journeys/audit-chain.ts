@@ -38,15 +38,17 @@ export const auditChain: Journeys = {
     report.diagnostic(`${copy.length} entries`)
   },
 
-  'the end of a long trail is verified without its beginning': async (platform) => {
+  'the end of a long trail is verified without its beginning, part by part': async (platform, report) => {
     const admin = await platform.admin
     const { headSeq } = answered(await admin.get(`${path}/verify`), 200)
-    const seq = Math.max(0, headSeq - 100)
+    const seq = Math.max(0, headSeq - 1500)
     const { valid, entries } = answered(await admin.get(`${path}/verify?after=${seq}`), 200)
     assert.ok(valid && entries >= headSeq - seq)
-    const copy = await exported(admin, `after=${seq}`)
+    const parts = await exportParts(admin, `${path}/export?after=${seq}`)
+    const copy = parseLines(parts.join(''))
     assert.equal(firstBroken({ seq, previousHash: copy[0].previousHash }, copy), undefined)
     assert.ok(copy.length >= headSeq - seq)
+    report.diagnostic(`${copy.length} entries in ${parts.length} parts`)
   },
 
   'an export can be taken up anywhere': async (platform) => {

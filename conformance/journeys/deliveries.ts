@@ -2,61 +2,10 @@ import assert from 'node:assert/strict'
 import { Webhook } from 'standardwebhooks'
 import { answered } from '../answer.ts'
 import { eventSchemas } from '../events.ts'
-import type { Client } from '../client.ts'
-import type { Journey, Journeys, Platform } from '../platform.ts'
-import { type Received, type Receiver, receiverAt } from '../receiver.ts'
+import type { Journeys } from '../platform.ts'
+import type { Received } from '../receiver.ts'
 import { until } from '../until.ts'
-
-const path = '/api/v1/webhooks'
-
-/** What a journey about deliveries has: an organisation of its own, and a receiver that the platform may call. */
-interface Stage {
-  platform: Platform
-  theirs: Platform
-  admin: Client
-  receiver: Receiver
-  /** Creates a webhook that leads to a path of the receiver. */
-  newWebhook: (place: string, events: string[]) => Promise<any>
-}
-
-const onStage =
-  (act: (stage: Stage) => Promise<void>): Journey =>
-  async (platform, report) => {
-    await using receiver = await receiverAt(platform.options.receivers ?? [])
-    if (receiver === undefined) {
-      return report.skip('PLAT_OUTBOUND_ALLOW names no port of this machine that is free')
-    }
-    const theirs = platform.as(await platform.tenant)
-    const admin = await theirs.admin
-    const newWebhook = async (place: string, events: string[]) => {
-      const webhook = answered(await admin.post(path, { url: receiver.url + place, events }), 201)
-      theirs.leftovers.made(admin, `${path}/${webhook.id}`)
-      return webhook
-    }
-    await act({ platform, theirs, admin, receiver, newWebhook })
-  }
-
-/** What came to a path, once there is as much as there should be. */
-const came = ({ received }: Receiver, place: string, count: number): Promise<Received[]> =>
-  until(`${count} requests to ${place}`, async () => {
-    const there = received.filter((request) => request.path === place)
-    return there.length >= count && there
-  })
-
-const eventsAt = ({ received }: Receiver, place: string): any[] =>
-  received.filter((request) => request.path === place).map(({ body }) => JSON.parse(body))
-
-const heardOf = (receiver: Receiver, place: string, clusterId: string): Promise<boolean> =>
-  until(`${place} hears of ${clusterId}`, async () =>
-    eventsAt(receiver, place).some(({ data }) => data.clusterId === clusterId),
-  )
-
-/** The newest delivery of a webhook, once it is as it should be. */
-const delivery = (admin: Client, webhookId: string, isSo: (newest: any) => boolean): Promise<any> =>
-  until(`the delivery of ${webhookId}`, async () => {
-    const { items } = answered(await admin.get(`${path}/${webhookId}/deliveries`), 200)
-    return items.length > 0 && isSo(items[0]) && items[0]
-  })
+import { came, eventsAt, heardOf, newestDelivery, onStage, webhooksPath as path } from '../webhooks.ts'
 
 const signatureHeaders = ({ headers }: Received) => ({
   'webhook-id': String(headers['webhook-id']),
@@ -77,7 +26,7 @@ export const deliveries: Journeys = {
       assert.equal(request.headers['webhook-id'], event.id)
       assert.throws(() => new Webhook(other.secret).verify(request.body, signatureHeaders(request)))
       assert.throws(() => new Webhook(webhook.secret).verify(`${request.body} `, signatureHeaders(request)))
-      const done = await delivery(admin, webhook.id, ({ status }) => status === 'Delivered')
+      const done = await newestDelivery(admin, webhook.id, ({ status }) => status === 'Delivered')
       assert.deepEqual([done.id, done.eventId, done.attempts.length], [accepted.id, event.id, 1])
       assert.deepEqual([done.attempts[0].statusCode, done.attempts[0].error], [204, undefined])
       assert.equal(receiver.received.length, 1)
@@ -135,7 +84,7 @@ export const deliveries: Journeys = {
       receiver.answerWith(500)
       const webhook = await newWebhook('/failing', ['platform.setup.*'])
       answered(await admin.post(`${path}/${webhook.id}/test`), 202)
-      const failed = await delivery(admin, webhook.id, ({ attempts }) => attempts.length > 0)
+      const failed = await newestDelivery(admin, webhook.id, ({ attempts }) => attempts.length > 0)
       assert.deepEqual([failed.attempts[0].statusCode, failed.attempts[0].error], [500, 'unsuccessful_status'])
       assert.ok(failed.status === 'Pending' && Date.parse(failed.nextAttemptAt) > Date.parse(failed.attempts[0].at))
       const { items } = answered(await admin.get(path), 200)
@@ -148,7 +97,7 @@ export const deliveries: Journeys = {
       answered(await admin.post(`${path}/${webhook.id}/deliveries/${failed.id}/redeliver`), 202)
       const again = await came(receiver, '/failing', 2)
       assert.equal(new Set(again.map(({ headers }) => headers['webhook-id'])).size, 1)
-      await delivery(admin, webhook.id, ({ status }) => status === 'Delivered')
+      await newestDelivery(admin, webhook.id, ({ status }) => status === 'Delivered')
     },
   ),
 
@@ -156,7 +105,7 @@ export const deliveries: Journeys = {
     receiver.answerWith(302, { location: `${receiver.url}/elsewhere` })
     const webhook = await newWebhook('/redirecting', ['platform.setup.*'])
     answered(await admin.post(`${path}/${webhook.id}/test`), 202)
-    const { attempts } = await delivery(admin, webhook.id, (newest) => newest.attempts.length > 0)
+    const { attempts } = await newestDelivery(admin, webhook.id, (newest) => newest.attempts.length > 0)
     assert.deepEqual([attempts[0].statusCode, attempts[0].error], [302, 'redirected'])
     assert.ok(receiver.received.every((request) => request.path === '/redirecting'))
   }),

@@ -1,5 +1,6 @@
 import { errors } from '@platform/contract/errors'
 import { routes } from '@platform/contract/index'
+import { usesOf } from '@platform/contract/endpoint'
 import { isPermission } from '@platform/contract/permission'
 import { describe, expect, test } from 'vitest'
 import { addressOf, hidden, parametersOf } from './support/paths.ts'
@@ -65,6 +66,13 @@ describe.for(routes)('$operationId', ({ operationId, endpoint }) => {
   test('fails only with codes of the closed list, each named once', () => {
     for (const code of fails) expect(Object.keys(errors)).toContain(code)
     expect(new Set(fails).size).toBe(fails.length)
+  })
+
+  test('may reach the store wherever a caller is looked up or an answer is kept', () => {
+    const uses = usesOf(endpoint)
+    expect(new Set(uses).size).toBe(uses.length)
+    if (access !== 'public') expect(uses).toContain('table:read')
+    if (method === 'POST' && access !== 'public') expect(uses).toContain('table:write')
   })
 
   test('is public where the contract says so, and guarded elsewhere', () => {

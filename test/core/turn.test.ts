@@ -15,6 +15,7 @@ function workplace() {
       await new Promise(setImmediate)
       waiting -= seen
       working--
+      return true
     },
     waiting: () => waiting,
     most: () => most,
@@ -46,7 +47,7 @@ test('a worker that fails leaves its turn to the next', async () => {
 
 test('a worker that died keeps others out for ten seconds, and no longer', async () => {
   const organisationId = newId('org')
-  void inTurn(organisationId, () => new Promise<void>(() => undefined))
+  void inTurn(organisationId, () => new Promise<boolean>(() => undefined))
   const place = workplace()
   place.add()
   await expect
@@ -62,8 +63,25 @@ test('a worker that died keeps others out for ten seconds, and no longer', async
   expect(place.waiting()).toBe(0)
 })
 
+test('work that takes too long is handed on, whoever asks for more meanwhile', async () => {
+  const organisationId = newId('org')
+  let runs = 0
+  const work = async () => {
+    runs++
+    await inTurn(organisationId, async () => true)
+    shiftClock(4000)
+    return true
+  }
+  await inTurn(organisationId, work)
+  expect(runs).toBe(4)
+  const place = workplace()
+  place.add()
+  await inTurn(organisationId, place.work)
+  expect(place.waiting()).toBe(0)
+})
+
 test('organisations do not wait for each other', async () => {
-  void inTurn(newId('org'), () => new Promise<void>(() => undefined))
+  void inTurn(newId('org'), () => new Promise<boolean>(() => undefined))
   const place = workplace()
   place.add()
   await inTurn(newId('org'), place.work)

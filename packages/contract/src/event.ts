@@ -68,9 +68,10 @@ export const eventSchemas = {
 /** The name of an event; its CloudEvents type is `platform.` and this. */
 export type EventName = keyof typeof eventSchemas
 
-export const eventNames: readonly EventName[] = Object.keys(eventSchemas).filter((name): name is EventName =>
-  Object.hasOwn(eventSchemas, name),
-)
+/** Whether a name is one of an event that this release knows. */
+export const isEventName = (name: string): name is EventName => Object.hasOwn(eventSchemas, name)
+
+export const eventNames: readonly EventName[] = Object.keys(eventSchemas).filter(isEventName)
 
 /** An event before it is written: what happened, to what. */
 export type EventOf<Name extends EventName = EventName> = Name extends EventName

@@ -1,4 +1,4 @@
-import { type EndpointDefinition, isRepeatable } from './endpoint.ts'
+import { type EndpointDefinition, isRepeatable, usesOf } from './endpoint.ts'
 import type { ErrorCode } from './errors.ts'
 
 function refusedRequests(endpoint: EndpointDefinition): ErrorCode[] {
@@ -18,8 +18,8 @@ function refusedCallers({ access }: EndpointDefinition): ErrorCode[] {
   return ['unauthenticated', 'token_expired', 'forbidden']
 }
 
-function outages({ uses = [] }: EndpointDefinition): ErrorCode[] {
-  const needsStore = uses.some((capability) => capability.startsWith('table:'))
+function outages(endpoint: EndpointDefinition): ErrorCode[] {
+  const needsStore = usesOf(endpoint).some((capability) => capability.startsWith('table:'))
   return ['rate_limited', 'internal_error', ...(needsStore ? (['starting', 'database_unavailable'] as const) : [])]
 }
 

@@ -19,4 +19,4 @@ export const allBooks: readonly Book[] = [
 ]
 
 /** Enters the records of an organisation into all books. Messages that name it at once share the work. */
-export const bookAll = joined((organisationId) => inTurn(organisationId, () => bookRecords(organisationId, allBooks)))
+export const bookAll = joined((organisationId) => inTurn(organisationId, (endMs) => bookRecords(organisationId, allBooks, endMs)))

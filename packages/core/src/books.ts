@@ -1,10 +1,10 @@
+import { statusOf } from '@platform/contract/errors'
 import { now } from './clock.ts'
 import * as keys from './db/keys.ts'
 import { get, type Item, pause, query, remove, replace, type Step, transact } from './db/table.ts'
 import { contended, Fault } from './fault.ts'
 import { failpoint } from './failpoint.ts'
 import { log } from './log.ts'
-import { announceRecords } from './queue.ts'
 import { type OutboxRecord, parseRecord } from './record.ts'
 
 /**
@@ -29,17 +29,20 @@ export interface Book {
 const recordsAtOnce = 20
 const attempts = 12
 
-/** A function has 30 seconds. What an organisation has beyond this is left to the next message. */
-const workMs = 8000
-
-/** Enters all records of an organisation into the books, oldest first. Several callers may do so at once. */
-export async function bookRecords(organisationId: string, books: readonly Book[]): Promise<void> {
-  const endMs = now() + workMs
+/**
+ * Enters all records of an organisation into the books, oldest first, until a time. Several callers may do so at once.
+ * Answers whether none is left.
+ */
+export async function bookRecords(
+  organisationId: string,
+  books: readonly Book[],
+  endMs = Number.POSITIVE_INFINITY,
+): Promise<boolean> {
   let lost = 0
   for (;;) {
-    if (now() > endMs) return announceRecords(organisationId)
     const { items } = await query({ pk: keys.outbox(organisationId, '').pk, limit: recordsAtOnce })
-    if (items.length === 0) return
+    if (items.length === 0) return true
+    if (now() > endMs) return false
     const records = await readableOf(items)
     const isClosed = records.length === 0 || (await bookSafely(organisationId, records, books))
     lost = isClosed ? 0 : lost + 1
@@ -62,38 +65,63 @@ async function readable(item: Item): Promise<OutboxRecord | undefined> {
   }
 }
 
-const setAside = async ({ pk, sk, ...rest }: Item): Promise<void> => {
-  const [key, aside] = [{ pk: String(pk), sk: String(sk) }, keys.unreadableRecord(String(pk), String(sk))]
-  const { duepk: _, duesk: __, ...kept } = rest
-  await transact([remove(key), replace(aside, kept)])
+const setAside = async (item: Item): Promise<void> => {
+  await transact([remove({ pk: String(item['pk']), sk: String(item['sk']) }), asideStep(item)])
 }
 
-/** A record that some book chokes on must not keep the others back either. What may pass by itself is thrown. */
+/** The step that copies a record to where people look for what the books could not take. */
+function asideStep({ pk, sk, duepk: _, duesk: __, ...kept }: Item): Step {
+  return replace(keys.unreadableRecord(String(pk), String(sk)), kept)
+}
+
+/** A record that some book cannot take must not keep back the others. What may pass by itself is thrown. */
 async function bookSafely(organisationId: string, records: readonly OutboxRecord[], books: readonly Book[]) {
   try {
     return await book(organisationId, records, books)
   } catch (error) {
-    if (error instanceof Fault) throw error
-    const [first, ...others] = records
-    if (first !== undefined && others.length === 0) await giveUp(first, error)
-    else for (const record of records) await bookSafely(organisationId, [record], books)
+    if (mayPass(error)) throw error
+    for (const record of records) await bookWhatCan(organisationId, record, books)
     return true
   }
 }
 
-async function giveUp({ organisationId, id }: OutboxRecord, cause: unknown): Promise<void> {
-  log('error', 'A record cannot be entered into the books and is set aside', { organisationId, recordId: id, cause })
-  const item = await get(keys.outbox(organisationId, id))
-  if (item !== undefined) await setAside(item)
+const mayPass = (error: unknown): boolean => error instanceof Fault && statusOf(error.code) === 503
+
+/** Enters a record into the books that can take it; a copy is set aside for those that cannot, with a line in the log. */
+async function bookWhatCan(organisationId: string, record: OutboxRecord, books: readonly Book[]): Promise<void> {
+  const tried = await Promise.all(books.map(async (each) => ({ each, canTake: await canTake(each, record) })))
+  const able = tried.filter(({ canTake }) => canTake).map(({ each }) => each)
+  const item = await get(keys.outbox(organisationId, record.id))
+  if (item === undefined) return
+  const copy = able.length === books.length ? [] : [asideStep(item)]
+  await book(organisationId, [record], able, copy)
+}
+
+async function canTake({ name, prepare, entries }: Book, record: OutboxRecord): Promise<boolean> {
+  const { organisationId, id: recordId } = record
+  try {
+    await prepare?.(organisationId, [record])
+    await entries?.(organisationId, [record])
+    return true
+  } catch (cause) {
+    if (mayPass(cause)) throw cause
+    log('error', 'A book cannot take a record', { book: name, organisationId, recordId, cause })
+    return false
+  }
 }
 
 /** Answers whether the records were closed; false where somebody else closed some of them meanwhile. */
-async function book(organisationId: string, records: readonly OutboxRecord[], books: readonly Book[]) {
+async function book(
+  organisationId: string,
+  records: readonly OutboxRecord[],
+  books: readonly Book[],
+  more: readonly Step[] = [],
+): Promise<boolean> {
   await Promise.all(books.map(async ({ prepare }) => prepare?.(organisationId, records)))
   await failpoint('books.prepared')
   const entries = await Promise.all(books.map(async ({ entries }) => entries?.(organisationId, records) ?? []))
   const closing = records.map(({ id }) => remove(keys.outbox(organisationId, id), { pk: { present: true } }))
-  if (await transact([...closing, ...entries.flat()])) return false
+  if (await transact([...closing, ...entries.flat(), ...more])) return false
   await failpoint('books.closed')
   await Promise.all(books.map(async ({ follow }) => follow?.(organisationId, records)))
   return true

@@ -27,7 +27,10 @@ export const fault = (code: ErrorCode, extra: FaultExtra = {}, options?: ErrorOp
   new Fault(code, messageOf(code), extra, options)
 
 /** Too many writers met at one place: nothing was done, and trying again soon helps. */
-export const contended = (): Fault => fault('database_unavailable', { retryAfterSeconds: 1 })
+export const contended = (): Fault =>
+  new Fault('database_unavailable', 'Too many requests changed the same thing at once. Nothing was done: try again.', {
+    retryAfterSeconds: 1,
+  })
 
 /** A refusal of single fields (D32). */
 export const invalid = (details: ErrorDetail[]): Fault => fault('validation_failed', { details: details.slice(0, 50) })

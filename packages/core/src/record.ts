@@ -1,4 +1,4 @@
-import { eventNames, type EventOf } from '@platform/contract/event'
+import { type EventOf } from '@platform/contract/event'
 import { type JobStatus, jobStatuses } from '@platform/contract/job'
 import * as z from 'zod'
 import { type Actor } from './caller.ts'
@@ -29,7 +29,8 @@ export type JobMove = z.infer<typeof JobMove>
 
 const StoredEvent = z.object({
   id: z.string(),
-  name: z.enum(eventNames),
+  /** Of `EventName`, or one that a newer release of the platform knows. */
+  name: z.string(),
   subject: z.string(),
   data: z.record(z.string(), z.unknown()),
 })

@@ -27,20 +27,21 @@ const atOnce = 50
 
 /** Looks at everything that is due. One call per index partition when nothing is. */
 export async function sweep(): Promise<void> {
-  const shards = Array.from({ length: keys.dueShards }, (_, shard) => sweepShard(keys.duePartition(shard)))
+  const announced = new Set<string>()
+  const shards = Array.from({ length: keys.dueShards }, (_, shard) => sweepShard(keys.duePartition(shard), announced))
   const counts = await Promise.all(shards)
   const looked = counts.reduce((sum, count) => sum + count, 0)
   if (looked > 0) log('info', 'Sweep', { looked })
 }
 
-async function sweepShard(pk: string): Promise<number> {
+async function sweepShard(pk: string, announced: Set<string>): Promise<number> {
   const to = `${keys.dueSort(now())}~`
   let looked = 0
   let after: Item | undefined
   do {
     const part = await query({ index: 'due', pk, to, limit: atOnce, ...(after && { after }) })
     const due = part.items.map((item) => ({ pk: String(item['pk']), sk: String(item['sk']) }))
-    await lookAtAll(due)
+    await lookAtAll(due, announced)
     looked += due.length
     after = part.next
   } while (after !== undefined)
@@ -51,10 +52,11 @@ async function sweepShard(pk: string): Promise<number> {
  * Records that no message has led to the books: one message for each organisation leads all of its to them. A webhook's
  * worker files it anew.
  */
-async function lookAtAll(due: readonly keys.Key[]): Promise<void> {
+async function lookAtAll(due: readonly keys.Key[], announced: Set<string>): Promise<void> {
   const [records, webhooks] = [due.filter(keys.isOutbox), due.filter(keys.isWebhook)]
   const others = due.filter((key) => !keys.isOutbox(key) && !keys.isWebhook(key))
-  const behind = new Set(records.map(({ pk }) => keys.organisationOf(pk)))
+  const behind = new Set(records.map(({ pk }) => keys.organisationOf(pk))).difference(announced)
+  for (const organisationId of behind) announced.add(organisationId)
   const items = others.length === 0 ? [] : await getAll(others)
   await Promise.all([
     ...[...behind].map(announceRecords),

@@ -1,4 +1,4 @@
-import { type EventName, eventSchemas } from '@platform/contract/event'
+import { type EventName, eventSchemas, isEventName } from '@platform/contract/event'
 import { type Notification } from '@platform/contract/notification'
 import type * as z from 'zod'
 import { type Audience } from './audience.ts'
@@ -101,4 +101,5 @@ const tellings: Partial<Record<EventName, (data: unknown) => Telling | undefined
 }
 
 /** What an event says to people; undefined for most. */
-export const tellingOf = ({ name, data }: RecordedEvent): Telling | undefined => tellings[name]?.(data)
+export const tellingOf = ({ name, data }: RecordedEvent): Telling | undefined =>
+  isEventName(name) ? tellings[name]?.(data) : undefined

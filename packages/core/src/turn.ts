@@ -3,29 +3,39 @@ import { now } from './clock.ts'
 import * as keys from './db/keys.ts'
 import { get, tryUpdate } from './db/table.ts'
 import { newNonce } from './id.ts'
+import { announceRecords } from './queue.ts'
 
 /**
  * One worker at a time keeps the books of an organisation. Whoever comes meanwhile leaves word and goes: the worker looks
  * again before it rests. Nothing depends on it but speed: workers that meet all the same get in each other's way, no more.
  */
 
-/** A worker that was killed keeps others out for no longer than this. */
+/** A function has 30 seconds. */
+const workMs = 15_000
+/** A worker that was killed keeps others out for no longer than this; one that works says again that it is there. */
 const turnMs = 10_000
 
 const Turn = z.object({ holder: z.string().optional() })
 
-/** Does the work as the only one, and again while word is left; not at all where somebody else is at it. Two calls more. */
-export async function inTurn(organisationId: string, work: () => Promise<void>): Promise<void> {
-  const holder = newNonce()
+/**
+ * Does the work as the only one, and again while word is left; not at all where somebody else is at it. Work is told how
+ * long it may go on, and answers whether it is done; if not, a message hands it on. Two calls more than the work.
+ */
+export async function inTurn(organisationId: string, work: (endMs: number) => Promise<boolean>): Promise<void> {
+  const [holder, endMs] = [newNonce(), now() + workMs]
   if (!(await begin(organisationId, holder))) return
+  let isOver = false
   try {
-    await work()
-    while (!(await end(organisationId, holder))) await work()
-  } catch (error) {
-    await tryUpdate(keys.booksTurn(organisationId), { remove: ['holder', 'untilMs'] }, { holder: { is: holder } })
-    throw error
+    while (!isOver && now() <= endMs) isOver = (await work(endMs)) && (await end(organisationId, holder))
+  } finally {
+    if (!isOver) await leave(organisationId, holder)
   }
+  if (!isOver) await announceRecords(organisationId)
 }
+
+/** Ends the turn at once, whatever word is left. */
+const leave = (organisationId: string, holder: string): Promise<unknown> =>
+  tryUpdate(keys.booksTurn(organisationId), { remove: ['holder', 'untilMs'] }, { holder: { is: holder } })
 
 async function begin(organisationId: string, holder: string): Promise<boolean> {
   const key = keys.booksTurn(organisationId)

@@ -11,7 +11,7 @@ import { createSteps } from '@platform/core/user'
 import { callerOf } from '../../support/world.ts'
 
 /** Enters all that has happened in an organisation into the books. */
-export const settle = (organisationId: string): Promise<void> => bookRecords(organisationId, allBooks)
+export const settle = (organisationId: string): Promise<boolean> => bookRecords(organisationId, allBooks)
 
 /** Something happens that has no other effect. */
 export const tell = async (actor: Actor, told: Told): Promise<void> => {

@@ -19,9 +19,12 @@ const transient = new Set([
   'TransactionInProgressException',
 ])
 
-// Errors of the network carry a `code`; those of the store a name.
+// Errors of the network carry a code such as ECONNRESET; those of the store a name. Mistakes in a call are ERR_….
+const isOfNetwork = (error: Error): boolean =>
+  'code' in error && typeof error.code === 'string' && /^E(?!RR_)[A-Z_]+$/.test(error.code)
+
 const isTransient = (error: unknown): boolean =>
-  error instanceof Error && (transient.has(error.name) || 'code' in error || error.name.startsWith('AbortError'))
+  error instanceof Error && (transient.has(error.name) || isOfNetwork(error) || error.name.startsWith('AbortError'))
 
 /** Says "the store is not reachable" for what may pass by itself; anything else stays the defect that it is. */
 export async function reach<Answer>(call: Promise<Answer>): Promise<Answer> {
