@@ -15,6 +15,8 @@ export interface Receiver extends AsyncDisposable {
   received: Received[]
   /** What it answers from now on. */
   answerWith: (status: number, headers?: Record<string, string>) => void
+  /** Paths at which it takes a request and never answers. */
+  silentAt: Set<string>
 }
 
 /** Listens at one of these addresses, the first that is free; undefined where none is. */
@@ -29,10 +31,13 @@ export async function receiverAt(targets: readonly string[]): Promise<Receiver |
 async function listen(target: string): Promise<Receiver> {
   const { hostname, port } = new URL(`http://${target}`)
   const received: Received[] = []
+  const silentAt = new Set<string>()
   let [status, headers]: [number, Record<string, string>] = [204, {}]
   const receive = async (request: IncomingMessage, response: ServerResponse) => {
     const body = await text(request)
-    received.push({ path: request.url ?? '', headers: request.headers, body })
+    const { url: path = '', headers: sent } = request
+    received.push({ path, headers: sent, body })
+    if (silentAt.has(path)) return
     response.writeHead(status, headers).end()
   }
   const server = createServer((request, response) => void receive(request, response))
@@ -42,6 +47,7 @@ async function listen(target: string): Promise<Receiver> {
   return {
     url: `http://${hostname}:${typeof address === 'object' ? address?.port : port}`,
     received,
+    silentAt,
     answerWith: (nextStatus, nextHeaders = {}) => {
       ;[status, headers] = [nextStatus, nextHeaders]
     },

@@ -34,7 +34,7 @@ export async function measureAccept(
     accepted(result)
     usages.push(usage)
   }
-  const [rounds, warmUps] = isQuick ? [4, 2] : [10, 6]
+  const [rounds, warmUps] = isQuick ? [3, 2] : [10, 6]
   const times = await race(world, kinds, { rounds, warmUps, reopen })
   return section(kinds, usages, times, rounds)
 }

@@ -35,7 +35,7 @@ export async function measureColdStarts(tenant: Tenant, { isQuick }: Effort): Pr
   const forgotten = (await functionNames(functionsDir)).filter((name) => name !== 'relay' && !(name in others))
   if (forgotten.length > 0) throw new Error(`No first event for ${forgotten.join(', ')}.`)
   const functions = await Promise.all(Object.entries(others).map(([name, event]) => enter(buildFunction(name), event)))
-  await race([reader, beater, relays, ...functions], isQuick ? 3 : 12)
+  await race([reader, beater, relays, ...functions], isQuick ? 2 : 12)
   return section([
     { floor: beater, functions: [relays] },
     { floor: reader, functions },

@@ -37,7 +37,7 @@ export async function measureNeighbour({ isQuick }: Effort): Promise<Section> {
   const [reader = '', submitter = ''] = await newTenant(platform, 2)
   const neighbour = { url, reader, submitter, runner: await newRunner(platform, submitter) }
   const floods = await floodsOf(platform)
-  const [rounds, durationMs] = isQuick ? [1, 3000] : [3, 6000]
+  const [rounds, durationMs] = isQuick ? [1, 2000] : [3, 6000]
   const noticed = new Map<string, Noticed[]>(Object.keys(floods).map((name) => [name, []]))
   await probe(neighbour, durationMs)
   for (const _ of range(rounds)) {

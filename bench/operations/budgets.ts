@@ -70,6 +70,6 @@ export const budgets: Readonly<Record<string, Budget>> = {
   'queue: dispatch a job': changes(2),
   'queue: expand a batch of 2 jobs': changes(5),
   'queue: cancel 2 jobs of a batch': { storeCalls: 3, sends: 2 },
-  'queue: enter 3 records of a job into the books': reads(6),
-  'queue: enter 2 records of a batch into the books': reads(6),
+  'queue: enter 3 records of a job into the books': reads(8),
+  'queue: enter 2 records of a batch into the books': reads(8),
 }

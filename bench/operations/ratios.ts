@@ -32,7 +32,7 @@ const sides = ['platform', 'floor'] as const
 /** CPU time of the handler's process, against a bare handler that makes the same calls of the same store. */
 export async function measureRatios(tenant: Tenant, feeds: readonly Feed[], { isQuick }: Effort): Promise<Section> {
   // Short rounds: what else runs on the machine then strikes both sides of one alike.
-  const [rounds, count, warmUps] = isQuick ? [8, 40, 8] : [30, 50, 20]
+  const [rounds, count, warmUps] = isQuick ? [6, 40, 6] : [30, 50, 20]
   const results = [...(await contestsOf(tenant)), ...feeds.map(readingFeed)].map((contest): Result => ({
     contest,
     platform: newSide(),

@@ -101,6 +101,21 @@ export const deliveries: Journeys = {
     },
   ),
 
+  'nobody waits for a receiver that hangs': onStage(async ({ admin, receiver, newWebhook }) => {
+    receiver.silentAt.add('/hanging')
+    const [hanging, quick] = [
+      await newWebhook('/hanging', ['platform.setup.*']),
+      await newWebhook('/quick', ['platform.setup.*']),
+    ]
+    answered(await admin.post(`${path}/${hanging.id}/test`), 202)
+    await came(receiver, '/hanging', 1)
+    answered(await admin.post(`${path}/${quick.id}/test`), 202)
+    await came(receiver, '/quick', 1)
+    // By then the first attempt is not over.
+    const { attempts, status } = await newestDelivery(admin, hanging.id, () => true)
+    assert.deepEqual([attempts, status], [[], 'Pending'])
+  }),
+
   'a redirect is not followed': onStage(async ({ admin, receiver, newWebhook }) => {
     receiver.answerWith(302, { location: `${receiver.url}/elsewhere` })
     const webhook = await newWebhook('/redirecting', ['platform.setup.*'])

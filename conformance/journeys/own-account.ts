@@ -57,6 +57,7 @@ export const ownAccount: Journeys = {
     answered(await person.client.put(passwordPath, { currentPassword, newPassword }), 204)
     await isDead(platform, other)
     answered(await refresh(platform, person.tokens), 200)
+    assert.equal((await sessionsOf(person, 1))[0].isCurrent, true)
     const old = { username, password: currentPassword }
     answered(await platform.anonymous.post('/api/v1/auth/login', old), 401, 'invalid_credentials')
     await platform.signIn({ username, password: newPassword })

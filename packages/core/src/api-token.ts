@@ -9,7 +9,7 @@ import { create as creation, getAll, patch, remove as removal } from './db/table
 import { fault, invalid } from './fault.ts'
 import { isId, newId, newSecret, sha256 } from './id.ts'
 import { takingTurns } from './ranked-list.ts'
-import { type Standing, standing, standingKeys } from './standing.ts'
+import { type Standing, standingWith } from './standing.ts'
 import { find } from './user.ts'
 
 /** The API tokens of a user (D16). Its row names them all, so that they go with it. */
@@ -37,8 +37,8 @@ export async function list({ organisationId, userId }: Caller): Promise<{ items:
 /** Creates an API token of the caller. Its text is shown once; the table holds a hash. Two calls without collisions. */
 export const create = (caller: Caller, request: ApiTokenCreation): Promise<CreatedApiToken> =>
   takingTurns(async () => {
-    const [self, session] = await getAll(standingKeys(caller))
-    return tryCreate(caller, request, standing(caller, self, session))
+    const [who] = await standingWith(caller, [])
+    return tryCreate(caller, request, who)
   })
 
 async function tryCreate(

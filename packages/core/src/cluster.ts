@@ -18,7 +18,8 @@ import { mintEnrollment } from './enrollment-token.ts'
 import { fault } from './fault.ts'
 import { isId, newId, timeOf } from './id.ts'
 import { parseNodes } from './node.ts'
-import { enterStep, leaveStep, type ListHead, nextTimeMs, parseHead, readHead, takingTurns } from './ranked-list.ts'
+import { enterStep, leaveStep, type ListHead, nextTimeMs, parseHead, takingTurns } from './ranked-list.ts'
+import { standingWith } from './standing.ts'
 import { nodeStatus, relayStatus } from './status.ts'
 
 export { list } from './cluster-list.ts'
@@ -46,7 +47,9 @@ async function tryRegister(
 ): Promise<RegisteredCluster | undefined> {
   const { organisationId } = caller
   const clusters = clustersOf(organisationId)
-  const head = await readHead(clusters)
+  // The enrollment token that comes with a cluster outlives the access token.
+  const [, headItem] = await standingWith(caller, ['clusters:write'], [clusters.head])
+  const head = parseHead(headItem)
   const timeMs = nextTimeMs(head)
   const id = newId('clus', timeMs)
   const enrollment = mintEnrollment(organisationId, id)

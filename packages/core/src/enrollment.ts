@@ -5,7 +5,7 @@ import { type Caller, type Origin, system } from './caller.ts'
 import { commit } from './change.ts'
 import { iso, now } from './clock.ts'
 import * as Cluster from './cluster.ts'
-import { type ClusterRow, filedUnder, statusEvent, tallyStep } from './cluster-row.ts'
+import { type ClusterRow, filedUnder, parseRow, statusEvent, tallyStep } from './cluster-row.ts'
 import { config } from './config.ts'
 import { sameAs } from './db/expression.ts'
 import * as keys from './db/keys.ts'
@@ -14,8 +14,9 @@ import { type EnrollmentRow, EnrollmentRow as Row, mintEnrollment } from './enro
 import { contended, fault, invalid } from './fault.ts'
 import { derivedId, isId, sha256, timeOf } from './id.ts'
 import { nodesHash, nodesItem, type StoredNode } from './node.ts'
-import { clusterStatus, dueAfterBeat } from './status.ts'
 import { statementKeys } from './signing-keys.ts'
+import { standingWith } from './standing.ts'
+import { clusterStatus, dueAfterBeat } from './status.ts'
 
 /** Enrollment (D21): a token buys a relay's key its identity, once. */
 
@@ -27,8 +28,10 @@ const attempts = 5
 /** Issues a new token for a cluster and revokes the unused one. Two calls. */
 export async function issue(caller: Caller, clusterId: string): Promise<Enrollment> {
   const { organisationId } = caller
-  const row = await Cluster.find(organisationId, clusterId)
-  if (row === undefined) throw fault('cluster_not_found')
+  if (!isId('clus', clusterId)) throw fault('cluster_not_found')
+  const [, item] = await standingWith(caller, ['clusters:write'], [keys.cluster(organisationId, clusterId)])
+  if (item === undefined) throw fault('cluster_not_found')
+  const row = parseRow(item)
   const enrollment = mintEnrollment(organisationId, clusterId)
   const refusal = await commit(caller, {
     steps: [

@@ -1,5 +1,5 @@
 import { argon2, type Argon2Parameters, randomBytes, timingSafeEqual } from 'node:crypto'
-import { fault } from './fault.ts'
+import { inTurn } from './hash-queue.ts'
 
 /** Passwords: argon2id with 19 MiB, two passes, one lane (D17). Stored as `argon2id$m$t$p$salt$hash`, base64url. */
 
@@ -8,18 +8,14 @@ const passes = 2
 const lanes = 1
 const tagBytes = 32
 
-/** More at once would let a sign-in flood take the whole process. */
-const hashesAtOnce = 4
-let hashing = 0
-
 async function hash(
+  who: string,
   password: string,
   nonce: Uint8Array,
   memory: number,
   time: number,
   parallelism: number,
 ): Promise<Buffer> {
-  if (hashing >= hashesAtOnce) throw fault('rate_limited', { retryAfterSeconds: 1 })
   const parameters: Argon2Parameters = {
     message: password.normalize('NFC'),
     nonce,
@@ -28,20 +24,17 @@ async function hash(
     passes: time,
     tagLength: tagBytes,
   }
-  hashing++
-  try {
-    return await new Promise((resolve, reject) => {
+  const work = (): Promise<Buffer> =>
+    new Promise((resolve, reject) => {
       argon2('argon2id', parameters, (error, tag) => (error ? reject(error) : resolve(tag)))
     })
-  } finally {
-    hashing--
-  }
+  return inTurn(who, work)
 }
 
-/** The stored form of a password. About 30 ms of one core. */
-export async function hashPassword(password: string): Promise<string> {
+/** The stored form of a password. About 30 ms of one core; `who` is whose turn that takes, see `hash-queue.ts`. */
+export async function hashPassword(password: string, who: string): Promise<string> {
   const salt = randomBytes(16)
-  const tag = await hash(password, salt, memoryKiB, passes, lanes)
+  const tag = await hash(who, password, salt, memoryKiB, passes, lanes)
   return ['argon2id', memoryKiB, passes, lanes, salt.toString('base64url'), tag.toString('base64url')].join('$')
 }
 
@@ -56,9 +49,10 @@ const nobody = [
 ].join('$')
 
 /** Whether a password fits the stored form. Without one the answer is false, after the same work. */
-export async function passwordFits(password: string, storedForm: string | undefined): Promise<boolean> {
+export async function passwordFits(password: string, storedForm: string | undefined, who: string): Promise<boolean> {
   const [, memory, time, parallelism, salt, tag] = (storedForm ?? nobody).split('$')
   const actual = await hash(
+    who,
     password,
     Buffer.from(salt ?? '', 'base64url'),
     Number(memory),

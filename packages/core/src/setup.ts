@@ -9,6 +9,7 @@ import * as keys from './db/keys.ts'
 import { create, patch, replace, upsert } from './db/table.ts'
 import { contended, fault } from './fault.ts'
 import { newId, sha256 } from './id.ts'
+import { networkOf } from './network.ts'
 import { hashPassword } from './password.ts'
 import { organisations } from './organisation.ts'
 import { startStep } from './ranked-list.ts'
@@ -72,7 +73,7 @@ async function tryComplete(body: unknown, origin: Origin): Promise<TokenSet | un
     startStep(usersOf(organisationId), createdAtMs),
     replace(keys.organisationName(request.platformName), { organisationId }),
     upsert(keys.administrators(), { set: { count: 1 } }),
-    ...createSteps(administrator, await hashPassword(request.adminPassword)),
+    ...createSteps(administrator, await hashPassword(request.adminPassword, networkOf(origin.address))),
     ...session.steps,
   ]
   const refusal = await commit(system(organisationId, origin.address), {

@@ -1,14 +1,14 @@
 import { type Permission, permissionsOf } from '@platform/contract/permission'
 import { type Caller } from './caller.ts'
 import * as keys from './db/keys.ts'
-import { type Item } from './db/table.ts'
+import { getAll, type Item } from './db/table.ts'
 import { fault } from './fault.ts'
 import { isOpen, parseSession } from './session.ts'
 import { parseUser, type User } from './user.ts'
 
 /**
  * Access tokens live on for minutes after roles were taken away, or the session or the user removed. Whoever hands out
- * what lasts longer than that, users, roles and API tokens, is looked up first.
+ * access that lasts longer than that, be it to a person, a program, a relay or a receiver, is looked up first.
  */
 
 /** Who a caller is at this moment, and what it may do. */
@@ -18,14 +18,24 @@ export interface Standing {
   rights: ReadonlySet<Permission>
 }
 
-/** What tells a caller's standing: two keys, to be read with whatever else is needed. */
-export const standingKeys = ({ organisationId, userId, sessionId }: Caller): [keys.Key, keys.Key] => [
-  keys.user(organisationId, userId),
-  keys.session(sessionId),
-]
+/**
+ * The standing of a caller that holds these permissions still, and with it whatever else is needed. Throws
+ * `unauthenticated` where the user or its session is no more, and `forbidden`. One call for up to 98 keys.
+ */
+export async function standingWith(
+  caller: Caller,
+  permissions: readonly Permission[],
+  wanted: readonly keys.Key[] = [],
+): Promise<[Standing, ...(Item | undefined)[]]> {
+  const { organisationId, userId, sessionId } = caller
+  const own = [keys.user(organisationId, userId), keys.session(sessionId)]
+  const [user, session, ...others] = await getAll([...own, ...wanted])
+  const who = standing(caller, user, session)
+  requireRights(who, permissions)
+  return [who, ...others]
+}
 
-/** The standing that the two items tell. Throws `unauthenticated` where the user or its session is no more. */
-export function standing(caller: Caller, userItem: Item | undefined, sessionItem: Item | undefined): Standing {
+function standing(caller: Caller, userItem: Item | undefined, sessionItem: Item | undefined): Standing {
   const user = userItem && parseUser(userItem)
   const session = sessionItem && parseSession(sessionItem)
   if (user === undefined) throw fault('unauthenticated')

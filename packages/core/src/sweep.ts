@@ -55,11 +55,12 @@ async function sweepShard(pk: string, announced: Set<string>): Promise<number> {
 async function lookAtAll(due: readonly keys.Key[], announced: Set<string>): Promise<void> {
   const [records, webhooks] = [due.filter(keys.isOutbox), due.filter(keys.isWebhook)]
   const others = due.filter((key) => !keys.isOutbox(key) && !keys.isWebhook(key))
-  const behind = new Set(records.map(({ pk }) => keys.organisationOf(pk))).difference(announced)
+  const named = new Set(records.map(({ pk }) => keys.organisationOf(pk)))
+  const behind = [...named].filter((organisationId) => !announced.has(organisationId))
   for (const organisationId of behind) announced.add(organisationId)
   const items = others.length === 0 ? [] : await getAll(others)
   await Promise.all([
-    ...[...behind].map(announceRecords),
+    ...behind.map(announceRecords),
     ...webhooks.map(({ pk, sk }) => announceWebhook({ organisationId: keys.organisationOf(pk), webhookId: sk })),
     ...items.filter((item) => item !== undefined).map(lookSafely),
   ])

@@ -2,12 +2,11 @@ import { permissionsOf } from '@platform/contract/permission'
 import { type UserCreation } from '@platform/contract/user'
 import { type Caller } from './caller.ts'
 import * as keys from './db/keys.ts'
-import { getAll } from './db/table.ts'
 import { fault } from './fault.ts'
 import { isId } from './id.ts'
 import { parseOrganisation } from './organisation.ts'
 import { type ListHead, parseHead } from './ranked-list.ts'
-import { requireRights, type Standing, standing, standingKeys } from './standing.ts'
+import { requireRights, type Standing, standingWith } from './standing.ts'
 import { parseUser, usersOf } from './user.ts'
 
 /** How far an administrator of users reaches (D15): nobody hands out, changes or removes more than the own rights. */
@@ -21,16 +20,14 @@ export interface Place {
   head: ListHead
 }
 
-/** Where the user shall be, once it is sure that the caller may put it there. One call. */
+/** Where the user shall be, once it is sure that the caller may put it there, and that the name is free. One call. */
 export async function placeOf(
   caller: Caller,
-  { organisationId = caller.organisationId, roles }: UserCreation,
+  { organisationId = caller.organisationId, roles, username }: UserCreation,
 ): Promise<Place> {
   if (!isId('org', organisationId)) throw fault('organisation_not_found')
-  const wanted = [...standingKeys(caller), keys.organisation(organisationId), usersOf(organisationId).head]
-  const [self, session, organisation, head] = await getAll(wanted)
-  const who = standing(caller, self, session)
-  requireRights(who, ['users:admin'])
+  const wanted = [keys.organisation(organisationId), usersOf(organisationId).head, keys.username(username)]
+  const [who, organisation, head, namesake] = await standingWith(caller, ['users:admin'], wanted)
   const isPlatform = organisation !== undefined && parseOrganisation(organisation).isPlatform
   const place = { organisationId, isOwn: organisationId === caller.organisationId, isPlatform, head: parseHead(head) }
   if (!place.isOwn) {
@@ -38,6 +35,7 @@ export async function placeOf(
     if (place.head.total > 0) throw fault('organisation_has_users')
   }
   checkRoles(roles, who, place)
+  if (namesake !== undefined) throw fault('username_taken')
   return place
 }
 
@@ -57,13 +55,11 @@ export async function targetOf(caller: Caller, userId: string) {
   if (!isId('user', userId)) throw fault('user_not_found')
   const { organisationId } = caller
   const isSelf = userId === caller.userId
-  const wanted = [...standingKeys(caller), keys.organisation(organisationId), usersOf(organisationId).head]
-  const items = await getAll([...wanted, ...(isSelf ? [] : [keys.user(organisationId, userId)])])
-  const [self, session, organisation, head, other = isSelf ? self : undefined] = items
-  const who = standing(caller, self, session)
-  requireRights(who, ['users:admin'])
-  if (other === undefined) throw fault('user_not_found')
-  const user = parseUser(other)
+  const wanted = [keys.organisation(organisationId), usersOf(organisationId).head]
+  const others = isSelf ? [] : [keys.user(organisationId, userId)]
+  const [who, organisation, head, other] = await standingWith(caller, ['users:admin'], [...wanted, ...others])
+  const user = isSelf ? who.user : other && parseUser(other)
+  if (user === undefined) throw fault('user_not_found')
   requireRights(who, permissionsOf(user.roles))
   const isPlatform = organisation !== undefined && parseOrganisation(organisation).isPlatform
   return { user, who, place: { organisationId, isOwn: true, isPlatform, head: parseHead(head) } }

@@ -14,7 +14,8 @@ import { fault } from './fault.ts'
 import { isId, newId } from './id.ts'
 import { checkUrl } from './outbound.ts'
 import { announceWebhook } from './queue.ts'
-import { findWebhook, parseWebhook, siteOf, wakeStep, type WebhookRow, webhookView } from './webhook-row.ts'
+import { standingWith } from './standing.ts'
+import { parseWebhook, siteOf, wakeStep, type WebhookRow, webhookView } from './webhook-row.ts'
 import { secretOf } from './webhook-secret.ts'
 
 /** Webhooks as their owners see them (D39). What is delivered to them: `delivery.ts`. */
@@ -26,12 +27,13 @@ export async function list({ organisationId }: Caller): Promise<{ items: Webhook
   return { items: items.map((item) => webhookView(parseWebhook(item))) }
 }
 
-/** Creates a webhook, and tells its secret this once. One call, and Secrets Manager's where the process is new. */
+/** Creates a webhook, and tells its secret this once. Two calls, and Secrets Manager's where the process is new. */
 export async function create(
   caller: Caller,
   { url, events, enabled = true }: WebhookCreation,
 ): Promise<CreatedWebhook> {
   refusePrivate(url)
+  await standingWith(caller, ['users:admin'])
   const { organisationId, userId } = caller
   const row = {
     id: newId('hook'),
@@ -65,8 +67,10 @@ export async function create(
  * the count of failures anew.
  */
 export async function change(caller: Caller, webhookId: string, change: WebhookChange): Promise<Webhook> {
-  const row = await findWebhook(caller.organisationId, webhookId)
-  if (row === undefined) throw fault('webhook_not_found')
+  if (!isId('hook', webhookId)) throw fault('webhook_not_found')
+  const [, item] = await standingWith(caller, ['users:admin'], [keys.webhook(caller.organisationId, webhookId)])
+  if (item === undefined) throw fault('webhook_not_found')
+  const row = parseWebhook(item)
   const { url = row.url, events = row.events, enabled = row.isEnabled } = change
   refusePrivate(url)
   const changed = Object.keys(change)
