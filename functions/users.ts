@@ -1,7 +1,8 @@
-import { createApiToken, deleteApiToken, listApiTokens } from '@platform/contract/api-token'
+import { createApiToken, deleteApiToken, listApiTokens, revokeUserTokens } from '@platform/contract/api-token'
 import { endSession, endUserSessions, listSessions } from '@platform/contract/session'
 import { changePassword, createUser, deleteUser, getUser, listUsers, updateUser } from '@platform/contract/user'
 import * as ApiToken from '@platform/core/api-token'
+import * as OwnPassword from '@platform/core/own-password'
 import * as SessionList from '@platform/core/session-list'
 import * as User from '@platform/core/user'
 import * as UserAdmin from '@platform/core/user-admin'
@@ -11,7 +12,7 @@ import { serve } from '@platform/http/serve'
 
 export const handler = serve(
   route(changePassword, async ({ caller, body, origin }) => {
-    await User.changePassword(caller, body, origin)
+    await OwnPassword.changePassword(caller, body, origin)
     return answer(204)
   }),
   route(listSessions, async ({ caller }) => answer(200, await SessionList.list(caller))),
@@ -35,6 +36,10 @@ export const handler = serve(
   }),
   route(endUserSessions, async ({ caller, params }) => {
     await UserAdmin.endUserSessions(caller, params.id)
+    return answer(204)
+  }),
+  route(revokeUserTokens, async ({ caller, params }) => {
+    await UserAdmin.revokeTokens(caller, params.id)
     return answer(204)
   }),
 )

@@ -23,7 +23,7 @@ export async function measureSweeps(): Promise<Section> {
   for (const _ of range(settlingSweeps)) await sweepLater()
   const idle = await sweepLater()
 
-  const caller = callerOf()
+  const caller = await callerOf()
   await Promise.all(range(flips).map(() => enrolledCluster(caller)))
   const busy = await sweepLater()
   const drift = await tallyDrift(caller)
@@ -52,7 +52,7 @@ const rowOf = (name: string, usage: Usage) => [
 ]
 
 /** By how much the tallies differ from a count of all rows, which a small organisation's filter makes. */
-async function tallyDrift(caller: ReturnType<typeof callerOf>): Promise<number> {
+async function tallyDrift(caller: Awaited<ReturnType<typeof callerOf>>): Promise<number> {
   const tally = await get(keys.clusterTally(caller.organisationId))
   const differences = clusterStatuses.map(async (status) => {
     const { totalCount } = await Cluster.list(caller, { status, page: 1, pageSize: 1 })

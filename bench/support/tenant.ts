@@ -1,13 +1,12 @@
 import { bootstrap } from '@platform/core/bootstrap'
 import { config } from '@platform/core/config'
-import { newId } from '@platform/core/id'
 import { readSecret } from '@platform/core/secret'
 import { issueAccessToken } from '@platform/core/token'
 import { handler as clusters } from '../../functions/clusters.ts'
 import { handler as relays } from '../../functions/relay.ts'
 import { handler as setup } from '../../functions/setup.ts'
 import { posting, type Received, send, type Sent } from '../../test/support/event.ts'
-import { relayKey } from '../../test/support/world.ts'
+import { callerOf, relayKey } from '../../test/support/world.ts'
 import type { BenchRelay } from './relay.ts'
 
 /** Who the bench acts for. */
@@ -37,8 +36,8 @@ export async function setUp(): Promise<Tenant> {
 }
 
 /** A token of a fresh administrator of an organisation. */
-export const newToken = (organisationId: string): Promise<string> =>
-  issueAccessToken({ userId: newId('user'), organisationId, sessionId: newId('sess'), roles: ['OrgAdmin'] })
+export const newToken = async (organisationId: string): Promise<string> =>
+  issueAccessToken({ ...(await callerOf(organisationId)), roles: ['OrgAdmin'] })
 
 export const bearer = (accessToken: string) => ({ Authorization: `Bearer ${accessToken}` })
 

@@ -1,5 +1,5 @@
 import { existsSync, statSync } from 'node:fs'
-import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
@@ -116,6 +116,27 @@ test('a platform that is away while the session is renewed does not end it', asy
   expect((await plat.run(['whoami'])).exitCode).toBe(0)
 })
 
+test('whoever renews the session does not wait for the platform with the lock in hand', async () => {
+  await change({ expiresAtMs: 0 })
+  // Longer than any process respects a lock: two that renew with one token would end the session.
+  proxy.spoil('POST /api/v1/auth/refresh', { status: 503, headers: { 'retry-after': '40' }, body: '{}' })
+  const startedAtMs = performance.now()
+  expect((await plat.run(['whoami'])).exitCode).toBe(0)
+  expect(performance.now() - startedAtMs).toBeLessThan(20_000)
+})
+
+test('a process does not go on as somebody else who has signed in meanwhile', async () => {
+  await change({ expiresAtMs: 0 })
+  const lock = `${process.pid} ${hostname()} held by the test`
+  await writeFile(file('session.lock'), lock)
+  const running = plat.run(['whoami'])
+  await until('it waits for the lock', async () => (await waiting()) === 1)
+  await change({ username: 'grace', refreshToken: 'another', expiresAtMs: Date.now() + 600_000 })
+  await rm(file('session.lock'))
+  expect((await running).exitCode).toBe(3)
+  expect((await stored()).username).toBe('grace')
+})
+
 test('another server never sees the tokens of the session', async () => {
   await using other = await startProxy(proxy.url)
   const { exitCode, err } = await plat.with({ PLAT_SERVER: other.url }).run(['whoami'])
@@ -137,6 +158,12 @@ test('a cluster whose removal was answered and lost is removed', async () => {
   await plat.prints(['cluster', 'register', 'lossy-2'])
   proxy.spoil('DELETE /api/v1/clusters', 'lose the answer')
   expect(await plat.json(['cluster', 'delete', 'lossy-2', '--yes'])).toMatchObject({ deleted: true })
+})
+
+test('what was never there is not told as removed, though the platform asked to wait before it looked', async () => {
+  proxy.spoil('DELETE /api/v1/sites', { status: 429, headers: { 'retry-after': '1' }, body: '{}' })
+  const { exitCode, err } = await plat.run(['site', 'delete', 'site_01jd8w5k3zr9x2m4c7t6v0b1qa'])
+  expect([exitCode, err.includes('site_not_found')]).toEqual([1, true])
 })
 
 test('a platform that asks to wait is asked again after that time', async () => {

@@ -8,7 +8,8 @@ import * as keys from '@platform/core/db/keys'
 import { get } from '@platform/core/db/table'
 import { newSecret, sha256 } from '@platform/core/id'
 import { signOut } from '@platform/core/session'
-import { changePassword, profile } from '@platform/core/user'
+import { changePassword } from '@platform/core/own-password'
+import { profile } from '@platform/core/user'
 import * as UserAdmin from '@platform/core/user-admin'
 import {
   colleague,

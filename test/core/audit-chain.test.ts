@@ -94,7 +94,7 @@ function rowsOf(csv: string): string[][] {
 const dangerous = ['=1+1', '+1', '-1', '@sum', '\t=1', "'=1", 'a "quoted", cell', 'two\nlines', 'plain', '', "'"]
 
 test('an export joined from its parts verifies in the hands of an outsider, as NDJSON and as CSV', async () => {
-  const caller = callerOf()
+  const caller = await callerOf()
   const long = 'x'.repeat(1500)
   const details = [...dangerous, ...upTo(1200).map((number) => `${number} ${long}`)]
   await tellAll(
@@ -128,7 +128,7 @@ test('an export joined from its parts verifies in the hands of an outsider, as N
 })
 
 test('no cell of a CSV export begins like a formula', async () => {
-  const caller = callerOf()
+  const caller = await callerOf()
   await tellAll(
     caller,
     dangerous.map((text) => done(text, text, text)),

@@ -10,7 +10,7 @@ const listed = (caller: Parameters<typeof Audit.list>[0], query: Partial<Audit.A
   Audit.list(caller, { page: 1, pageSize: 100, ...query })
 
 test('an entry tells who did what to what, when, from where and in which request', async () => {
-  const caller = { ...callerOf(), address: '192.0.2.7', tokenId: newId('tok') }
+  const caller = { ...(await callerOf()), address: '192.0.2.7', tokenId: newId('tok') }
   await tell(caller, done('site.create', 'site 1', 'Berlin'))
   await settle(caller.organisationId)
   const { items, totalCount } = await listed(caller)
@@ -31,7 +31,7 @@ test('an entry tells who did what to what, when, from where and in which request
 })
 
 test('an entry that a caller asks for says so; one that the platform writes does not', async () => {
-  const caller = callerOf()
+  const caller = await callerOf()
   await Audit.add(caller, { action: 'change.approved', resource: 'clus', detail: 'by the board' })
   await tell(caller, done('site.create'))
   await settle(caller.organisationId)
@@ -43,7 +43,7 @@ test('an entry that a caller asks for says so; one that the platform writes does
 })
 
 test('texts of any length and form make an entry that can be read and verified', async () => {
-  const caller = callerOf()
+  const caller = await callerOf()
   const strange = `\ud800 "quoted" \u2028 ünïcödé 😀 ${'x'.repeat(5000)}`
   await tell({ ...caller, address: 'a'.repeat(200) }, done(strange, strange, strange))
   await settle(caller.organisationId)
@@ -107,7 +107,7 @@ describe('a trail of 130 entries', async () => {
   })
 
   test('is nothing to a caller of another organisation', async () => {
-    const stranger = callerOf()
+    const stranger = await callerOf()
     for (const query of [{}, { actor: caller.userId }, { action: 'test.change' }, { resource: 'resource 7' }]) {
       expect(await listed(stranger, query)).toMatchObject({ items: [], totalCount: 0 })
     }
@@ -117,8 +117,8 @@ describe('a trail of 130 entries', async () => {
 })
 
 test('filters and their combinations find exactly what they name, on every page', async () => {
-  const ada = callerOf()
-  const other = { ...callerOf(ada.organisationId), address: '192.0.2.1' }
+  const ada = await callerOf()
+  const other = { ...(await callerOf(ada.organisationId)), address: '192.0.2.1' }
   for (const [index, who] of [ada, other, ada, other, ada, ada, other, ada, ada, ada].entries()) {
     await tell(who, done(index % 2 === 0 ? 'site.create' : 'site.delete', `site ${index % 3}`))
     shiftClock(1000)
@@ -159,7 +159,7 @@ test('filters and their combinations find exactly what they name, on every page'
 })
 
 test('times ascend along the chain though records come late from a slower clock', async () => {
-  const caller = callerOf()
+  const caller = await callerOf()
   for (const lag of [0, 60_000, -120_000, 0]) {
     shiftClock(lag)
     await tell(caller, done('test.change'))
@@ -170,4 +170,20 @@ test('times ascend along the chain though records come late from a slower clock'
   expect(times).toEqual(times.toSorted((a, b) => a - b))
   expect(new Set(times).size).toBe(4)
   expect((await listed(caller, { from: times[1]!, to: times[3]! })).items.map(({ seq }) => seq)).toEqual([3, 2])
+})
+
+test('a time range that ends before it begins finds nothing, with filters and without', async () => {
+  const caller = await callerOf()
+  await tell(caller, done('site.create', 'site 1'))
+  await settle(caller.organisationId)
+  const at = Date.parse((await entriesOf(caller))[0].at)
+  for (const [from, to, count] of [
+    [at + 1, at, 0],
+    [at, at, 0],
+    [at, at + 1, 1],
+  ] as const) {
+    for (const filter of [{}, { action: 'site.create' }, { actor: caller.userId, resource: 'site 1' }]) {
+      expect(await listed(caller, { ...filter, from, to })).toMatchObject({ totalCount: count })
+    }
+  }
 })

@@ -26,7 +26,7 @@ async function isUntouched(organisationId: string): Promise<boolean> {
 
 describe('what 500 jobs cost', () => {
   test('500 jobs of 500 clusters with one script take seven calls, three rounds and 75 write units', async () => {
-    const caller = callerOf()
+    const caller = await callerOf()
     const jobs = jobsFor(await manyClusters(caller, 500), 500, { script: randomScript() })
     const { result, usage } = await used(() => Batch.submit(caller, { jobs }))
     expect(result.jobIds).toHaveLength(500)
@@ -37,7 +37,7 @@ describe('what 500 jobs cost', () => {
   })
 
   test('500 different scripts of 1 KB take at most one and a half write units each', async () => {
-    const caller = callerOf()
+    const caller = await callerOf()
     const [clusterId = ''] = await manyClusters(caller, 1)
     const jobs = Array.from({ length: 500 }, () => script(clusterId, { script: randomScript() }))
     const { usage } = await used(() => Batch.submit(caller, { jobs }))
@@ -48,7 +48,7 @@ describe('what 500 jobs cost', () => {
 
 describe('all or nothing', () => {
   test('501 jobs are refused before any of them is looked at', async () => {
-    const caller = callerOf()
+    const caller = await callerOf()
     const { result, usage } = await used(() => refusalOf(Batch.submit(caller, { jobs: Array(501).fill('no job') })))
     expect(result).toBe('batch_limit_exceeded')
     expect(usage.calls).toEqual([])
@@ -58,7 +58,7 @@ describe('all or nothing', () => {
   test.each([0, 250, 499])(
     'one foreign, unknown or impossible cluster at position %i refuses all 500',
     async (position) => {
-      const [caller, neighbour] = [callerOf(), callerOf()]
+      const [caller, neighbour] = [await callerOf(), await callerOf()]
       const clusters = await manyClusters(caller, 500)
       const [foreign = ''] = await manyClusters(neighbour, 1)
       for (const clusterId of [foreign, unknownCluster, '#', 'clus_']) {
@@ -73,7 +73,7 @@ describe('all or nothing', () => {
   )
 
   test('what is wrong with single jobs is told for each of them, by its place', async () => {
-    const caller = callerOf()
+    const caller = await callerOf()
     const [clusterId = ''] = await manyClusters(caller, 1)
     const jobs = [
       script(clusterId),
@@ -102,7 +102,7 @@ describe('all or nothing', () => {
       'cluster_forbidden',
     ],
   ])('one job with %s refuses the batch', async (_, change, code) => {
-    const caller = callerOf()
+    const caller = await callerOf()
     const { cluster } = await enrolledCluster(caller)
     const jobs = [script(cluster.id), { ...script(cluster.id), ...change }, script(cluster.id)]
     expect(await refusalOf(Batch.submit(caller, { jobs }))).toBe(code)
@@ -110,7 +110,7 @@ describe('all or nothing', () => {
   })
 
   test('jobs may name nodes of their own clusters', async () => {
-    const caller = callerOf()
+    const caller = await callerOf()
     const worlds = [await enrolledCluster(caller), await enrolledCluster(caller, ['a', 'b'])]
     const targets = worlds.map(({ relay }) => relay.nodes.map(({ id }) => id))
     const jobOf = (place: number, nodes: number) =>
@@ -126,7 +126,7 @@ describe('all or nothing', () => {
 
 describe('before the jobs stand in the table', () => {
   test('each id answers with its own job and payload at once, and to nobody else', async () => {
-    const caller = callerOf()
+    const caller = await callerOf()
     const clusters = await manyClusters(caller, 3)
     const jobs = Array.from({ length: 500 }, (_, index) =>
       script(clusters[index % 3] ?? '', { script: `echo ${index}` }),
@@ -142,7 +142,7 @@ describe('before the jobs stand in the table', () => {
         status: 'Queued',
         finished: false,
       })
-      expect(await refusalOf(Job.read(callerOf(), job.id))).toBe('job_not_found')
+      expect(await refusalOf(Job.read(await callerOf(), job.id))).toBe('job_not_found')
     }
     expect(await rowsOf(caller, jobIds)).toEqual([])
     const page = await list(caller, { batchId, page: 3, pageSize: 100 })
@@ -154,11 +154,11 @@ describe('before the jobs stand in the table', () => {
       submittedCount: 500,
       counts: { queued: 500 },
     })
-    expect(await refusalOf(Batch.read(callerOf(), batchId))).toBe('batch_not_found')
+    expect(await refusalOf(Batch.read(await callerOf(), batchId))).toBe('batch_not_found')
   })
 
   test('an id behind the last job of a batch is not found, before and after', async () => {
-    const caller = callerOf()
+    const caller = await callerOf()
     const [clusterId = ''] = await manyClusters(caller, 1)
     const { jobIds } = await Batch.submit(caller, { jobs: [script(clusterId)] })
     const next = (jobIds[0] ?? '').slice(0, -1) + '1'
@@ -168,7 +168,7 @@ describe('before the jobs stand in the table', () => {
   })
 
   test('jobs of every size up to 4 MB in all keep their payloads', async () => {
-    const caller = callerOf()
+    const caller = await callerOf()
     const clusters = await manyClusters(caller, 2)
     const sizes = [
       190_000,

@@ -12,7 +12,7 @@ import { completion, inboxOf, runJob, script } from './support/jobs.ts'
 beforeAll(started)
 
 test('a batch that is cancelled before its jobs stand in the table never reaches a relay', async () => {
-  const caller = callerOf()
+  const caller = await callerOf()
   const world = await enrolledCluster(caller)
   const { batchId, jobIds } = await Batch.submit(caller, { jobs: jobsFor([world.cluster.id], 200) })
   expect(await Batch.cancel(caller, batchId)).toMatchObject({
@@ -32,7 +32,7 @@ test('a batch that is cancelled before its jobs stand in the table never reaches
 })
 
 test('cancelling while jobs are expanded and claimed ends each of them once', async () => {
-  const caller = callerOf()
+  const caller = await callerOf()
   const world = await enrolledCluster(caller)
   const { batchId, jobIds } = await Batch.submit(caller, { jobs: jobsFor([world.cluster.id], 150) })
   const claimed: string[] = []
@@ -59,7 +59,7 @@ test('cancelling while jobs are expanded and claimed ends each of them once', as
 })
 
 test('running jobs of a cancelled batch are asked to stop, and the batch ends with them', async () => {
-  const caller = callerOf()
+  const caller = await callerOf()
   const world = await enrolledCluster(caller)
   const { batchId, jobIds } = await expanded(caller, { jobs: jobsFor([world.cluster.id], 5), maxConcurrency: 2 })
   const [confirmed = '', silent = ''] = jobIds
@@ -84,7 +84,7 @@ test('running jobs of a cancelled batch are asked to stop, and the batch ends wi
 })
 
 test('the failed and cancelled jobs of a finished batch run again in a new one, with the same limits', async () => {
-  const caller = callerOf()
+  const caller = await callerOf()
   const world = await enrolledCluster(caller)
   const nodeIds = world.relay.nodes.map(({ id }) => id)
   const payloads = [{}, { timeoutSeconds: 7 }, { targetNodeIds: nodeIds }, { script: 'exit 3' }]
@@ -120,13 +120,13 @@ test('the failed and cancelled jobs of a finished batch run again in a new one, 
 })
 
 test('a batch without failures, of another organisation or of nobody is not retried or cancelled', async () => {
-  const caller = callerOf()
+  const caller = await callerOf()
   const world = await enrolledCluster(caller)
   const { batchId, jobIds } = await expanded(caller, { jobs: jobsFor([world.cluster.id], 1) })
   await runJob(world, jobIds[0] ?? '')
   await book(caller)
   expect(await refusalOf(Batch.retry(caller, batchId))).toBe('nothing_to_retry')
-  for (const stranger of [callerOf()]) {
+  for (const stranger of [await callerOf()]) {
     expect(await refusalOf(Batch.retry(stranger, batchId))).toBe('batch_not_found')
     expect(await refusalOf(Batch.cancel(stranger, batchId))).toBe('batch_not_found')
   }
@@ -134,7 +134,7 @@ test('a batch without failures, of another organisation or of nobody is not retr
 })
 
 test('batches are listed newest first, on pages that never repeat one', async () => {
-  const caller = callerOf()
+  const caller = await callerOf()
   const [clusterId = ''] = await manyClusters(caller, 1)
   const batchIds: string[] = []
   for (let count = 0; count < 25; count++) {
@@ -144,5 +144,5 @@ test('batches are listed newest first, on pages that never repeat one', async ()
   const pages = await Promise.all([1, 2, 3, 4].map((page) => Batch.list(caller, { page, pageSize: 10 })))
   expect(pages.flatMap(({ items }) => items.map(({ id }) => id))).toEqual(batchIds.toReversed())
   expect(pages.map(({ totalCount }) => totalCount)).toEqual([25, 25, 25, 25])
-  expect((await Batch.list(callerOf(), { page: 1, pageSize: 10 })).items).toEqual([])
+  expect((await Batch.list(await callerOf(), { page: 1, pageSize: 10 })).items).toEqual([])
 })

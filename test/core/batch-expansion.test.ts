@@ -41,7 +41,7 @@ async function totalsOf({ organisationId }: Caller): Promise<Record<string, numb
 }
 
 test('an expanded batch is what 500 single jobs would be: rows, inboxes, counters; its chunks are gone', async () => {
-  const caller = callerOf()
+  const caller = await callerOf()
   const clusters = await manyClusters(caller, 7)
   const { batchId, jobIds } = await Batch.submit(caller, { jobs: jobsFor(clusters, 500) })
   const { usage } = await used(() => tend(caller, batchId))
@@ -60,7 +60,7 @@ test('an expanded batch is what 500 single jobs would be: rows, inboxes, counter
 })
 
 test('an expansion that is killed after any of its transactions goes on where it stopped', async () => {
-  const caller = callerOf()
+  const caller = await callerOf()
   const clusters = await manyClusters(caller, 60)
   const { batchId, jobIds } = await Batch.submit(caller, { jobs: jobsFor(clusters, 180) })
   let kills = 0
@@ -84,7 +84,7 @@ test('an expansion that is killed after any of its transactions goes on where it
 })
 
 test('duplicate, late and shuffled messages to several consumers at once make every job once, and no count drifts', async () => {
-  const caller = callerOf()
+  const caller = await callerOf()
   const worlds = await Promise.all(Array.from({ length: 5 }, () => enrolledCluster(caller)))
   const clusters = worlds.map(({ cluster }) => cluster.id)
   const batches = await Promise.all(
@@ -126,7 +126,7 @@ test('duplicate, late and shuffled messages to several consumers at once make ev
 const indexOfTen = (jobId: string): number => (jobId.codePointAt(jobId.length - 1) ?? 0) % 10
 
 test('a job is cancelled before it stands in the table; the others go on', async () => {
-  const caller = callerOf()
+  const caller = await callerOf()
   const clusters = await manyClusters(caller, 2)
   const { jobIds } = await Batch.submit(caller, { jobs: jobsFor(clusters, 100) })
   const cancelled = await Job.cancel(caller, jobIds[70] ?? '')
@@ -136,7 +136,7 @@ test('a job is cancelled before it stands in the table; the others go on', async
 })
 
 test('a batch is finished with its last job, told once, and never looked at again', async () => {
-  const caller = callerOf()
+  const caller = await callerOf()
   const world = await enrolledCluster(caller)
   const { batchId, jobIds } = await expanded(caller, { jobs: jobsFor([world.cluster.id], 3) })
   for (const [index, id] of jobIds.entries()) {
@@ -156,7 +156,7 @@ test('a batch is finished with its last job, told once, and never looked at agai
 })
 
 test('an output asked for with patience before its job stands in the table comes when the job has run', async () => {
-  const caller = callerOf()
+  const caller = await callerOf()
   const world = await enrolledCluster(caller)
   const { batchId, jobIds } = await Batch.submit(caller, { jobs: [script(world.cluster.id)] })
   const [jobId = ''] = jobIds

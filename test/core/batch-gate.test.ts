@@ -27,7 +27,7 @@ const openBatches = async ({ organisationId }: Caller) => {
 }
 
 test('from the 202 on a cluster stays until the jobs of the batch have ended, expanded or not', async () => {
-  const caller = callerOf()
+  const caller = await callerOf()
   const [first = '', second = '', other = ''] = await registered(caller, 3)
   const { batchId, jobIds } = await Batch.submit(caller, { jobs: jobsFor([first, second]) })
   expect(await openBatches(caller)).toEqual([batchId])
@@ -41,7 +41,7 @@ test('from the 202 on a cluster stays until the jobs of the batch have ended, ex
 })
 
 test('a cancelled batch frees its clusters without any relay', async () => {
-  const caller = callerOf()
+  const caller = await callerOf()
   const clusters = await registered(caller, 2)
   const { batchId } = await Batch.submit(caller, { jobs: jobsFor(clusters, 100) })
   await Batch.cancel(caller, batchId)
@@ -52,7 +52,7 @@ test('a cancelled batch frees its clusters without any relay', async () => {
 test('accepting and removing at the same moment leave either the batch or no cluster', async () => {
   const outcomes = new Set<string>()
   for (let round = 0; round < 40; round++) {
-    const caller = callerOf()
+    const caller = await callerOf()
     const clusters = await registered(caller, 3)
     const contested = clusters[round % 3] ?? ''
     const accepting = () => refusalOf(Batch.submit(caller, { jobs: jobsFor(clusters) }))
@@ -85,7 +85,7 @@ const storesBatch = (input: string) => input.includes('CHUNK#')
 const removesCluster = (input: string) => input.includes('TransactItems') && input.includes('lastRemovalAtMs')
 
 test('a cluster that goes between the reads of an acceptance is never part of the batch', async () => {
-  const caller = callerOf()
+  const caller = await callerOf()
   const [contested = ''] = await registered(caller, 1)
   const clusters = [...(await manyClusters(caller, 150)), contested]
   const gone = Promise.withResolvers<void>()
@@ -101,7 +101,7 @@ test('a cluster that goes between the reads of an acceptance is never part of th
 })
 
 test('a cluster that goes when all reads of an acceptance are done is not part of the batch either', async () => {
-  const caller = callerOf()
+  const caller = await callerOf()
   const clusters = await registered(caller, 3)
   const gone = Promise.withResolvers<void>()
   await holding(storesBatch, gone.promise, async () => {
@@ -114,7 +114,7 @@ test('a cluster that goes when all reads of an acceptance are done is not part o
 })
 
 test('a removal that has seen no batch is refused where one is accepted meanwhile', async () => {
-  const caller = callerOf()
+  const caller = await callerOf()
   const clusters = await registered(caller, 3)
   const accepted = Promise.withResolvers<void>()
   await holding(removesCluster, accepted.promise, async () => {
@@ -126,7 +126,7 @@ test('a removal that has seen no batch is refused where one is accepted meanwhil
 })
 
 test('after a cluster has gone, batches for the others are accepted as before', async () => {
-  const caller = callerOf()
+  const caller = await callerOf()
   const [first = '', second = ''] = await registered(caller, 2)
   await Cluster.remove(caller, second)
   expect(await refusalOf(Batch.submit(caller, { jobs: jobsFor([first, second]) }))).toBe('cluster_forbidden')
@@ -138,7 +138,7 @@ test('after a cluster has gone, batches for the others are accepted as before', 
 })
 
 test('many batches at once, with clusters going meanwhile, all count exactly', async () => {
-  const caller = callerOf()
+  const caller = await callerOf()
   const clusters = await registered(caller, 6)
   const [kept, going] = [clusters.slice(0, 3), clusters.slice(3)]
   const submissions = Array.from({ length: 12 }, (_, index) =>
@@ -166,7 +166,7 @@ test('many batches at once, with clusters going meanwhile, all count exactly', a
 })
 
 test('should a cluster be gone all the same, its jobs fail and the others run', async () => {
-  const caller = callerOf()
+  const caller = await callerOf()
   const [gone = '', kept = ''] = await manyClusters(caller, 2)
   const accepted = await Batch.submit(caller, { jobs: jobsFor([gone, kept], 80) })
   await transact([remove(keys.cluster(caller.organisationId, gone))])

@@ -29,7 +29,7 @@ async function runAll(caller: Caller, worlds: readonly World[], exitCode = 0): P
 }
 
 test('no more jobs than maxConcurrency wait or run at once, and all of them run in the end', async () => {
-  const caller = callerOf()
+  const caller = await callerOf()
   const worlds = [await enrolledCluster(caller), await enrolledCluster(caller)]
   const clusters = worlds.map(({ cluster }) => cluster.id)
   const { batchId, jobIds } = await expanded(caller, { jobs: jobsFor(clusters, 50), maxConcurrency: 7 })
@@ -47,7 +47,7 @@ test('no more jobs than maxConcurrency wait or run at once, and all of them run 
 })
 
 test('with maxConcurrency one job follows another in the order of the request', async () => {
-  const caller = callerOf()
+  const caller = await callerOf()
   const world = await enrolledCluster(caller)
   const { batchId, jobIds } = await expanded(caller, { jobs: jobsFor([world.cluster.id], 5), maxConcurrency: 1 })
   for (const id of jobIds) {
@@ -58,7 +58,7 @@ test('with maxConcurrency one job follows another in the order of the request', 
 })
 
 test('jobs that end while they are held back make no room, and are passed over in their turn', async () => {
-  const caller = callerOf()
+  const caller = await callerOf()
   const world = await enrolledCluster(caller)
   const submission = { jobs: jobsFor([world.cluster.id], 12), maxConcurrency: 3 }
   const { batchId, jobIds } = await expanded(caller, submission)
@@ -78,7 +78,7 @@ test('jobs that end while they are held back make no room, and are passed over i
 })
 
 test('the sweep lets jobs go that were forgotten, and their time begins then', async () => {
-  const caller = callerOf()
+  const caller = await callerOf()
   const world = await enrolledCluster(caller)
   const jobs = Array.from({ length: 3 }, () => script(world.cluster.id, {}, { deliverWithinSeconds: 100 }))
   const { batchId, jobIds } = await expanded(caller, { jobs, maxConcurrency: 1 })
@@ -97,7 +97,7 @@ test('the sweep lets jobs go that were forgotten, and their time begins then', a
 })
 
 test('once more than maxErrors have failed, what has not begun is cancelled and what runs goes on', async () => {
-  const caller = callerOf()
+  const caller = await callerOf()
   const world = await enrolledCluster(caller)
   const { batchId, jobIds } = await expanded(caller, { jobs: jobsFor([world.cluster.id], 40), maxErrors: 2 })
   const [running = '', ...others] = jobIds
@@ -123,7 +123,7 @@ test('once more than maxErrors have failed, what has not begun is cancelled and 
 })
 
 test('maxErrors 0 stops at the first failure, and counts no cancelled job as one', async () => {
-  const caller = callerOf()
+  const caller = await callerOf()
   const world = await enrolledCluster(caller)
   const { batchId, jobIds } = await expanded(caller, {
     jobs: jobsFor([world.cluster.id], 9),

@@ -18,7 +18,6 @@ import {
   entriesOf,
   settle,
   statusChanged,
-  storedUser,
   tell,
   tellAll,
   waitingRecords,
@@ -64,7 +63,7 @@ const sqsEvent = (bodies: readonly string[]) => ({
 test.each([1, 2, 3])(
   'under 20 % duplicate, reordered and late messages and several drains at once everything is booked once (%i)',
   async (seed) => {
-    const callers = await Promise.all([1, 2].map(() => storedUser(newId('org'), 'OrgAdmin')))
+    const callers = await Promise.all([1, 2].map(() => callerOf()))
     const changes = callers.flatMap((caller) => upTo(60).map((number) => ({ caller, number })))
     const counters = new Map(callers.map(({ organisationId: id }) => [id, counting(id)] as const))
 
@@ -103,7 +102,7 @@ test.each([1, 2, 3])(
 )
 
 test('what happens once is counted once, whoever closes; what is prepared is prepared at least once', async () => {
-  const caller = callerOf()
+  const caller = await callerOf()
   const { organisationId } = caller
   const { book, prepared, count } = counting(organisationId)
   const writing = upTo(50).map((number) => tell(caller, done('test.change', `resource ${number}`)))
@@ -116,7 +115,7 @@ test('what happens once is counted once, whoever closes; what is prepared is pre
 })
 
 test('a drain that dies before it closes leaves everything to the next, and nothing is told twice', async () => {
-  const admin = await storedUser(newId('org'), 'OrgAdmin')
+  const admin = await callerOf(newId('org'), 'OrgAdmin')
   const { organisationId } = admin
   await tell(admin, { ...done('test.change'), ...statusChanged(newId('clus'), 'Healthy', 'Offline') })
   const records = await waitingRecords(organisationId)
@@ -137,7 +136,7 @@ test('a drain that dies before it closes leaves everything to the next, and noth
 })
 
 test('two that close the same records from the same head: one does, the other is refused', async () => {
-  const caller = callerOf()
+  const caller = await callerOf()
   const { organisationId } = caller
   await tell(caller, done('test.change'))
   const records = await waitingRecords(organisationId)
@@ -148,7 +147,7 @@ test('two that close the same records from the same head: one does, the other is
 })
 
 test('a record that one book cannot take is in all the others, and a copy of it is set aside', async () => {
-  const caller = callerOf()
+  const caller = await callerOf()
   const { organisationId } = caller
   await tellAll(
     caller,
@@ -172,8 +171,22 @@ test('a record that one book cannot take is in all the others, and a copy of it 
   expect(await Audit.verify(caller, { after: 0 })).toMatchObject({ valid: true, entries: 30 })
 })
 
+test('a record whose entries the store refuses is set aside, and keeps nobody back', async () => {
+  const caller = await callerOf()
+  await tellAll(caller, [done('test.change', 'too large'), done('test.change', 'small')])
+  const text = 'x'.repeat(500_000)
+  const entries: Book['entries'] = async (organisationId, records) =>
+    records.some(({ audit }) => audit?.resource === 'too large')
+      ? [upsert(total(organisationId), { set: { text } })]
+      : []
+  await logged(() => bookRecords(caller.organisationId, [...allBooks, { name: 'refused', entries }]))
+  expect((await entriesOf(caller)).map(({ resource }) => resource)).toEqual(['small'])
+  const { pk } = keys.unreadableRecord(keys.outbox(caller.organisationId, '').pk, '')
+  expect((await query({ pk })).items).toHaveLength(1)
+})
+
 test('a record with an event of a newer release is booked like any other', async () => {
-  const caller = callerOf()
+  const caller = await callerOf()
   const { organisationId } = caller
   await tell(caller, done('test.change', 'of today'))
   const [{ id = '' } = {}] = await waitingRecords(organisationId)
@@ -186,7 +199,7 @@ test('a record with an event of a newer release is booked like any other', async
 })
 
 test('what may pass by itself fails the message and loses nothing', async () => {
-  const caller = callerOf()
+  const caller = await callerOf()
   const { organisationId } = caller
   await tell(caller, done('test.change'))
   const unreachable: Book = { name: 'unreachable', prepare: async () => Promise.reject(fault('database_unavailable')) }
@@ -197,7 +210,7 @@ test('what may pass by itself fails the message and loses nothing', async () => 
 })
 
 test('a message that is none fails alone', async () => {
-  const caller = callerOf()
+  const caller = await callerOf()
   await tell(caller, done('test.change'))
   const bodies = ['broken', JSON.stringify({ organisationId: caller.organisationId }), '{}']
   await logged(async () => {

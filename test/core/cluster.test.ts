@@ -12,7 +12,7 @@ beforeAll(started)
 const firstPage = { page: 1, pageSize: 20 }
 
 test('a registered cluster is Pending, listed, and found by its id', async () => {
-  const caller = callerOf()
+  const caller = await callerOf()
   const registered = await Cluster.register(caller, { name: 'Berlin', type: 'CloudLocal' })
   expect(registered).toMatchObject({ name: 'Berlin', type: 'CloudLocal', status: 'Pending' })
   expect(registered.relayCommand).toContain(registered.enrollmentToken)
@@ -26,8 +26,8 @@ test('a registered cluster is Pending, listed, and found by its id', async () =>
 })
 
 test('another organisation neither sees nor touches a cluster', async () => {
-  const { id } = await Cluster.register(callerOf(), { name: 'ours', type: 'Hypervisor' })
-  const stranger = callerOf()
+  const { id } = await Cluster.register(await callerOf(), { name: 'ours', type: 'Hypervisor' })
+  const stranger = await callerOf()
   expect(await refusalOf(Cluster.read(stranger, id))).toBe('cluster_not_found')
   expect(await refusalOf(Cluster.update(stranger, id, { name: 'theirs' }))).toBe('cluster_not_found')
   expect(await refusalOf(Cluster.remove(stranger, id))).toBe('cluster_not_found')
@@ -36,10 +36,10 @@ test('another organisation neither sees nor touches a cluster', async () => {
 })
 
 test('names are unique within an organisation whatever their case, and free again after a rename or removal', async () => {
-  const caller = callerOf()
+  const caller = await callerOf()
   const first = await Cluster.register(caller, { name: 'Alpha', type: 'Hypervisor' })
   expect(await refusalOf(Cluster.register(caller, { name: 'aLPHA', type: 'Hypervisor' }))).toBe('cluster_name_taken')
-  await Cluster.register(callerOf(), { name: 'Alpha', type: 'Hypervisor' })
+  await Cluster.register(await callerOf(), { name: 'Alpha', type: 'Hypervisor' })
   await Cluster.update(caller, first.id, { name: 'ALPHA' })
   await Cluster.update(caller, first.id, { name: 'Beta' })
   const second = await Cluster.register(caller, { name: 'Alpha', type: 'Hypervisor' })
@@ -49,7 +49,7 @@ test('names are unique within an organisation whatever their case, and free agai
 })
 
 test('registrations at the same moment are all listed once, newest first', async () => {
-  const caller = callerOf()
+  const caller = await callerOf()
   const names = Array.from({ length: 12 }, (_, index) => `cluster ${index}`)
   await Promise.all(names.map((name) => Cluster.register(caller, { name, type: 'Hypervisor' })))
   const pages = await Promise.all([1, 2, 3].map((page) => Cluster.list(caller, { page, pageSize: 5 })))
@@ -65,7 +65,7 @@ test('registrations at the same moment are all listed once, newest first', async
 })
 
 test('filters by status and type count what they show', async () => {
-  const caller = callerOf()
+  const caller = await callerOf()
   await Cluster.register(caller, { name: 'pending one', type: 'CloudLocal' })
   await enrolledCluster(caller)
   await enrolledCluster(caller)
@@ -80,7 +80,7 @@ test('filters by status and type count what they show', async () => {
 })
 
 test('a cluster moves between sites; a site with clusters stays', async () => {
-  const caller = callerOf()
+  const caller = await callerOf()
   const [here, there] = await Promise.all([
     Site.create(caller, { name: 'here' }),
     Site.create(caller, { name: 'there' }),
@@ -100,7 +100,7 @@ test('a cluster moves between sites; a site with clusters stays', async () => {
 })
 
 test('a removed cluster is gone for its owner and for its relay', async () => {
-  const caller = callerOf()
+  const caller = await callerOf()
   const { cluster, request, beat } = await enrolledCluster(caller)
   await Cluster.remove(caller, cluster.id)
   expect(await refusalOf(Cluster.read(caller, cluster.id))).toBe('cluster_not_found')
@@ -110,7 +110,7 @@ test('a removed cluster is gone for its owner and for its relay', async () => {
 })
 
 test('an enrollment answers the same again for the same key, and is used up for any other', async () => {
-  const caller = callerOf()
+  const caller = await callerOf()
   const { id, enrollmentToken } = await Cluster.register(caller, { name: 'enrolling', type: 'Hypervisor' })
   const request = enrollRequest(enrollmentToken, ['a', 'b'])
   const first = await enroll(request)
@@ -131,7 +131,7 @@ test('an enrollment answers the same again for the same key, and is used up for 
 })
 
 test('a used token that comes back again and again raises one alarm an hour, and tells where it came from', async () => {
-  const caller = callerOf()
+  const caller = await callerOf()
   const { id, enrollmentToken } = await Cluster.register(caller, { name: 'alarmed', type: 'Hypervisor' })
   await enroll(enrollRequest(enrollmentToken))
   const alarmsAfterKnocks = async () => {
@@ -152,14 +152,14 @@ test('a used token that comes back again and again raises one alarm an hour, and
 })
 
 test('of eight keys that enroll with one token at once exactly one wins', async () => {
-  const { enrollmentToken } = await Cluster.register(callerOf(), { name: 'contested', type: 'Hypervisor' })
+  const { enrollmentToken } = await Cluster.register(await callerOf(), { name: 'contested', type: 'Hypervisor' })
   const codes = await Promise.all(Array.from({ length: 8 }, () => refusalOf(enroll(enrollRequest(enrollmentToken)))))
   expect(codes.filter((code) => code === 'nothing was refused')).toHaveLength(1)
   expect(codes.filter((code) => code === 'enrollment_token_used')).toHaveLength(7)
 })
 
 test('a token is refused when it is forged, expired, or replaced by a newer one', async () => {
-  const caller = callerOf()
+  const caller = await callerOf()
   const { id, enrollmentToken } = await Cluster.register(caller, { name: 'guarded', type: 'Hypervisor' })
   expect(await refusalOf(enroll(enrollRequest(`${enrollmentToken}x`)))).toBe('enrollment_token_invalid')
   expect(await refusalOf(enroll(enrollRequest('anything')))).toBe('enrollment_token_invalid')
@@ -172,7 +172,7 @@ test('a token is refused when it is forged, expired, or replaced by a newer one'
 })
 
 test('enrolling with a new token replaces the relay, and the old one is refused', async () => {
-  const caller = callerOf()
+  const caller = await callerOf()
   const { cluster, request, beat, relay } = await enrolledCluster(caller)
   const { enrollmentToken } = await issue(caller, cluster.id)
   await heartbeat(request(), beat)

@@ -32,7 +32,7 @@ const cure = ({ organisationId }: Caller, clusterId: string) =>
   update(keys.cluster(organisationId, clusterId), { set: { waitingJobs: 0 } })
 
 test('a job whose message nobody can handle fails, is told, and frees its cluster', async () => {
-  const caller = callerOf()
+  const caller = await callerOf()
   const { organisationId } = caller
   const [clusterId = ''] = await manyClusters(caller, 1)
   const { id: jobId } = await Job.submit(caller, script(clusterId))
@@ -50,7 +50,7 @@ test('a job whose message nobody can handle fails, is told, and frees its cluste
 })
 
 test('a dead-lettered message of a job that waits, or is nowhere, changes nothing', async () => {
-  const caller = callerOf()
+  const caller = await callerOf()
   const world = await enrolledCluster(caller)
   const jobId = await waitingJob(caller, world)
   const { organisationId } = caller
@@ -61,7 +61,7 @@ test('a dead-lettered message of a job that waits, or is nowhere, changes nothin
 })
 
 test('a job that cannot even be read is left for people to look at', async () => {
-  const caller = callerOf()
+  const caller = await callerOf()
   const { organisationId } = caller
   const [clusterId = ''] = await manyClusters(caller, 1)
   const { id: jobId } = await Job.submit(caller, script(clusterId))
@@ -72,7 +72,7 @@ test('a job that cannot even be read is left for people to look at', async () =>
 })
 
 test('the jobs of a batch that cannot be expanded fail; those that were expanded go on', async () => {
-  const caller = callerOf()
+  const caller = await callerOf()
   const { organisationId } = caller
   const clusters = await manyClusters(caller, 2)
   const [good = '', bad = ''] = clusters
@@ -98,7 +98,7 @@ test('the jobs of a batch that cannot be expanded fail; those that were expanded
 })
 
 test('a batch or a job whose message was lost is announced again by the sweep, until it is done', async () => {
-  const caller = callerOf()
+  const caller = await callerOf()
   const { organisationId } = caller
   const [clusterId = ''] = await manyClusters(caller, 1)
   const { batchId } = await Batch.submit(caller, { jobs: [script(clusterId)] })

@@ -15,7 +15,7 @@ beforeAll(() => started())
 const hour = 3_600_000
 
 test('a delivery can be made again, whatever became of it, with the same body and id', async () => {
-  const [caller, receiver] = [callerOf(), newReceiver()]
+  const [caller, receiver] = [await callerOf(), newReceiver()]
   const { secret, reference, id } = await subscribe(caller, receiver)
   await happen(caller, eventOf())
   await workOff(reference)
@@ -32,7 +32,7 @@ test('a delivery can be made again, whatever became of it, with the same body an
 })
 
 test('one that waits for its retry goes out at once when it is asked for, and once', async () => {
-  const [caller, receiver] = [callerOf(), newReceiver()]
+  const [caller, receiver] = [await callerOf(), newReceiver()]
   const { reference, id } = await subscribe(caller, receiver)
   receiver.answerWith(500)
   await happen(caller, eventOf())
@@ -47,7 +47,7 @@ test('one that waits for its retry goes out at once when it is asked for, and on
 })
 
 test('a test goes to its webhook alone, whatever that has subscribed to', async () => {
-  const [caller, receiver, bystander] = [callerOf(), newReceiver(), newReceiver()]
+  const [caller, receiver, bystander] = [await callerOf(), newReceiver(), newReceiver()]
   const tested = await subscribe(caller, receiver, ['platform.job.failed'])
   const other = await subscribe(caller, bystander, ['*'])
   const delivery = await Delivery.test(caller, tested.id)
@@ -61,7 +61,7 @@ test('a test goes to its webhook alone, whatever that has subscribed to', async 
 })
 
 test('what waits for a webhook that is removed is not delivered', async () => {
-  const [caller, receiver] = [callerOf(), newReceiver()]
+  const [caller, receiver] = [await callerOf(), newReceiver()]
   const { reference, id } = await subscribe(caller, receiver)
   await happen(caller, eventOf(), eventOf())
   await Webhook.remove(caller, id)
@@ -76,7 +76,7 @@ test('what waits for a webhook that is removed is not delivered', async () => {
 })
 
 test('a webhook that is removed while it is delivered to gets nothing more', async () => {
-  const [caller, receiver] = [callerOf(), newReceiver()]
+  const [caller, receiver] = [await callerOf(), newReceiver()]
   const { reference, id } = await subscribe(caller, receiver)
   await happen(caller, eventOf(), eventOf())
   receiver.answer = (_, response) => void Webhook.remove(caller, id).then(() => response.writeHead(200).end())
@@ -85,7 +85,7 @@ test('a webhook that is removed while it is delivered to gets nothing more', asy
 })
 
 test('a foreign, unknown or forgotten delivery cannot be made again; nor can one of a webhook that is off', async () => {
-  const [caller, other, receiver] = [callerOf(), callerOf(), newReceiver()]
+  const [caller, other, receiver] = [await callerOf(), await callerOf(), newReceiver()]
   const { reference, id } = await subscribe(caller, receiver)
   await happen(caller, eventOf())
   await workOff(reference)

@@ -12,7 +12,7 @@ vi.hoisted(() => Object.assign(process.env, { PLAT_FAILPOINT: 'webhook.attempted
 beforeAll(() => started())
 
 test('an attempt whose record was lost is made again under the same id, once the lease is over', async () => {
-  const [caller, receiver] = [callerOf(), newReceiver()]
+  const [caller, receiver] = [await callerOf(), newReceiver()]
   const { secret, reference, id } = await subscribe(caller, receiver)
   await happen(caller, eventOf())
   await expect(workOff(reference)).rejects.toThrow('webhook.attempted')

@@ -14,7 +14,7 @@ beforeAll(() => started())
 const hour = 3_600_000
 
 test('retries follow the schedule, signed afresh under the same id, and end after a day', async () => {
-  const [caller, receiver] = [callerOf(), newReceiver()]
+  const [caller, receiver] = [await callerOf(), newReceiver()]
   const { secret, reference, id } = await subscribe(caller, receiver)
   receiver.answerWith(500)
   await happen(caller, eventOf())
@@ -75,7 +75,7 @@ test.each([
     undefined,
   ],
 ])('a receiver that answers with %s has not got it', async (_, prepare, error, statusCode) => {
-  const [caller, receiver] = [callerOf(), newReceiver()]
+  const [caller, receiver] = [await callerOf(), newReceiver()]
   const { reference, id } = await subscribe(caller, receiver)
   prepare(receiver)
   await happen(caller, eventOf())
@@ -87,7 +87,7 @@ test.each([
 })
 
 test('an answer without end is read to its cap, and is a success when it says so', async () => {
-  const [caller, receiver] = [callerOf(), newReceiver()]
+  const [caller, receiver] = [await callerOf(), newReceiver()]
   const { reference, id } = await subscribe(caller, receiver)
   receiver.answer = (_, response) => {
     response.writeHead(200)
@@ -100,7 +100,7 @@ test('an answer without end is read to its cap, and is a success when it says so
 })
 
 test('many deliveries that wait do not hammer a receiver that fails', async () => {
-  const [caller, receiver] = [callerOf(), newReceiver()]
+  const [caller, receiver] = [await callerOf(), newReceiver()]
   const { reference } = await subscribe(caller, receiver)
   receiver.answerWith(503)
   await happen(caller, ...Array.from({ length: 15 }, () => eventOf()))
@@ -123,7 +123,7 @@ test('many deliveries that wait do not hammer a receiver that fails', async () =
 })
 
 test('twenty failures in a row switch a webhook off and tell so; what waits goes out when it is on again', async () => {
-  const [caller, receiver] = [callerOf(), newReceiver()]
+  const [caller, receiver] = [await callerOf(), newReceiver()]
   const { id, reference, url } = await subscribe(caller, receiver)
   receiver.answerWith(500)
   await happen(caller, eventOf(), eventOf(), eventOf(), eventOf())
@@ -163,7 +163,8 @@ test('twenty failures in a row switch a webhook off and tell so; what waits goes
   const waiting = (await deliveriesOf(caller, id)).filter(({ status }) => status === 'Pending')
   expect(waiting.length).toBeGreaterThan(0)
   receiver.answerWith(200)
-  const changed = await Webhook.change(caller, id, { enabled: true })
+  // Whoever made the webhook was signed out long ago.
+  const changed = await Webhook.change(await callerOf(caller.organisationId), id, { enabled: true })
   expect([changed.enabled, changed.failureCount, changed.disabledAt]).toEqual([true, 0, undefined])
   expect(await announced()).toContain(id)
   await workOff(reference)
@@ -173,7 +174,7 @@ test('twenty failures in a row switch a webhook off and tell so; what waits goes
 })
 
 test('a success ends the count of failures', async () => {
-  const [caller, receiver] = [callerOf(), newReceiver()]
+  const [caller, receiver] = [await callerOf(), newReceiver()]
   const { reference } = await subscribe(caller, receiver)
   receiver.answerWith(500)
   await happen(caller, eventOf())
@@ -186,7 +187,7 @@ test('a success ends the count of failures', async () => {
 })
 
 test('a failed event does not hold up those behind it', async () => {
-  const [caller, receiver] = [callerOf(), newReceiver()]
+  const [caller, receiver] = [await callerOf(), newReceiver()]
   const { reference, id } = await subscribe(caller, receiver)
   const [poison, ...others] = [eventOf(), eventOf(), eventOf()]
   receiver.answer = (_, response) => {

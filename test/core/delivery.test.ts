@@ -20,7 +20,7 @@ import { announced, deliveriesOf, eventOf, happen, pass, subscribe, told, verifi
 beforeAll(() => started())
 
 test('a receiver verifies every delivery with the reference implementation', async () => {
-  const [caller, receiver] = [callerOf(), newReceiver()]
+  const [caller, receiver] = [await callerOf(), newReceiver()]
   const { secret, reference, id } = await subscribe(caller, receiver)
   const events = [eventOf(), eventOf('job.completed'), eventOf()]
   await happen(caller, ...events)
@@ -50,7 +50,7 @@ test('a receiver verifies every delivery with the reference implementation', asy
 })
 
 test('with another secret, a changed body or another id nothing verifies', async () => {
-  const [caller, receiver] = [callerOf(), newReceiver()]
+  const [caller, receiver] = [await callerOf(), newReceiver()]
   const mine = await subscribe(caller, receiver, ['platform.cluster.*'])
   const other = await subscribe(caller, receiver, ['platform.job.*'])
   await happen(caller, eventOf())
@@ -65,7 +65,7 @@ test('with another secret, a changed body or another id nothing verifies', async
 })
 
 test('a webhook gets what it has subscribed to: everything, an area, or single events', async () => {
-  const caller = callerOf()
+  const caller = await callerOf()
   const wanted = [
     ['*'],
     ['platform.job.*'],
@@ -89,7 +89,7 @@ test('a webhook gets what it has subscribed to: everything, an area, or single e
 })
 
 test('what happens in an organisation is told to nobody else, and to no webhook that is switched off', async () => {
-  const [mine, other, receiver] = [callerOf(), callerOf(), newReceiver()]
+  const [mine, other, receiver] = [await callerOf(), await callerOf(), newReceiver()]
   const foreign = await subscribe(other, receiver)
   const off = await subscribe(mine, receiver)
   await Webhook.change(mine, off.id, { enabled: false })
@@ -100,7 +100,7 @@ test('what happens in an organisation is told to nobody else, and to no webhook 
 })
 
 test('events that are booked again and again, messages that come many times: one delivery of each', async () => {
-  const [caller, receiver] = [callerOf(), newReceiver()]
+  const [caller, receiver] = [await callerOf(), newReceiver()]
   const { reference, id } = await subscribe(caller, receiver)
   for (const event of [eventOf(), eventOf(), eventOf()]) await commit(caller, { steps: [], events: [event] })
   const records = (await told(caller.organisationId)).filter(({ events }) => events.length > 0)
@@ -119,7 +119,7 @@ test('events that are booked again and again, messages that come many times: one
 })
 
 test('a hundred events of one closing are delivered, each once', async () => {
-  const [caller, receiver] = [callerOf(), newReceiver()]
+  const [caller, receiver] = [await callerOf(), newReceiver()]
   const { reference, id } = await subscribe(caller, receiver)
   await commit(caller, { steps: [], events: Array.from({ length: 100 }, () => eventOf()) })
   await bookRecords(caller.organisationId, [webhookBook])
@@ -131,7 +131,7 @@ test('a hundred events of one closing are delivered, each once', async () => {
 })
 
 test('a closing announces each webhook once, the sweep what was lost', async () => {
-  const [caller, receiver] = [callerOf(), newReceiver()]
+  const [caller, receiver] = [await callerOf(), newReceiver()]
   const [first, second] = [await subscribe(caller, receiver), await subscribe(caller, receiver)]
   await announced()
   await happen(caller, eventOf(), eventOf(), eventOf())
@@ -150,7 +150,7 @@ test('a closing announces each webhook once, the sweep what was lost', async () 
 })
 
 test('a private address that its name hides is not reached, and the log says so', async () => {
-  const caller = callerOf()
+  const caller = await callerOf()
   const port = forbiddenReceiver.host.split(':')[1]
   const webhook = await Webhook.create(caller, { url: `http://localhost:${port}/`, events: ['*'] })
   await happen(caller, eventOf())
@@ -161,7 +161,7 @@ test('a private address that its name hides is not reached, and the log says so'
 })
 
 test('a receiver that hangs keeps nobody else waiting, and is given up after ten seconds', async () => {
-  const [slow, quick] = [callerOf(), callerOf()]
+  const [slow, quick] = [await callerOf(), await callerOf()]
   const [hanging, healthy] = [newReceiver(), newReceiver()]
   const [stuck, fine] = [await subscribe(slow, hanging), await subscribe(quick, healthy)]
   hanging.answer = () => undefined
@@ -185,7 +185,7 @@ test('a receiver that hangs keeps nobody else waiting, and is given up after ten
 })
 
 test('a worker that has used its time hands on, and the next message goes on where it stopped', async () => {
-  const [caller, receiver] = [callerOf(), newReceiver()]
+  const [caller, receiver] = [await callerOf(), newReceiver()]
   const { reference, id } = await subscribe(caller, receiver)
   await happen(caller, eventOf(), eventOf(), eventOf())
   await announced()
@@ -201,7 +201,7 @@ test('a worker that has used its time hands on, and the next message goes on whe
 })
 
 test('what comes when a worker has seen that nothing is left is not left lying', async () => {
-  const [caller, receiver] = [callerOf(), newReceiver()]
+  const [caller, receiver] = [await callerOf(), newReceiver()]
   const { reference, id } = await subscribe(caller, receiver)
   await happen(caller, eventOf())
   const pk = keys.waitingDeliveries(caller.organisationId, id)

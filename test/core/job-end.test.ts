@@ -16,7 +16,7 @@ import { completion, counters, script, waitingJob } from './support/jobs.ts'
 beforeAll(started)
 
 test('a queued job is cancelled at once, before or after its message was read', async () => {
-  const caller = callerOf()
+  const caller = await callerOf()
   const world = await enrolledCluster(caller)
   const announced = await waitingJob(caller, world)
   const { id: silent } = await Job.submit(caller, script(world.cluster.id))
@@ -30,7 +30,7 @@ test('a queued job is cancelled at once, before or after its message was read', 
 })
 
 test('a running job is asked to stop by beats and output, and ends after a minute without confirmation', async () => {
-  const caller = callerOf()
+  const caller = await callerOf()
   const world = await enrolledCluster(caller)
   const jobId = await waitingJob(caller, world)
   const { leaseId } = await claim(world.request(), jobId, undefined)
@@ -54,7 +54,7 @@ test('a running job is asked to stop by beats and output, and ends after a minut
 })
 
 test('the sweep announces again what nobody heard of, and fails what was not delivered in time', async () => {
-  const caller = callerOf()
+  const caller = await callerOf()
   const world = await enrolledCluster(caller)
   const jobId = await waitingJob(caller, world, {}, { deliverWithinSeconds: 60 })
   const { id: silent } = await Job.submit(caller, script(world.cluster.id, {}, { deliverWithinSeconds: 60 }))
@@ -68,7 +68,7 @@ test('the sweep announces again what nobody heard of, and fails what was not del
 })
 
 test('a job whose relay falls silent loses its lease after 600 s; beats that name it keep it', async () => {
-  const caller = callerOf()
+  const caller = await callerOf()
   const world = await enrolledCluster(caller)
   const [kept, lost] = [await waitingJob(caller, world), await waitingJob(caller, world)]
   await claim(world.request(), kept, undefined)
@@ -83,7 +83,7 @@ test('a job whose relay falls silent loses its lease after 600 s; beats that nam
 })
 
 test('a job that outlives its time limit is ended by the server when the relay does not', async () => {
-  const caller = callerOf()
+  const caller = await callerOf()
   const world = await enrolledCluster(caller)
   const jobId = await waitingJob(caller, world, { timeoutSeconds: 5 })
   await claim(world.request(), jobId, undefined)
@@ -94,7 +94,7 @@ test('a job that outlives its time limit is ended by the server when the relay d
 })
 
 test('a cluster with a queued or running job stays; after the job has ended it goes, and its jobs with it', async () => {
-  const caller = callerOf()
+  const caller = await callerOf()
   const world = await enrolledCluster(caller)
   const jobId = await waitingJob(caller, world)
   expect(await refusalOf(Cluster.remove(caller, world.cluster.id))).toBe('cluster_has_active_jobs')
@@ -105,7 +105,7 @@ test('a cluster with a queued or running job stays; after the job has ended it g
 })
 
 test('of a removed cluster not even the payload of a job with much output is left', async () => {
-  const caller = callerOf()
+  const caller = await callerOf()
   const world = await enrolledCluster(caller)
   const jobId = await waitingJob(caller, world)
   const { leaseId } = await claim(world.request(), jobId, undefined)
@@ -119,7 +119,7 @@ test('of a removed cluster not even the payload of a job with much output is lef
 })
 
 test('a relay that was replaced can neither claim, nor write output, nor end its job', async () => {
-  const caller = callerOf()
+  const caller = await callerOf()
   const world = await enrolledCluster(caller)
   const [running, waiting] = [await waitingJob(caller, world), await waitingJob(caller, world)]
   const { leaseId } = await claim(world.request(), running, 'key')
@@ -136,7 +136,7 @@ test('a relay that was replaced can neither claim, nor write output, nor end its
 })
 
 test('a run that its relay confirms as cancelled ends Cancelled', async () => {
-  const caller = callerOf()
+  const caller = await callerOf()
   const world = await enrolledCluster(caller)
   const jobId = await waitingJob(caller, world)
   const { leaseId } = await claim(world.request(), jobId, undefined)
@@ -146,7 +146,7 @@ test('a run that its relay confirms as cancelled ends Cancelled', async () => {
 })
 
 test('the first exit code that is not zero is the exit code of the job', async () => {
-  const caller = callerOf()
+  const caller = await callerOf()
   const world = await enrolledCluster(caller, ['a', 'b', 'c'])
   const jobId = await waitingJob(caller, world)
   const { leaseId } = await claim(world.request(), jobId, undefined)

@@ -61,11 +61,11 @@ const sorts = { page: 1, pageSize: 100 }
 
 describe('filters', async () => {
   await started()
-  const caller = callerOf()
+  const caller = await callerOf()
   const worlds = [await enrolledCluster(caller), await enrolledCluster(caller), await enrolledCluster(caller)]
   const { jobs, batchIds } = await history(caller, worlds)
-  const [foreign = ''] = await manyClusters(callerOf(), 1)
-  const neighbour = callerOf()
+  const [foreign = ''] = await manyClusters(await callerOf(), 1)
+  const neighbour = await callerOf()
   const theirs = await expanded(neighbour, { jobs: jobsFor(await manyClusters(neighbour, 1)) })
 
   const clusterIds = [undefined, ...worlds.map(({ cluster }) => cluster.id), foreign]
@@ -117,13 +117,13 @@ describe('filters', async () => {
   })
 
   test('nobody else sees any of them', async () => {
-    const stranger = callerOf()
+    const stranger = await callerOf()
     for (const filter of filters) expect((await list(stranger, { ...filter, ...sorts })).totalCount).toBe(0)
   })
 })
 
 test('the first page takes three calls in two rounds, whatever single filter it has', async () => {
-  const caller = callerOf()
+  const caller = await callerOf()
   const world = await enrolledCluster(caller)
   await expanded(caller, { jobs: jobsFor([world.cluster.id], 60) })
   await book(caller)
@@ -135,7 +135,7 @@ test('the first page takes three calls in two rounds, whatever single filter it 
 })
 
 test('a page agrees with its count while the books are behind', async () => {
-  const caller = callerOf()
+  const caller = await callerOf()
   const world = await enrolledCluster(caller)
   const clusterId = world.cluster.id
   for (let count = 0; count < 5; count++) await Job.submit(caller, script(clusterId))
@@ -153,7 +153,7 @@ test('a page agrees with its count while the books are behind', async () => {
 })
 
 test('deep pages of a long list are read from the nearer end', async () => {
-  const caller = callerOf()
+  const caller = await callerOf()
   const { organisationId } = caller
   const [clusterId = ''] = await manyClusters(caller, 1)
   const count = 3000
@@ -184,7 +184,7 @@ test('deep pages of a long list are read from the nearer end', async () => {
 })
 
 test('jobs of a removed cluster leave lists and totals with their rows, and no other', async () => {
-  const caller = callerOf()
+  const caller = await callerOf()
   const [gone, kept] = [await enrolledCluster(caller), await enrolledCluster(caller)]
   const { batchId, jobIds } = await expanded(caller, { jobs: jobsFor([gone.cluster.id, kept.cluster.id], 120) })
   for (const [index, id] of jobIds.entries()) {

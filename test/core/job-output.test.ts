@@ -10,7 +10,7 @@ beforeAll(started)
 const block = (index: number) => `${String(index).padStart(3, '0')}é${'x'.repeat(65_530)}`
 
 test('output with the same seq is kept once, ahead of its turn it is refused', async () => {
-  const caller = callerOf()
+  const caller = await callerOf()
   const world = await enrolledCluster(caller)
   const jobId = await waitingJob(caller, world)
   const { leaseId } = await claim(world.request(), jobId, undefined)
@@ -23,7 +23,7 @@ test('output with the same seq is kept once, ahead of its turn it is refused', a
 })
 
 test('of 3 MiB of output the first 256 KiB and the last 768 KiB are kept', async () => {
-  const caller = callerOf()
+  const caller = await callerOf()
   const world = await enrolledCluster(caller)
   const jobId = await waitingJob(caller, world)
   const { leaseId } = await claim(world.request(), jobId, undefined)
@@ -41,7 +41,7 @@ test('of 3 MiB of output the first 256 KiB and the last 768 KiB are kept', async
 })
 
 test('a job that printed thousands of tiny pieces ends, with all of them', async () => {
-  const caller = callerOf()
+  const caller = await callerOf()
   const world = await enrolledCluster(caller)
   const jobId = await waitingJob(caller, world)
   const { leaseId } = await claim(world.request(), jobId, undefined)
@@ -55,7 +55,7 @@ test('a job that printed thousands of tiny pieces ends, with all of them', async
 })
 
 test('output that JSON would blow up is cut to what an answer can hold, and says so', async () => {
-  const caller = callerOf()
+  const caller = await callerOf()
   const world = await enrolledCluster(caller)
   const nodeId = world.relay.nodes[0]?.id ?? ''
   const jobId = await waitingJob(caller, world)

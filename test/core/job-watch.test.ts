@@ -12,7 +12,7 @@ beforeAll(started)
 const patience = 20
 
 test('who watches a job gets its output soon after it comes, and its end at once', async () => {
-  const caller = callerOf()
+  const caller = await callerOf()
   const world = await enrolledCluster(caller)
   const jobId = await waitingJob(caller, world)
   const watched = readOutput(caller, jobId, 0, patience)
@@ -30,18 +30,18 @@ test('who watches a job gets its output soon after it comes, and its end at once
 })
 
 test('what is there already, or will never come, is not waited for', async () => {
-  const caller = callerOf()
+  const caller = await callerOf()
   const world = await enrolledCluster(caller)
   const jobId = await waitingJob(caller, world)
   await runJob(world, jobId)
   const { result, usage } = await used(() => readOutput(caller, jobId, 0, patience))
   expect(result).toMatchObject({ items: [], finished: true })
   expect(usage.calls).toEqual(['GetItem'])
-  expect(await refusalOf(readOutput(callerOf(), jobId, 0, patience))).toBe('job_not_found')
+  expect(await refusalOf(readOutput(await callerOf(), jobId, 0, patience))).toBe('job_not_found')
 })
 
 test('a second of waiting is a few looks', async () => {
-  const caller = callerOf()
+  const caller = await callerOf()
   const world = await enrolledCluster(caller)
   const jobId = await waitingJob(caller, world)
   const startedAtMs = performance.now()

@@ -11,7 +11,7 @@ import { completion, counters, script, waitingJob } from './support/jobs.ts'
 beforeAll(started)
 
 test('a job is queued, found by a beat, claimed, and completed with its output', async () => {
-  const caller = callerOf()
+  const caller = await callerOf()
   const world = await enrolledCluster(caller)
   const nodeId = world.relay.nodes[0]?.id ?? ''
   const jobId = await waitingJob(caller, world)
@@ -59,17 +59,17 @@ test.each([
   ],
   ['no id at all', { clusterId: '#' }, 'cluster_not_found'],
 ])('a job with %s is refused and leaves nothing behind', async (_, change, code) => {
-  const caller = callerOf()
+  const caller = await callerOf()
   const world = await enrolledCluster(caller)
   expect(await refusalOf(Job.submit(caller, { ...script(world.cluster.id), ...change }))).toBe(code)
   expect(await counters(caller, world)).toEqual([0, 0])
 })
 
 test('another organisation can neither submit to a cluster nor see its jobs', async () => {
-  const caller = callerOf()
+  const caller = await callerOf()
   const world = await enrolledCluster(caller)
   const jobId = await waitingJob(caller, world)
-  const stranger = callerOf()
+  const stranger = await callerOf()
   expect(await refusalOf(Job.submit(stranger, script(world.cluster.id)))).toBe('cluster_not_found')
   const calls = [Job.read(stranger, jobId), Job.cancel(stranger, jobId), readOutput(stranger, jobId, 0)]
   for (const refusal of await Promise.all(calls.map(refusalOf))) expect(refusal).toBe('job_not_found')
@@ -78,7 +78,7 @@ test('another organisation can neither submit to a cluster nor see its jobs', as
 })
 
 test('a message that comes twice or at once puts a job into the inbox once', async () => {
-  const caller = callerOf()
+  const caller = await callerOf()
   const world = await enrolledCluster(caller)
   const { id } = await Job.submit(caller, script(world.cluster.id))
   await Promise.all(Array.from({ length: 5 }, () => dispatch({ organisationId: caller.organisationId, jobId: id })))
@@ -87,7 +87,7 @@ test('a message that comes twice or at once puts a job into the inbox once', asy
 })
 
 test('of many claims of one job one wins, and the winner may repeat its own', async () => {
-  const caller = callerOf()
+  const caller = await callerOf()
   const world = await enrolledCluster(caller)
   const jobId = await waitingJob(caller, world)
   const codes = await Promise.all(
@@ -102,7 +102,7 @@ test('of many claims of one job one wins, and the winner may repeat its own', as
 })
 
 test('a signed request works once', async () => {
-  const caller = callerOf()
+  const caller = await callerOf()
   const world = await enrolledCluster(caller)
   const [first, second] = [await waitingJob(caller, world), await waitingJob(caller, world)]
   const same = world.request()
@@ -119,7 +119,7 @@ test.each([
 ] as const)(
   'a run that %s with exit code %s ends %s (%s), and repeating the report answers the same',
   async (outcome, exitCode, status, statusReason) => {
-    const caller = callerOf()
+    const caller = await callerOf()
     const world = await enrolledCluster(caller)
     const jobId = await waitingJob(caller, world)
     const { leaseId } = await claim(world.request(), jobId, undefined)
@@ -140,7 +140,7 @@ test.each([
 
 test('submitting and removing at the same moment leave either the job or no cluster, never an orphan', async () => {
   for (let round = 0; round < 20; round++) {
-    const caller = callerOf()
+    const caller = await callerOf()
     const { id: clusterId } = await Cluster.register(caller, { name: 'contested', type: 'Hypervisor' })
     const [submitted, removed] = await Promise.all([
       refusalOf(Job.submit(caller, script(clusterId))),

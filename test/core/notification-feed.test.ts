@@ -137,7 +137,7 @@ test('after 90 days a notification is gone from the list and from all counts', a
 })
 
 test('a user without notifications has an empty page', async () => {
-  const user = callerOf()
+  const user = await callerOf()
   expect(await read(user, { page: 3, pageSize: 10 })).toEqual({
     items: [],
     totalCount: 0,

@@ -3,7 +3,8 @@ import { passes } from '@platform/core/cool-down'
 import { newId } from '@platform/core/id'
 import { type Told } from '@platform/core/record'
 import { expect, test } from 'vitest'
-import { prepare, settle, statusChanged, storedUser, tell, waitingRecords } from './support/books.ts'
+import { callerOf } from '../support/world.ts'
+import { prepare, settle, statusChanged, tell, waitingRecords } from './support/books.ts'
 import { event, happens, ids, jobFailed, later, minute, people, read, types } from './support/told.ts'
 
 const batchFinished = (createdBy: string, counts: object): Told =>
@@ -15,7 +16,7 @@ const batchFinished = (createdBy: string, counts: object): Told =>
 
 test('a change of a cluster’s status is told to all who may read clusters, and to nobody else', async () => {
   const { organisationId, admin, operator, auditor, nobody } = await people()
-  const stranger = await storedUser(newId('org'), 'OrgAdmin')
+  const stranger = await callerOf(newId('org'), 'OrgAdmin')
   const clusterId = newId('clus')
   await happens(organisationId, statusChanged(clusterId, 'Healthy', 'Degraded'))
   for (const user of [admin, operator, auditor]) {

@@ -13,7 +13,7 @@ const listed = async (caller: Caller, status: 'Healthy' | 'Degraded' | 'Offline'
   (await Cluster.list(caller, { status, page: 1, pageSize: 20 })).totalCount
 
 test('silence turns a cluster Degraded, then Offline with unknown nodes, in reads and filters alike', async () => {
-  const caller = callerOf()
+  const caller = await callerOf()
   const { cluster } = await enrolledCluster(caller)
   shiftClock(81_000)
   expect([await statusOf(caller, cluster.id), await listed(caller, 'Degraded')]).toEqual(['Degraded', 1])
@@ -24,7 +24,7 @@ test('silence turns a cluster Degraded, then Offline with unknown nodes, in read
 })
 
 test('a cluster comes back from Offline with its second beat, which is asked for at once', async () => {
-  const caller = callerOf()
+  const caller = await callerOf()
   const { cluster, request, beat } = await enrolledCluster(caller)
   shiftClock(121_000)
   const first = await heartbeat(request(), beat)
@@ -43,7 +43,7 @@ test('a cluster comes back from Offline with its second beat, which is asked for
 })
 
 test('a node that is not Online degrades its cluster; with none left it is Offline, and two beats bring it back', async () => {
-  const caller = callerOf()
+  const caller = await callerOf()
   const { cluster, request, beat } = await enrolledCluster(caller, ['a', 'b'])
   const [a, b] = beat.nodes
   await heartbeat(request(), {
@@ -66,7 +66,7 @@ test('a node that is not Online degrades its cluster; with none left it is Offli
 })
 
 test('goodbye makes a cluster Offline at once', async () => {
-  const caller = callerOf()
+  const caller = await callerOf()
   const { cluster, request, beat } = await enrolledCluster(caller)
   await goodbye(request(), { reason: 'maintenance' })
   expect(await Cluster.read(caller, cluster.id)).toMatchObject({ status: 'Offline', relay: { status: 'Disconnected' } })
@@ -76,7 +76,7 @@ test('goodbye makes a cluster Offline at once', async () => {
 })
 
 test('a beat works once, even when it comes twice at the same moment', async () => {
-  const { request, beat } = await enrolledCluster(callerOf())
+  const { request, beat } = await enrolledCluster(await callerOf())
   const same = request()
   const codes = await Promise.all(Array.from({ length: 4 }, () => refusalOf(heartbeat(same, beat))))
   expect(codes.filter((code) => code === 'nothing was refused')).toHaveLength(1)
@@ -84,14 +84,14 @@ test('a beat works once, even when it comes twice at the same moment', async () 
 })
 
 test('many beats within one second each work, and none of them twice', async () => {
-  const { request, beat } = await enrolledCluster(callerOf())
+  const { request, beat } = await enrolledCluster(await callerOf())
   const requests = Array.from({ length: 12 }, () => request())
   for (const each of requests) expect(await refusalOf(heartbeat(each, beat))).toBe('nothing was refused')
   for (const each of requests) expect(await refusalOf(heartbeat(each, beat))).toBe('unauthenticated')
 })
 
 test('the sweep persists what silence has done, once, and then has nothing to do', async () => {
-  const caller = callerOf()
+  const caller = await callerOf()
   const { cluster } = await enrolledCluster(caller)
   shiftClock(300_000)
   await Promise.all([sweep(), sweep()])

@@ -3,9 +3,17 @@ import { shiftClock } from '@platform/core/clock'
 import { config } from '@platform/core/config'
 import { refresh, signIn, signOut } from '@platform/core/session'
 import * as SessionList from '@platform/core/session-list'
-import { changePassword } from '@platform/core/user'
+import { changePassword } from '@platform/core/own-password'
 import * as UserAdmin from '@platform/core/user-admin'
-import { colleague, password, type Person, platformAdministrator, signedIn, somewhere } from '../support/people.ts'
+import {
+  atMinuteStart,
+  colleague,
+  password,
+  type Person,
+  platformAdministrator,
+  signedIn,
+  somewhere,
+} from '../support/people.ts'
 import { justBefore } from '../support/store-calls.ts'
 import { refusalOf } from '../support/world.ts'
 
@@ -47,6 +55,7 @@ test('a later change by another session ends the one that an earlier change had 
 test('a wrong current password changes nothing and counts as a failed sign-in', async () => {
   const own = await somebody()
   const other = await signedIn(own.username)
+  atMinuteStart()
   for (let attempt = 0; attempt < config.PLAT_LIMIT_SIGN_IN_USER_PER_MINUTE; attempt++) {
     expect(await refusalOf(change(own, 'wrong password'))).toBe('invalid_credentials')
   }
@@ -66,6 +75,34 @@ test('of two that change one password at once one wins, and its password works',
   expect(winners).toHaveLength(1)
   expect(['conflict', 'invalid_credentials']).toContain(outcomes.find(([, code]) => code !== winners[0]![1])?.[1])
   expect(await signedIn(own.username, winners[0]![0])).toMatchObject({ username: own.username })
+})
+
+test('an access token of an ended session changes no password, and so ends and revives nothing', async () => {
+  const ways: ((own: Person) => Promise<unknown>)[] = [
+    ({ caller }) => signOut(caller),
+    ({ id }) => UserAdmin.endUserSessions(platform.caller, id),
+  ]
+  for (const end of ways) {
+    const own = await somebody()
+    await end(own)
+    const later = await signedIn(own.username)
+    expect(await refusalOf(change(own))).toBe('unauthenticated')
+    expect(await refusalOf(refresh(own))).toBe('invalid_refresh_token')
+    expect(await refresh(later)).toMatchObject({ tokenType: 'Bearer' })
+  }
+})
+
+test('a session that an administrator ends in the midst of a password change does not live on', async () => {
+  for (const [command, nth] of [
+    [/^BatchGet/, 2],
+    [/^TransactWrite/, 1],
+  ] as const) {
+    const own = await somebody()
+    const isEnded = justBefore(command, () => UserAdmin.endUserSessions(platform.caller, own.id), nth)
+    expect(await refusalOf(change(own))).toBe('conflict')
+    expect(isEnded()).toBe(true)
+    expect(await refusalOf(refresh(own))).toBe('invalid_refresh_token')
+  }
 })
 
 test('a refresh of another session at the same moment gets no session that lasts', async () => {
@@ -99,9 +136,12 @@ test('a refresh of the own session lives through the change, at whatever moment 
 })
 
 test('a sign-in that has checked the old password just before the change gets no session that lasts', async () => {
-  for (const command of [/^Get/, /^TransactWrite/]) {
+  for (const [command, nth] of [
+    [/^BatchGet/, 2],
+    [/^TransactWrite/, 1],
+  ] as const) {
     const own = await somebody()
-    const isChanged = justBefore(command, () => change(own))
+    const isChanged = justBefore(command, () => change(own), nth)
     const late = await signIn(own.credentials, somewhere())
     expect(isChanged()).toBe(true)
     expect(await refusalOf(refresh(late))).toBe('invalid_refresh_token')
@@ -157,6 +197,14 @@ test('a user ends one of the own sessions, once, and none of anybody else', asyn
   expect(await refresh(own)).toMatchObject({ tokenType: 'Bearer' })
 })
 
+test('a session that has ended with others cannot be ended again', async () => {
+  const own = await somebody()
+  const other = await signedIn(own.username)
+  await change(own)
+  expect(await refusalOf(SessionList.end(own.caller, other.caller.sessionId))).toBe('session_not_found')
+  await SessionList.end(own.caller, own.caller.sessionId)
+})
+
 test('an administrator ends the session too that a password change had kept', async () => {
   const own = await somebody()
   await change(own)
@@ -167,7 +215,7 @@ test('an administrator ends the session too that a password change had kept', as
 test('an administrator ends all sessions of a user, a sign-in in its midst included, and the password stays', async () => {
   const own = await somebody()
   const other = await signedIn(own.username)
-  const isEnded = justBefore(/^Get/, () => UserAdmin.endUserSessions(platform.caller, own.id))
+  const isEnded = justBefore(/^BatchGet/, () => UserAdmin.endUserSessions(platform.caller, own.id), 2)
   const late = await signIn(own.credentials, somewhere())
   expect(isEnded()).toBe(true)
   for (const tokens of [own, other, late]) expect(await refusalOf(refresh(tokens))).toBe('invalid_refresh_token')

@@ -26,7 +26,8 @@ afterEach(() => later(-shiftedMs))
 const read = (caller: Caller, clusterId: string, page = 1, pageSize = 100) =>
   Timeline.read(caller, clusterId, { page, pageSize })
 
-async function registered(caller = callerOf()) {
+async function registered(given?: Caller) {
+  const caller = given ?? (await callerOf())
   const { id } = await Cluster.register(caller, { name: `cluster ${newId('clus').slice(-8)}`, type: 'Hypervisor' })
   later(1)
   return { caller, id }
@@ -36,7 +37,7 @@ const rowsStored = async (organisationId: string, clusterId: string): Promise<nu
   (await query({ pk: keys.timeline(organisationId, clusterId, '').pk })).items.length
 
 test('a cluster’s life is told newest first: events, status, jobs, and what people did', async () => {
-  const caller = callerOf()
+  const caller = await callerOf()
   const world = await enrolledCluster(caller)
   const clusterId = world.cluster.id
   later(1)
@@ -112,7 +113,7 @@ test('pages show each row once, and all count the same', async () => {
 test('a cluster of another organisation, an unknown one and strange text are not found', async () => {
   const { caller, id } = await registered()
   await settle(caller.organisationId)
-  expect(await refusalOf(read(callerOf(), id))).toBe('cluster_not_found')
+  expect(await refusalOf(read(await callerOf(), id))).toBe('cluster_not_found')
   for (const unknown of [newId('clus'), newId('job'), '', 'x'.repeat(200), '~']) {
     expect(await refusalOf(read(caller, unknown))).toBe('cluster_not_found')
   }

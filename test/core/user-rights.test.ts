@@ -1,8 +1,11 @@
 import { beforeAll, expect, test } from 'vitest'
 import { type Role } from '@platform/contract/permission'
+import * as ApiToken from '@platform/core/api-token'
+import { verifyApiToken } from '@platform/core/api-token-caller'
 import { newId } from '@platform/core/id'
 import * as Organisation from '@platform/core/organisation'
-import { signIn, signOut } from '@platform/core/session'
+import { hashPassword } from '@platform/core/password'
+import { signIn } from '@platform/core/session'
 import * as User from '@platform/core/user'
 import * as UserAdmin from '@platform/core/user-admin'
 import {
@@ -105,21 +108,29 @@ test.each(attempts)('$who that tries to $tries is refused: $refused', async ({ w
   expect(await signIn(platform.credentials, somewhere())).toMatchObject({ tokenType: 'Bearer' })
 })
 
-test('an administrator that lost its role, session or account hands out nothing with its old access token', async () => {
-  const [demoted, signedOut, removed] = await Promise.all([1, 2, 3].map(() => colleague(tenant.caller, 'OrgAdmin')))
-  await UserAdmin.update(tenant.caller, demoted!.id, { roles: ['Viewer'] })
-  await signOut(signedOut!.caller)
-  await UserAdmin.remove(tenant.caller, removed!.id)
-  const { id } = await UserAdmin.create(tenant.caller, newUser())
-  for (const [person, code] of [
-    [demoted!, 'forbidden'],
-    [signedOut!, 'unauthenticated'],
-    [removed!, 'unauthenticated'],
-  ] as const) {
-    expect(await refusalOf(UserAdmin.create(person.caller, newUser(['OrgAdmin'])))).toBe(code)
-    expect(await refusalOf(UserAdmin.update(person.caller, id, { password: 'mine from now' }))).toBe(code)
-    expect(await refusalOf(UserAdmin.remove(person.caller, id))).toBe(code)
-  }
+test('an administrator sets the own password only with the current one, and none by an API token', async () => {
+  const own = await colleague(tenant.caller, 'OrgAdmin')
+  const other = await colleague(tenant.caller, 'Viewer')
+  const request = { password: 'mine from now' }
+  await expect(UserAdmin.update(own.caller, own.id, request)).rejects.toMatchObject({
+    code: 'validation_failed',
+    extra: { details: [{ path: '/password', message: expect.stringContaining('PUT /api/v1/users/me/password') }] },
+  })
+  const caller = await verifyApiToken((await ApiToken.create(own.caller, { name: 'automation' })).token)
+  for (const { id } of [own, other]) expect(await refusalOf(UserAdmin.update(caller, id, request))).toBe('forbidden')
+  await UserAdmin.update(caller, other.id, { email: 'other@example.com' })
+  for (const { username } of [own, other]) expect(await signedIn(username)).toMatchObject({ username })
+  await UserAdmin.update(own.caller, other.id, request)
+  expect(await signedIn(other.username, request.password)).toMatchObject({ id: other.id })
+})
+
+test('a name that is taken is refused without hashing a password', async () => {
+  const { organisationId } = tenant.caller
+  const hashes = Array.from({ length: 6 }, () => hashPassword('correct horse battery', organisationId))
+  expect(await refusalOf(UserAdmin.create(tenant.caller, newUser()))).toBe('rate_limited')
+  const taken = newUser(['Viewer'], platform.username.toUpperCase())
+  expect(await refusalOf(UserAdmin.create(tenant.caller, taken))).toBe('username_taken')
+  await Promise.all(hashes)
 })
 
 test('the first user of an organisation is an OrgAdmin that a platform administrator seeds, and one of several wins', async () => {

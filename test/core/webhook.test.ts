@@ -75,7 +75,7 @@ test('a secret verifies what is signed with it, and differs by webhook and versi
 })
 
 test('a webhook is told its secret when it is made, and then nobody is', async () => {
-  const caller = callerOf()
+  const caller = await callerOf()
   const { secret, ...shown } = await Webhook.create(caller, wanted)
   expect(secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/)
   expect(shown).toEqual({ id: shown.id, ...wanted, enabled: true, failureCount: 0, createdAt: shown.createdAt })
@@ -91,7 +91,7 @@ test('a webhook is told its secret when it is made, and then nobody is', async (
 })
 
 test('a webhook is changed in part; the newest stands first', async () => {
-  const caller = callerOf()
+  const caller = await callerOf()
   const first = await Webhook.create(caller, { ...wanted, enabled: false })
   const second = await Webhook.create(caller, { ...wanted, events: ['*', '*', 'platform.job.failed'] })
   expect(second.events).toEqual(['*', 'platform.job.failed'])
@@ -104,8 +104,24 @@ test('a webhook is changed in part; the newest stands first', async () => {
   expect((await Webhook.list(caller)).items.map(({ id }) => id)).toEqual([second.id, first.id])
 })
 
+test('changes of different fields at the same moment both count', async () => {
+  const caller = await callerOf()
+  const { id } = await Webhook.create(caller, wanted)
+  let isFirst = true
+  // The second change is made when the first has read the webhook and not yet written it.
+  using _ = atStoreCalls({
+    before: async ({ command }) => {
+      if (!isFirst || !command.startsWith('TransactWrite')) return
+      isFirst = false
+      await Webhook.change(caller, id, { enabled: false })
+    },
+  })
+  await Webhook.change(caller, id, { events: ['*'] })
+  expect((await Webhook.list(caller)).items).toMatchObject([{ events: ['*'], enabled: false, url: wanted.url }])
+})
+
 test('a foreign or unknown webhook is not found, and stays as it is', async () => {
-  const [caller, other] = [callerOf(), callerOf()]
+  const [caller, other] = [await callerOf(), await callerOf()]
   const { id } = await Webhook.create(caller, wanted)
   for (const [who, which] of [
     [other, id],
@@ -120,7 +136,7 @@ test('a foreign or unknown webhook is not found, and stays as it is', async () =
 })
 
 test('an organisation has at most fifty webhooks, however many are made at once', async () => {
-  const [caller, neighbour] = [callerOf(), callerOf()]
+  const [caller, neighbour] = [await callerOf(), await callerOf()]
   for (let count = 0; count < webhookLimit - 2; count++) await Webhook.create(caller, wanted)
   const outcomes = await Promise.allSettled(Array.from({ length: 6 }, () => Webhook.create(caller, wanted)))
   const made = outcomes.filter(({ status }) => status === 'fulfilled')
@@ -142,7 +158,7 @@ test.each([
   'http://169.254.169.254/',
   'http://user@hooks.example.com/',
 ])('the address %s is refused, when a webhook is made and when it is changed', async (url) => {
-  const caller = callerOf()
+  const caller = await callerOf()
   const { id } = await Webhook.create(caller, wanted)
   expect(await refusalOf(Webhook.create(caller, { ...wanted, url }))).toBe('url_not_allowed')
   expect(await refusalOf(Webhook.change(caller, id, { url }))).toBe('url_not_allowed')

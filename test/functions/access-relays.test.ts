@@ -20,7 +20,8 @@ await started()
 /** Relay × id: a relay reaches the jobs of its own cluster, and nobody else's, whatever it names. */
 
 /** A cluster with a relay that has claimed one job of two. */
-async function working(owner: Caller = callerOf()) {
+async function working(given?: Caller) {
+  const owner = given ?? (await callerOf())
   const key = relayKey()
   const { id: clusterId, enrollmentToken } = await Cluster.register(owner, { name: newId('clus'), type: 'Hypervisor' })
   const { relayId, nodes } = await enroll({ ...enrollRequest(enrollmentToken), publicKey: key.wire })

@@ -85,6 +85,7 @@ const needs: Record<string, string> = {
   'PATCH /api/v1/users/{id}': 'users:admin',
   'DELETE /api/v1/users/{id}': 'users:admin',
   'DELETE /api/v1/users/{id}/sessions': 'users:admin',
+  'DELETE /api/v1/users/{id}/tokens': 'users:admin',
   'GET /api/v1/platform/organisations': 'platform:admin',
   'POST /api/v1/platform/organisations': 'platform:admin',
   'GET /api/v1/webhooks': 'users:admin',
@@ -196,8 +197,35 @@ test.each(withCaller)('$name by an API token with all permissions is done, but w
   expect((await call(row, ask, headers)).status).toBeLessThan(300)
 })
 
+/** Where users are administered nobody reaches further than the own rights, whatever the permission is. */
+const reachesOthers = (row: Row): boolean =>
+  needOf(row) === 'users:admin' && row.name.includes('/users') && row.endpoint.method !== 'GET'
+
+const withNeed = withCaller.filter((row) => needOf(row).includes(':'))
+
+test.each(withNeed)('$name by an API token with exactly the permission it needs is done', async (row) => {
+  const who = await personOf('PlatformAdmin')
+  const ask = await askOf(row, who)
+  const headers = await apiToken(who, [needOf(row)])
+  const { status, json, text } = await call(row, ask, headers)
+  if (!reachesOthers(row)) return expect(status, text).toBeLessThan(300)
+  expect([403, 422]).toContain(status)
+  expect(['forbidden', 'role_not_grantable']).toContain(json.error)
+})
+
+test.each(withNeed.filter(reachesOthers))(
+  '$name by an API token wants the rights of the other user, too',
+  async (row) => {
+    const who = await personOf('PlatformAdmin')
+    const ask = await askOf(row, who)
+    const ofViewers = everything.filter((permission) => holders[permission]?.includes('Viewer'))
+    const rights = everything.filter((permission) => permission === 'users:admin' || ofViewers.includes(permission))
+    expect((await call(row, ask, await apiToken(who, rights))).status).toBeLessThan(300)
+  },
+)
+
 const key = relayKey()
-const { enrollmentToken } = await Cluster.register(callerOf(), { name: 'guarded', type: 'Hypervisor' })
+const { enrollmentToken } = await Cluster.register(await callerOf(), { name: 'guarded', type: 'Hypervisor' })
 const relay = await enroll({ ...enrollRequest(enrollmentToken), publicKey: key.wire })
 
 test.each(withCaller)('$name by a relay is refused, under either scheme', async (row) => {

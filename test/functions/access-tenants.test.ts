@@ -42,6 +42,7 @@ const answers: Record<string, string> = {
   'PATCH /api/v1/users/{id} params.id': '404 user_not_found',
   'DELETE /api/v1/users/{id} params.id': '404 user_not_found',
   'DELETE /api/v1/users/{id}/sessions params.id': '404 user_not_found',
+  'DELETE /api/v1/users/{id}/tokens params.id': '404 user_not_found',
   'POST /api/v1/users body.organisationId': '404 organisation_not_found',
   'GET /api/v1/clusters/{id}/timeline params.id': '404 cluster_not_found',
   'PATCH /api/v1/webhooks/{id} params.id': '404 webhook_not_found',
@@ -52,6 +53,7 @@ const answers: Record<string, string> = {
   'POST /api/v1/webhooks/{id}/deliveries/{deliveryId}/redeliver params.deliveryId': '404 delivery_not_found',
   'PATCH /api/v1/notifications body.ids': '204 nothing',
   'GET /api/v1/platform/audit query.actor': '200 nothing',
+  'GET /api/v1/platform/audit query.resource': '200 nothing',
 }
 
 /** A platform administrator may make the first user of another organisation (D15): it learns whether there is one. */

@@ -19,7 +19,7 @@ const path = '/api/v1/jobs/batch'
 
 /** Somebody of a fresh organisation with so many clusters. */
 async function somebody(clusterCount: number) {
-  const caller = callerOf()
+  const caller = await callerOf()
   const headers = await bearer(['OrgAdmin'], caller.organisationId)
   const registrations = Array.from({ length: clusterCount }, (_, index) =>
     Cluster.register(caller, { name: `cluster ${index}`, type: 'Hypervisor' }),

@@ -122,7 +122,7 @@ test('nothing changes or removes an entry', async () => {
 test('an export is followed from part to part by its links', async () => {
   const { audit, organisationId } = await administrator()
   const told = Array.from({ length: 1005 }, (_, index) => ({ audit: { action: 'test.change', resource: `${index}` } }))
-  await tellAll(callerOf(organisationId), told)
+  await tellAll(await callerOf(organisationId), told)
   await settle(organisationId)
   for (const [format, type] of [
     ['ndjson', 'application/x-ndjson'],
@@ -158,7 +158,7 @@ test('the chain is verified over HTTP, from any entry on', async () => {
 
 test('notifications are listed, marked and counted', async () => {
   const organisationId = newId('org')
-  const user = callerOf(organisationId, 'Operator')
+  const user = await callerOf(organisationId, 'Operator')
   const { issueAccessToken } = await import('@platform/core/token')
   const token = await issueAccessToken({ ...user, roles: ['Operator'] })
   const headers = { authorization: `Bearer ${token}` }

@@ -42,9 +42,9 @@ export function askOf({ name }: Row, who: Person): Ask | Promise<Ask> {
   return fixture(who)
 }
 
-/** What somebody makes by another operation. */
-async function made(who: Person, name: string, ask: Ask): Promise<any> {
-  const { status, text, json } = await call(rowNamed(name), ask, who.strong)
+/** What an administrator makes by another operation, or the person itself. */
+async function made({ strong }: Person, name: string, ask: Ask, headers = strong): Promise<any> {
+  const { status, text, json } = await call(rowNamed(name), ask, headers)
   if (status >= 300) throw new Error(`${name} answered ${status} ${text}`)
   return json
 }
@@ -80,9 +80,9 @@ async function anEndedBatch(who: Person): Promise<Ask> {
   return ask
 }
 
-const newFilter = (who: Person) =>
-  made(who, 'POST /api/v1/users/me/saved-filters', { body: { name: unique(), context: 'clusters', filter: {} } })
-const newToken = (who: Person) => made(who, 'POST /api/v1/users/me/tokens', { body: { name: unique() } })
+const filter = () => ({ body: { name: unique(), context: 'clusters', filter: {} } })
+const newFilter = (who: Person) => made(who, 'POST /api/v1/users/me/saved-filters', filter(), who.headers)
+const newToken = (who: Person) => made(who, 'POST /api/v1/users/me/tokens', { body: { name: unique() } }, who.headers)
 
 /** A colleague with less rights than whoever administers users. */
 const aColleague: Fixture = async (who) => ({ params: { id: (await personOf('Viewer', who.organisationId)).userId } })
@@ -147,7 +147,7 @@ const fixtures: Record<string, Fixture> = {
   'GET /api/v1/users/me/dashboard-layout': nothing,
   'PATCH /api/v1/users/me/dashboard-layout': () => ({ body: { layout: [] } }),
   'GET /api/v1/users/me/saved-filters': nothing,
-  'POST /api/v1/users/me/saved-filters': () => ({ body: { name: unique(), context: 'clusters', filter: {} } }),
+  'POST /api/v1/users/me/saved-filters': filter,
   'DELETE /api/v1/users/me/saved-filters/{id}': async (who) => ({ params: { id: (await newFilter(who)).id } }),
   'PUT /api/v1/users/me/password': () => ({ body: { currentPassword: password, newPassword: `${password}!` } }),
 
@@ -163,6 +163,11 @@ const fixtures: Record<string, Fixture> = {
   'PATCH /api/v1/users/{id}': async (who) => ({ ...(await aColleague(who)), body: { email: 'eve@example.com' } }),
   'DELETE /api/v1/users/{id}': aColleague,
   'DELETE /api/v1/users/{id}/sessions': aColleague,
+  'DELETE /api/v1/users/{id}/tokens': async (who) => {
+    const colleague = await personOf('Viewer', who.organisationId)
+    await newToken(colleague)
+    return { params: { id: colleague.userId } }
+  },
   'GET /api/v1/platform/organisations': nothing,
   'POST /api/v1/platform/organisations': () => ({ body: { name: unique() } }),
 
@@ -177,9 +182,9 @@ const fixtures: Record<string, Fixture> = {
   'GET /api/v1/notifications': nothing,
   'PATCH /api/v1/notifications': async (who) => ({ body: { ids: [await aNotification(who)] } }),
   'GET /api/v1/platform/audit': async (who) => {
-    await newSite(who)
+    const { id: resource } = await newSite(who)
     await bookAll(who.organisationId)
-    return { query: { actor: who.userId } }
+    return { query: { actor: who.userId, resource } }
   },
   'POST /api/v1/platform/audit': () => ({ body: { action: 'change.approved', resource: 'x', detail: 'y' } }),
   'GET /api/v1/platform/audit/export': nothing,

@@ -12,6 +12,9 @@ const othersIds = new Set(['widgetId', 'tenantId', 'clientId'])
 
 const isId = (name: string): boolean => /^(ids?|actor)$|Ids?$/.test(name) && !othersIds.has(name)
 
+/** What a list is filtered by may be an id, too; what an entry is written about is a text. */
+const isIdOfParameter = (name: string): boolean => name === 'resource' || isId(name)
+
 function resolved(schema: Schema): Schema {
   const name = schema.$ref?.split('/').at(-1)
   return name === undefined ? schema : (document.components.schemas[name] ?? {})
@@ -30,7 +33,7 @@ function placesIn(given: Schema, place: string): string[] {
 export function idPlaces({ endpoint }: Row): string[] {
   const operation = document.paths[endpoint.path]?.[endpoint.method.toLowerCase()]
   const given = operation ? parametersOf(document, operation) : []
-  const named = given.filter(({ in: where, name }) => where !== 'header' && isId(name))
+  const named = given.filter(({ in: where, name }) => where !== 'header' && isIdOfParameter(name))
   const parameters = named.map(({ in: where, name }) => `${where === 'path' ? 'params' : where}.${name}`)
   const body = operation?.requestBody?.content['application/json']?.schema
   return [...parameters, ...(body ? placesIn(body, 'body') : [])]

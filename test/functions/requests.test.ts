@@ -12,7 +12,7 @@ await vi.hoisted(() => import('../support/unlimited.ts'))
 await started()
 const administrator = await bearer(['PlatformAdmin'])
 const key = relayKey()
-const cluster = await Cluster.register(callerOf(), { name: 'fuzzed', type: 'Hypervisor' })
+const cluster = await Cluster.register(await callerOf(), { name: 'fuzzed', type: 'Hypervisor' })
 const relay = await enroll({ ...enrollRequest(cluster.enrollmentToken), publicKey: key.wire })
 
 /** A request by somebody who may make it. */

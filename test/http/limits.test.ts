@@ -31,6 +31,14 @@ test('enrolling is limited by address, before anything is looked at', async () =
   expect((await enrollFrom('198.51.100.2')).status).toBe(400)
 })
 
+test('whoever has one address of an IPv6 network has them all, and is limited as one', async () => {
+  const addresses = [1, 2, 3, 4].map((last) => `2001:db8:0:1::${last}`)
+  const statuses: number[] = []
+  for (const address of addresses) statuses.push((await enrollFrom(address)).status)
+  expect(statuses).toEqual([400, 400, 400, 429])
+  expect((await enrollFrom('2001:db8:0:2::1')).status).toBe(400)
+})
+
 test('a header cannot make one address look like another', async () => {
   const sent = { ...posting('/api/v1/relay/enroll', {}), address: '198.51.100.3' }
   const statuses: number[] = []

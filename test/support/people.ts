@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { type Role } from '@platform/contract/permission'
 import { type Caller } from '@platform/core/caller'
+import { now, shiftClock } from '@platform/core/clock'
 import * as Organisation from '@platform/core/organisation'
 import { signIn } from '@platform/core/session'
 import { complete } from '@platform/core/setup'
@@ -15,6 +16,9 @@ export const password = 'correct horse battery'
 let addresses = 0
 /** An address that nobody has failed from yet. */
 export const somewhere = () => ({ address: `198.51.100.${++addresses}` })
+
+/** Goes to the start of the next minute: failed sign-ins are counted by the minute. */
+export const atMinuteStart = (): void => shiftClock(60_000 - (now() % 60_000))
 
 /** Somebody who is signed in. */
 export interface Person {

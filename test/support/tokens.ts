@@ -4,11 +4,12 @@ import { newId } from '@platform/core/id'
 import { relayAudience } from '@platform/core/relay-token'
 import { issueAccessToken } from '@platform/core/token'
 import { SignJWT } from 'jose'
+import { callerOf } from './world.ts'
 
 /** The header of a user with these roles; of a fresh organisation where none is given. */
-export async function bearer(roles: string[], organisationId = newId('org')): Promise<{ authorization: string }> {
-  const subject = { userId: newId('user'), organisationId, sessionId: newId('sess'), roles }
-  return { authorization: `Bearer ${await issueAccessToken(subject)}` }
+export async function bearer(roles: [string], organisationId = newId('org')): Promise<{ authorization: string }> {
+  const caller = await callerOf(organisationId, ...roles)
+  return { authorization: `Bearer ${await issueAccessToken({ ...caller, roles })}` }
 }
 
 /** The header of a relay that sends this body to this path. */

@@ -2,12 +2,15 @@ import { generateKeyPairSync, randomUUID } from 'node:crypto'
 import { permissionsOf } from '@platform/contract/permission'
 import { bootstrap } from '@platform/core/bootstrap'
 import { type Caller, type RelayCaller } from '@platform/core/caller'
-import { nowSeconds } from '@platform/core/clock'
+import { now, nowSeconds } from '@platform/core/clock'
 import * as Cluster from '@platform/core/cluster'
 import { config } from '@platform/core/config'
+import * as keys from '@platform/core/db/keys'
+import { create, transact } from '@platform/core/db/table'
 import { enroll } from '@platform/core/enrollment'
 import { newId } from '@platform/core/id'
 import { readSecret } from '@platform/core/secret'
+import { open } from '@platform/core/session'
 
 /** People, relays and clusters for tests: each test makes an organisation of its own. */
 
@@ -20,14 +23,16 @@ export const administrator = {
   adminPassword: 'correct horse battery',
 }
 
-/** A caller of a fresh organisation, or of a given one. */
-export const callerOf = (organisationId = newId('org'), role = 'OrgAdmin'): Caller => ({
-  kind: 'user',
-  userId: newId('user'),
-  organisationId,
-  sessionId: newId('sess'),
-  permissions: new Set(permissionsOf([role])),
-})
+/** Somebody who is signed in to a fresh organisation, or to a given one. */
+export async function callerOf(organisationId = newId('org'), role = 'OrgAdmin'): Promise<Caller> {
+  const userId = newId('user')
+  const row = { id: userId, organisationId, username: userId, email: 'u@example.com', roles: [role] }
+  const user = { ...row, authProvider: 'local', createdAtMs: now() }
+  const session = open(user)
+  await transact([create(keys.user(organisationId, userId), user), ...session.steps])
+  const permissions = new Set(permissionsOf([role]))
+  return { kind: 'user', userId, organisationId, sessionId: session.id, permissions }
+}
 
 export const adminToken = async (): Promise<string> => (await readSecret(config.PLAT_SECRET_ADMIN_TOKEN)) ?? ''
 

@@ -81,3 +81,16 @@ export const deleteApiToken = endpoint({
   fails: ['token_not_found', 'conflict'],
   uses: ['table:read', 'table:write', 'queue:events'],
 })
+
+export const revokeUserTokens = endpoint({
+  method: 'DELETE',
+  path: '/api/v1/users/{id}/tokens',
+  access: 'users:admin',
+  tag: 'Users',
+  summary: 'Revoke all API tokens of a user',
+  description: 'They are refused from now on. A user with more rights than the caller cannot be changed: 403.',
+  request: { params: z.object({ id: pathId('user') }) },
+  responses: { 204: { description: 'Revoked' } },
+  fails: ['user_not_found', 'conflict'],
+  uses: ['table:read', 'table:write', 'queue:events'],
+})

@@ -44,7 +44,7 @@ const text = z
   .refine((value) => value.isWellFormed(), 'must be well-formed text')
   // Tabs and line ends alone among control characters: the rest would act on whoever reads the trail in a terminal.
   // oxlint-disable-next-line no-control-regex
-  .regex(/^[^\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]*$/u, 'must not hold control characters')
+  .regex(/^[^\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u2028\u2029]*$/u, 'must not hold control characters')
 
 export const AuditEntryRequest = z
   .object({

@@ -67,7 +67,7 @@ export const errors = {
   node_not_in_cluster: [422, 'A target node does not belong to the cluster.'],
 
   idempotency_key_reused: [422, 'This Idempotency-Key was used with another request. Use a fresh one.'],
-  role_not_grantable: [422, 'The organisation cannot have users with this role.'],
+  role_not_grantable: [422, 'The organisation cannot have users with this role, or it exceeds what the caller may do.'],
   filter_not_applicable: [422, 'The saved filter holds what clusters cannot be filtered by.'],
   url_not_allowed: [422, 'The address is not one that the platform may call.'],
 

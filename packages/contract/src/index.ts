@@ -69,6 +69,7 @@ export const functions = {
     user.updateUser,
     user.deleteUser,
     session.endUserSessions,
+    apiToken.revokeUserTokens,
   ],
   webhooks: [
     webhook.listWebhooks,

@@ -50,7 +50,8 @@ export const endUserSessions = endpoint({
   path: '/api/v1/users/{id}/sessions',
   access: 'users:admin',
   summary: 'End all sessions of a user',
-  description: 'Refresh tokens die at once; access tokens stay valid until they expire. API tokens stay.',
+  description:
+    'Refresh tokens die at once; access tokens stay valid until they expire. API tokens stay: see DELETE /api/v1/users/{id}/tokens.',
   request: { params: z.object({ id: pathId('user') }) },
   responses: { 204: { description: 'Ended' } },
   fails: ['user_not_found', 'conflict'],

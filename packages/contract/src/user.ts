@@ -31,7 +31,9 @@ export const UserUpdate = z
   .object({
     email: email.optional(),
     roles: roles.optional(),
-    password: password.optional().meta({ description: 'Ends all sessions of the user' }),
+    password: password.optional().meta({
+      description: 'Of somebody else. Ends all sessions of the user and revokes its API tokens. Not by an API token.',
+    }),
   })
   .meta({ id: 'UserUpdate' })
 

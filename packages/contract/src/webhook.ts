@@ -145,7 +145,7 @@ export const createWebhook = endpoint({
   request: { body: WebhookCreation },
   responses: { 201: { description: 'The webhook with its secret', schema: CreatedWebhook } },
   fails: ['url_not_allowed', 'limit_reached'],
-  uses: ['table:write', 'queue:events', 'secret:signing-keys'],
+  uses: ['table:read', 'table:write', 'queue:events', 'secret:signing-keys'],
 })
 
 export const changeWebhook = endpoint({

@@ -19,4 +19,6 @@ export const allBooks: readonly Book[] = [
 ]
 
 /** Enters the records of an organisation into all books. Messages that name it at once share the work. */
-export const bookAll = joined((organisationId) => inTurn(organisationId, (endMs) => bookRecords(organisationId, allBooks, endMs)))
+export const bookAll = joined((organisationId) =>
+  inTurn(organisationId, (endMs) => bookRecords(organisationId, allBooks, endMs)),
+)

@@ -70,7 +70,8 @@ const setAside = async (item: Item): Promise<void> => {
 }
 
 /** The step that copies a record to where people look for what the books could not take. */
-function asideStep({ pk, sk, duepk: _, duesk: __, ...kept }: Item): Step {
+function asideStep(item: Item): Step {
+  const { pk, sk, duepk: _, duesk: __, ...kept } = item
   return replace(keys.unreadableRecord(String(pk), String(sk)), kept)
 }
 
@@ -94,7 +95,14 @@ async function bookWhatCan(organisationId: string, record: OutboxRecord, books: 
   const item = await get(keys.outbox(organisationId, record.id))
   if (item === undefined) return
   const copy = able.length === books.length ? [] : [asideStep(item)]
-  await book(organisationId, [record], able, copy)
+  try {
+    await book(organisationId, [record], able, copy)
+  } catch (cause) {
+    if (mayPass(cause)) throw cause
+    // No book refuses it by itself, but the store refuses what they make of it.
+    log('error', 'A record cannot be entered and is set aside', { organisationId, recordId: record.id, cause })
+    await setAside(item)
+  }
 }
 
 async function canTake({ name, prepare, entries }: Book, record: OutboxRecord): Promise<boolean> {

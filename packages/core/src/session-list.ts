@@ -8,7 +8,7 @@ import { fault } from './fault.ts'
 import { isId } from './id.ts'
 import { indexedKeys } from './index-list.ts'
 import { isOpen, parseSession, revoking, type SessionRow } from './session.ts'
-import { find } from './user.ts'
+import { find, parseUser } from './user.ts'
 
 /** A user's own sessions: seen by index, which may lag; ended by key, at once. */
 
@@ -30,10 +30,15 @@ const view = ({ id, createdAtMs, lastUsedAtMs, address }: SessionRow, currentId:
   isCurrent: id === currentId,
 })
 
-/** Ends one of the caller's sessions. One call. */
+/** Ends one of the caller's open sessions. Two calls. */
 export async function end(caller: Caller, sessionId: string): Promise<void> {
   if (!isId('sess', sessionId)) throw fault('session_not_found')
-  const isOwn = { userId: { is: caller.userId } }
+  const { organisationId, userId } = caller
+  const [user, session] = await getAll([keys.user(organisationId, userId), keys.session(sessionId)])
+  if (user === undefined) throw fault('unauthenticated')
+  const isOpenNow = session !== undefined && isOpen(parseSession(session), parseUser(user))
+  if (!isOpenNow) throw fault('session_not_found')
+  const isOwn = { userId: { is: userId } }
   await commit(caller, {
     steps: [orFail(revoking(sessionId, isOwn), 'session_not_found')],
     audit: { action: 'session.revoke', resource: sessionId },

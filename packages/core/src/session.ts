@@ -11,7 +11,7 @@ import { create, getAll, type Item, orFail, patch, type Step, transact } from '.
 import { fault } from './fault.ts'
 import { isId, newId, newSecret, sha256 } from './id.ts'
 import { accessTokenSeconds, issueAccessToken } from './token.ts'
-import { find, type User } from './user.ts'
+import { find, parseUser, type User } from './user.ts'
 
 /** Sessions (D4): one sign-in is one family of refresh tokens. Each works once; a second use ends the family. */
 
@@ -86,13 +86,13 @@ export function open(
 }
 
 /**
- * Signs in with a local account. Three calls: name and failures, user, session.
+ * Signs in with a local account. Three calls: name, user, session; the first two tell of failures, too.
  * Throws `invalid_credentials`, or `rate_limited` after too many failures in one minute (D34).
  */
 export async function signIn(credentials: Credentials, origin: Origin): Promise<TokenSet> {
-  const { organisationId, userId, epoch } = await checkPassword(credentials, origin)
-  const user = await find(organisationId, userId)
-  if (user === undefined) throw fault('invalid_credentials')
+  const { epoch, user: item } = await checkPassword(credentials, origin)
+  if (item === undefined) throw fault('invalid_credentials')
+  const user = parseUser(item)
   const session = open(user, origin, epoch)
   await commit(asUser(user, origin), {
     steps: session.steps.map((step) => orFail(step, 'conflict')),

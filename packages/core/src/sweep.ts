@@ -13,6 +13,7 @@ import { cancelConfirmMs, endQueued } from './job-end.ts'
 import { type JobRow, parseJob, toldOfEnd } from './job-row.ts'
 import { dueWhileRunning, endSteps } from './lease.ts'
 import { log } from './log.ts'
+import { clearPreferences } from './preference-clearing.ts'
 import { announceAgainMs, announceBatch, announceJob, announceRecords, announceWebhook } from './queue.ts'
 import { resultStep } from './result.ts'
 import { dueAfterSweep } from './status.ts'
@@ -78,6 +79,7 @@ async function lookSafely(item: Item): Promise<void> {
 async function look(item: Item): Promise<void> {
   if (item['sk'] === 'JOB') return lookAtJob(parseJob(item))
   if (item['sk'] === 'BATCH') return lookAtBatch(parseBatch(item))
+  if (item['sk'] === 'USER') return clearPreferences(item)
   if (String(item['pk']).startsWith('REMOVED#')) return clearAway(Removed.parse(item))
   return lookAtCluster(parseRow(item))
 }

@@ -2,9 +2,12 @@ import { type UserProfile } from '@platform/contract/auth'
 import { type UserCreation, type UserUpdate } from '@platform/contract/user'
 import { type Caller } from './caller.ts'
 import { commit } from './change.ts'
+import { now } from './clock.ts'
 import { renewCredential } from './credential.ts'
+import { type Change } from './db/expression.ts'
 import * as keys from './db/keys.ts'
-import { orFail, patch, remove as removal, removeAll, type Step, upsert } from './db/table.ts'
+import { create as creation, orFail, patch, remove as removal, type Step, upsert } from './db/table.ts'
+import { Fault, invalid } from './fault.ts'
 import { newId, timeOf } from './id.ts'
 import { hashPassword } from './password.ts'
 import { announceRecords } from './queue.ts'
@@ -20,7 +23,7 @@ export async function create(caller: Caller, request: UserCreation): Promise<Use
   let passwordHash: string | undefined
   return takingTurns(async () => {
     const place = await placeOf(caller, request)
-    passwordHash ??= await hashPassword(request.password)
+    passwordHash ??= await hashPassword(request.password, caller.organisationId)
     return tryCreate(caller, request, place, passwordHash)
   })
 }
@@ -64,15 +67,27 @@ function countSteps(before: readonly string[], after: readonly string[]): Step[]
 
 const asRead = ({ version }: User) => ({ version: { is: version } })
 
-/** Changes a user's e-mail, roles or password; a password ends all its sessions. Two calls without collisions. */
+/**
+ * Changes a user's e-mail, roles or password; a password ends all its sessions and API tokens. Two calls without
+ * collisions.
+ */
 export async function update(caller: Caller, userId: string, request: UserUpdate): Promise<UserProfile> {
+  if (request.password !== undefined) checkReset(caller, userId)
   let passwordHash: string | undefined
   return takingTurns(async () => {
     const { user, who, place } = await targetOf(caller, userId)
     if (request.roles !== undefined) checkRoles(request.roles, who, place)
-    if (request.password !== undefined) passwordHash ??= await hashPassword(request.password)
+    if (request.password !== undefined) passwordHash ??= await hashPassword(request.password, caller.organisationId)
     return tryUpdate(caller, user, request, passwordHash)
   })
+}
+
+/** Else whoever finds an open session or an API token would keep the account, or take over others. */
+function checkReset({ userId: callerId, tokenId }: Caller, userId: string): void {
+  if (tokenId !== undefined) throw new Fault('forbidden', 'An API token cannot set passwords. Sign in to do so.')
+  if (userId !== callerId) return
+  const message = 'must be that of somebody else; change your own at PUT /api/v1/users/me/password'
+  throw invalid([{ in: 'body', path: '/password', code: 'own_password', message }])
 }
 
 async function tryUpdate(
@@ -84,8 +99,12 @@ async function tryUpdate(
   const { organisationId, id } = user
   const roles = asked.length > 0 ? [...new Set(asked)] : user.roles
   const isReset = passwordHash !== undefined
-  const ending = isReset ? endSessions() : {}
-  const change = { ...ending, set: { email, roles }, add: { ...ending.add, version: 1 } }
+  const ending: Change = isReset ? endSessions() : { add: { version: 1 } }
+  const change = {
+    ...ending,
+    set: { email, roles },
+    remove: [...(ending.remove ?? []), ...(isReset ? ['tokenIds'] : [])],
+  }
   const detail = [
     `roles ${user.roles.join(', ')} → ${roles.join(', ')}`,
     ...(email === user.email ? [] : [`e-mail ${user.email} → ${email}`]),
@@ -94,7 +113,7 @@ async function tryUpdate(
   const refusal = await commit(caller, {
     steps: [
       patch(keys.user(organisationId, id), change, asRead(user)),
-      ...(isReset ? [orFail(renewCredential(user, passwordHash), 'conflict')] : []),
+      ...(isReset ? [orFail(renewCredential(user, passwordHash), 'conflict'), ...tokenRemovals(user)] : []),
       ...countSteps(user.roles, roles),
     ],
     audit: { action: 'user.update', resource: id, detail: detail.join('; ') },
@@ -102,17 +121,21 @@ async function tryUpdate(
   return refusal === undefined ? view({ ...user, email, roles }) : undefined
 }
 
+const tokenRemovals = ({ tokenIds }: User): Step[] => [...tokenIds].map((tokenId) => removal(keys.apiToken(tokenId)))
+
 /**
- * Removes a user with its name and its API tokens; its sessions end at their next refresh. Two calls without collisions,
- * and two to clear away what it had set for itself.
+ * Removes a user with its name and its API tokens; its sessions end at their next refresh, and the sweep clears away what
+ * it had set for itself. Two calls without collisions.
  */
 export async function remove(caller: Caller, userId: string): Promise<void> {
   await takingTurns(async () => {
     const { user, place } = await targetOf(caller, userId)
     return tryRemove(caller, user, place.head)
   })
-  await removeAll(keys.preferences(caller.organisationId, userId))
 }
+
+/** An access token lives for fifteen minutes, and may set something until then. */
+const clearAfterMs = 16 * 60_000
 
 async function tryRemove(caller: Caller, user: User, head: ListHead): Promise<true | undefined> {
   const { organisationId, id, username } = user
@@ -121,8 +144,9 @@ async function tryRemove(caller: Caller, user: User, head: ListHead): Promise<tr
       removal(keys.user(organisationId, id), asRead(user)),
       removal(keys.username(username), { userId: { is: id } }),
       leaveStep(usersOf(organisationId), head, timeOf(id)),
-      ...[...user.tokenIds].map((tokenId) => removal(keys.apiToken(tokenId))),
+      ...tokenRemovals(user),
       ...countSteps(user.roles, []),
+      creation(keys.removedUser(id), { organisationId, userId: id, ...keys.due(id, now() + clearAfterMs) }),
     ],
     audit: { action: 'user.delete', resource: id, detail: username },
     events: [{ name: 'user.deleted', subject: id, data: { userId: id, username } }],
@@ -139,5 +163,18 @@ export async function endUserSessions(caller: Caller, userId: string): Promise<v
       orFail(renewCredential(user), 'conflict'),
     ],
     audit: { action: 'session.revoke_all', resource: userId },
+  })
+}
+
+/** Revokes all API tokens of a user: the next request with one is refused. Two calls without collisions. */
+export async function revokeTokens(caller: Caller, userId: string): Promise<void> {
+  await takingTurns(async () => {
+    const { user } = await targetOf(caller, userId)
+    const change = { remove: ['tokenIds'], add: { version: 1 } }
+    const refusal = await commit(caller, {
+      steps: [patch(keys.user(user.organisationId, userId), change, asRead(user)), ...tokenRemovals(user)],
+      audit: { action: 'token.delete_all', resource: userId },
+    })
+    return refusal === undefined ? true : undefined
   })
 }

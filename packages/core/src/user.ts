@@ -1,17 +1,14 @@
 import { type UserProfile } from '@platform/contract/auth'
 import { type Permission, permissionsOf } from '@platform/contract/permission'
-import { type PasswordChange } from '@platform/contract/user'
 import * as z from 'zod'
-import { type Caller, type Origin } from './caller.ts'
-import { commit } from './change.ts'
+import { type Caller } from './caller.ts'
 import { iso } from './clock.ts'
-import { checkPassword, createCredential, renewCredential } from './credential.ts'
+import { createCredential } from './credential.ts'
 import { type Change } from './db/expression.ts'
 import * as keys from './db/keys.ts'
-import { create, get, type Item, orFail, patch, type Step } from './db/table.ts'
+import { create, get, type Item, type Step } from './db/table.ts'
 import { fault } from './fault.ts'
 import { isId } from './id.ts'
-import { hashPassword } from './password.ts'
 import { type RankedList, readPage } from './ranked-list.ts'
 
 const Row = z.object({
@@ -50,7 +47,8 @@ export const createSteps = (user: z.input<typeof Row>, passwordHash: string): [S
 
 /** The change of a user's row that ends its sessions; with `renewCredential` in one transaction. */
 export const endSessions = (keptSessionId?: string): Change => ({
-  add: { epoch: 1 },
+  // An API token that is being made by one of these sessions is decided anew.
+  add: { epoch: 1, version: 1 },
   ...(keptSessionId === undefined ? { remove: ['keptSessionId'] } : { set: { keptSessionId } }),
 })
 
@@ -94,25 +92,4 @@ export async function read({ organisationId }: Caller, userId: string): Promise<
   const user = await find(organisationId, userId)
   if (user === undefined) throw fault('user_not_found')
   return view(user)
-}
-
-/**
- * Changes the caller's own password and ends all its other sessions (D15). A wrong current password counts as a failed
- * sign-in. Three calls.
- */
-export async function changePassword(caller: Caller, request: PasswordChange, origin: Origin): Promise<void> {
-  const { organisationId, userId, sessionId } = caller
-  const user = await find(organisationId, userId)
-  if (user === undefined) throw fault('unauthenticated')
-  const { passwordHash } = await checkPassword({ username: user.username, password: request.currentPassword }, origin)
-  const newHash = await hashPassword(request.newPassword)
-  const isUnchanged = { passwordHash: { is: passwordHash } }
-  const ended = endSessions(sessionId === '' ? undefined : sessionId)
-  await commit(caller, {
-    steps: [
-      orFail(renewCredential(user, newHash, isUnchanged), 'conflict'),
-      orFail(patch(keys.user(organisationId, userId), ended), 'unauthenticated'),
-    ],
-    audit: { action: 'password.change', resource: userId },
-  })
 }

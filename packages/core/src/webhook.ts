@@ -78,7 +78,9 @@ export async function change(caller: Caller, webhookId: string, change: WebhookC
 
   const next = { url, events: [...new Set(events)], isEnabled: enabled }
   const isFresh = change.enabled === true || url !== row.url
-  const step = isFresh ? startAnew(row, next) : leave(row, next)
+  // Nothing else is written: another change, or the platform that switches it off, may come at the same moment.
+  const named = { url: change.url, events: change.events && next.events, isEnabled: change.enabled }
+  const step = isFresh ? startAnew(row, named) : leave(row, named)
   await commit(caller, {
     steps: [table.orFail(step, 'webhook_not_found')],
     audit: { action: 'webhook.change', resource: row.id, detail: changed.join(', ') },
@@ -88,7 +90,7 @@ export async function change(caller: Caller, webhookId: string, change: WebhookC
   return webhookView(isFresh ? { ...rest, ...next, failures: 0 } : { ...row, ...next })
 }
 
-type Settings = Pick<WebhookRow, 'url' | 'events' | 'isEnabled'>
+type Settings = { [Name in 'url' | 'events' | 'isEnabled']: WebhookRow[Name] | undefined }
 
 const startAnew = (row: WebhookRow, settings: Settings) =>
   wakeStep(row, { set: { ...settings, failures: 0 }, remove: ['quietUntilMs', 'disabledAtMs'] })

@@ -2,6 +2,7 @@ import type { EndpointDefinition } from '@platform/contract/endpoint'
 import type { Caller, RelayCaller } from '@platform/core/caller'
 import { config } from '@platform/core/config'
 import { fault } from '@platform/core/fault'
+import { networkOf } from '@platform/core/network'
 import type { JsonReader } from './body.ts'
 import type { HttpContext } from './context.ts'
 import { limiter, type Rate } from './limit.ts'
@@ -19,7 +20,7 @@ const policy = (rate: Rate, principalOf: (call: Call) => string) => {
 }
 
 const perMinute = (count: number): Rate => ({ perMinute: count, burst: count })
-const byAddress = ({ address }: Call): string => address
+const byAddress = ({ address }: Call): string => networkOf(address)
 const byUser = ({ caller }: Call): string => (caller?.kind === 'user' ? (caller.tokenId ?? caller.userId) : '')
 const byOrganisation = ({ caller }: Call): string => caller?.organisationId ?? ''
 const byRelay = ({ caller }: Call): string => (caller?.kind === 'relay' ? caller.relayId : '')
@@ -27,7 +28,7 @@ const byRelay = ({ caller }: Call): string => (caller?.kind === 'relay' ? caller
 /** The session that a refresh token says it belongs to: enough to tell calls apart, proven later. Else the address. */
 const bySession = ({ json, address }: Call): string => {
   const { refreshToken } = json() as { refreshToken?: unknown }
-  return typeof refreshToken === 'string' ? (refreshToken.slice(0, 40).split('.')[0] ?? '') : address
+  return typeof refreshToken === 'string' ? (refreshToken.slice(0, 40).split('.')[0] ?? '') : networkOf(address)
 }
 
 const forUsers = policy({ perMinute: config.PLAT_LIMIT_API_PER_MINUTE, burst: config.PLAT_LIMIT_API_BURST }, byUser)

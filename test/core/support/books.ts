@@ -7,8 +7,6 @@ import * as keys from '@platform/core/db/keys'
 import { query, type Step, transact } from '@platform/core/db/table'
 import { newId } from '@platform/core/id'
 import { type OutboxRecord, parseRecord, recordStep, type Told } from '@platform/core/record'
-import { createSteps } from '@platform/core/user'
-import { callerOf } from '../../support/world.ts'
 
 /** Enters all that has happened in an organisation into the books. */
 export const settle = (organisationId: string): Promise<boolean> => bookRecords(organisationId, allBooks)
@@ -45,15 +43,6 @@ export const statusChanged = (clusterId: string, previousStatus: string, status:
 export async function waitingRecords(organisationId: string): Promise<OutboxRecord[]> {
   const { items } = await query({ pk: keys.outbox(organisationId, '').pk })
   return items.map(parseRecord)
-}
-
-/** A user of an organisation who is stored, as a caller. */
-export async function storedUser(organisationId: string, role: string): Promise<Caller> {
-  const caller = callerOf(organisationId, role)
-  const { userId } = caller
-  const row = { id: userId, organisationId, username: userId, email: 'u@example.com', roles: [role] }
-  await transact(createSteps({ ...row, authProvider: 'local', createdAtMs: 0 }, 'no hash'))
-  return caller
 }
 
 /** Every part of an export, joined. */

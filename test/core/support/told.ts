@@ -4,7 +4,8 @@ import { newId } from '@platform/core/id'
 import * as Notification from '@platform/core/notification'
 import { type Told } from '@platform/core/record'
 import { afterEach } from 'vitest'
-import { settle, storedUser, tell } from './books.ts'
+import { callerOf } from '../../support/world.ts'
+import { settle, tell } from './books.ts'
 
 /** What people are told of, and how they see it. */
 
@@ -49,9 +50,9 @@ export async function happens(organisationId: string, ...told: Told[]): Promise<
 export async function people() {
   const organisationId = newId('org')
   const [admin, operator, auditor] = await Promise.all([
-    storedUser(organisationId, 'OrgAdmin'),
-    storedUser(organisationId, 'Operator'),
-    storedUser(organisationId, 'Auditor'),
+    callerOf(organisationId, 'OrgAdmin'),
+    callerOf(organisationId, 'Operator'),
+    callerOf(organisationId, 'Auditor'),
   ])
-  return { organisationId, admin, operator, auditor, nobody: await storedUser(organisationId, 'Unknown') }
+  return { organisationId, admin, operator, auditor, nobody: await callerOf(organisationId, 'Unknown') }
 }

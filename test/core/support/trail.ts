@@ -6,7 +6,7 @@ export const upTo = (count: number): number[] => Array.from({ length: count }, (
 
 /** An organisation with some entries in its chain. */
 export async function trail(count: number) {
-  const caller = callerOf()
+  const caller = await callerOf()
   await tellAll(
     caller,
     upTo(count).map((number) => done('test.change', `resource ${number}`, `detail ${number}`)),

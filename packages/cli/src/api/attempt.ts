@@ -13,7 +13,7 @@ const noticedMs = 3000
 
 /**
  * How long to try again where nobody answers: `seconds` while the address may be wrong, `onceKnownSeconds` when the
- * platform has answered before; and how long to wait for one answer.
+ * platform has answered before; and how long to wait for one answer. With 0 seconds there is one try, whatever it says.
  */
 export interface Patience {
   seconds: number
@@ -27,15 +27,18 @@ export interface Patience {
  */
 export async function attempt(request: Request, patience: Patience): Promise<Response> {
   const startedAtMs = performance.now()
+  let isMaybeDone = false
   for (let count = 0; ; count++) {
     const { response, reason } = await once(request.clone(), patience)
     if (response) patience.seconds = patience.onceKnownSeconds ?? patience.seconds
     // Gone by the try whose answer was lost.
-    if (response?.status === 404 && request.method === 'DELETE' && count > 0) return new Response(null, { status: 204 })
+    if (response?.status === 404 && request.method === 'DELETE' && isMaybeDone)
+      return new Response(null, { status: 204 })
     if (response && !(await isUndecided(response))) return response
+    isMaybeDone ||= response === undefined || response.status >= 500
     const toldMs = Math.min(longestToldMs, 1000 * (Number(response?.headers.get('retry-after')) || 0))
     const pauseMs = toldMs + jittered(Math.min(longestPauseMs, firstPauseMs * 2 ** count))
-    const patienceMs = toldMs > 0 ? patienceWhenToldMs : 1000 * patience.seconds
+    const patienceMs = toldMs > 0 && patience.seconds > 0 ? patienceWhenToldMs : 1000 * patience.seconds
     if (performance.now() - startedAtMs + pauseMs > patienceMs) return response ?? unreachable(request, reason)
     if (pauseMs > noticedMs) say(noticeOf(response, reason, pauseMs))
     await sleep(pauseMs)

@@ -786,11 +786,33 @@ export interface paths {
         post?: never;
         /**
          * End all sessions of a user
-         * @description Refresh tokens die at once; access tokens stay valid until they expire. API tokens stay.
+         * @description Refresh tokens die at once; access tokens stay valid until they expire. API tokens stay: see DELETE /api/v1/users/{id}/tokens.
          *
          *     Needs the permission `users:admin`.
          */
         delete: operations["endUserSessions"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/users/{id}/tokens": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Revoke all API tokens of a user
+         * @description They are refused from now on. A user with more rights than the caller cannot be changed: 403.
+         *
+         *     Needs the permission `users:admin`.
+         */
+        delete: operations["revokeUserTokens"];
         options?: never;
         head?: never;
         patch?: never;
@@ -1474,7 +1496,7 @@ export interface components {
             roles?: ("PlatformAdmin" | "OrgAdmin" | "ClusterAdmin" | "Operator" | "Viewer" | "Auditor")[];
             /**
              * Format: password
-             * @description Ends all sessions of the user
+             * @description Of somebody else. Ends all sessions of the user and revokes its API tokens. Not by an API token.
              * @example correct horse battery
              */
             password?: string;
@@ -5209,7 +5231,7 @@ export interface operations {
             413: components["responses"]["PayloadTooLarge"];
             /**
              * @description - `idempotency_key_reused`: This Idempotency-Key was used with another request. Use a fresh one.
-             *     - `role_not_grantable`: The organisation cannot have users with this role.
+             *     - `role_not_grantable`: The organisation cannot have users with this role, or it exceeds what the caller may do.
              */
             422: {
                 headers: {
@@ -5398,7 +5420,7 @@ export interface operations {
                 };
             };
             413: components["responses"]["PayloadTooLarge"];
-            /** @description - `role_not_grantable`: The organisation cannot have users with this role. */
+            /** @description - `role_not_grantable`: The organisation cannot have users with this role, or it exceeds what the caller may do. */
             422: {
                 headers: {
                     "X-Trace-Id": components["headers"]["X-Trace-Id"];
@@ -5429,6 +5451,64 @@ export interface operations {
         requestBody?: never;
         responses: {
             /** @description Ended */
+            204: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadParameters"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            /** @description - `user_not_found`: The user does not exist or is not accessible. */
+            404: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description - `conflict`: Another request changed the same thing at the same time. Try again. */
+            409: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            413: components["responses"]["PayloadTooLarge"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    revokeUserTokens: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Identifier of the user */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Revoked */
             204: {
                 headers: {
                     "X-Trace-Id": components["headers"]["X-Trace-Id"];

@@ -66,7 +66,9 @@ async function renewed(expired: Session, { seconds }: Patience): Promise<Session
 /** Nobody else renews at the same time: a refresh token that is used twice ends the session (D4). */
 async function renewedOnce(expired: Session): Promise<Session> {
   const session = readSession()
-  if (session === undefined || session.server !== expired.server) throw notSignedIn('The session has ended.')
+  // Somebody else may have signed in meanwhile: what was begun as one user does not go on as another.
+  const isSame = session?.server === expired.server && session.username === expired.username
+  if (session === undefined || !isSame) throw notSignedIn('The session has ended.')
   if (session.refreshToken !== expired.refreshToken) return session
   const next = { ...session, ...(await refreshed(session)) }
   writeSession(next)

@@ -133,6 +133,9 @@ export const username = (name: string): Key => ({ pk: `USERNAME#${fold(name)}`, 
 /** Failed sign-ins in one minute, by user name or address; expires. */
 export const failedSignIns = (who: string, minute: number): Key => ({ pk: `FAILED#${fold(who)}`, sk: `M#${minute}` })
 
+/** What a failure leaves under a name that nobody has, where another one is put on record; expires. */
+export const decoy = (id: string): Key => ({ pk: `DECOY#${id}`, sk: 'DECOY' })
+
 /** One sign-in. Its refresh tokens stand beside it: one family (D4). */
 export const session = (sessionId: string): Key => ({ pk: `SESSION#${sessionId}`, sk: 'SESSION' })
 export const refreshToken = (sessionId: string, tokenId: string): Key => ({
@@ -178,6 +181,9 @@ export const nodes = (organisationId: string, clusterId: string): Key => ({
 
 /** Says that a removed cluster has ended jobs to be cleared away. */
 export const removedCluster = (clusterId: string): Key => ({ pk: `REMOVED#${clusterId}`, sk: 'CLUSTER' })
+
+/** Says that a removed user has preferences to be cleared away, once its access tokens have expired. */
+export const removedUser = (userId: string): Key => ({ pk: `REMOVED#${userId}`, sk: 'USER' })
 
 /** An enrollment token by its public id; expires. */
 export const enrollment = (enrollmentId: string): Key => ({ pk: `ENROLLMENT#${enrollmentId}`, sk: 'ENROLLMENT' })
