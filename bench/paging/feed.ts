@@ -1,6 +1,7 @@
 import * as keys from '@platform/core/db/keys'
 import { newId } from '@platform/core/id'
 import { issueAccessToken } from '@platform/core/token'
+import { callerOf } from '../../test/support/world.ts'
 import { range } from '../support/statistics.ts'
 import { writeItems } from './write.ts'
 
@@ -14,14 +15,14 @@ const lifeSeconds = 80 * 86_400
 
 /** Writes notifications as they are stored, one a minute; every third is unread. */
 export async function writeFeed(environment: Record<string, string>, count: number): Promise<Feed> {
-  const [organisationId, userId] = [newId('org'), newId('user')]
+  const caller = await callerOf()
+  const { organisationId, userId } = caller
   const ids = range(count).map((index) => newId('notif', Date.now() - (count - index) * 60_000))
   const ttl = Math.floor(Date.now() / 1000) + lifeSeconds
   const entries = ids.map((id, index) => entryItem(keys.feed(organisationId, userId, id), ttl, index % 3 > 0))
   const details = ids.map((id) => Object.assign(degraded(newId('clus'), ttl), keys.notification(organisationId, id)))
   await writeItems(environment, [...entries, ...details])
-  const subject = { userId, organisationId, sessionId: newId('sess'), roles: ['OrgAdmin'] }
-  return { accessToken: await issueAccessToken(subject), count }
+  return { accessToken: await issueAccessToken({ ...caller, roles: ['OrgAdmin'] }), count }
 }
 
 const entryItem = (key: keys.Key, ttl: number, isRead: boolean) => (isRead ? { ...key, ttl, isRead } : { ...key, ttl })

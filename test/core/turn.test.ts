@@ -63,6 +63,19 @@ test('a worker that died keeps others out for ten seconds, and no longer', async
   expect(place.waiting()).toBe(0)
 })
 
+test('a worker that goes on for long keeps its turn', async () => {
+  const organisationId = newId('org')
+  const met: boolean[] = []
+  await inTurn(organisationId, async () => {
+    let isMet = false
+    await inTurn(organisationId, async () => (isMet = true))
+    met.push(isMet)
+    shiftClock(6000)
+    return met.length === 3
+  })
+  expect(met).toEqual([false, false, false])
+})
+
 test('work that takes too long is handed on, whoever asks for more meanwhile', async () => {
   const organisationId = newId('org')
   let runs = 0

@@ -132,7 +132,8 @@ export const retryBatch = endpoint({
   access: 'jobs:write',
   tag: 'Batches',
   summary: 'Run the failed jobs of a batch again, as a new batch',
-  description: 'Jobs that failed or were cancelled are submitted anew; the batch that they came with stays as it is.',
+  description:
+    'Jobs that failed or were cancelled are submitted anew; the batch that they came with stays as it is. Each call submits them anew: send an Idempotency-Key with it. Jobs whose cluster was removed are left out.',
   request: { params },
   responses: { 202: { description: 'The new batch', schema: AcceptedBatch } },
   fails: ['batch_not_found', 'nothing_to_retry', 'cluster_forbidden', 'node_not_in_cluster', 'conflict'],

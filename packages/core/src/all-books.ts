@@ -2,8 +2,9 @@ import { auditBook } from './audit-book.ts'
 import { batchBook } from './batch-book.ts'
 import { type Book, bookRecords } from './books.ts'
 import { jobTotalsBook } from './job-totals.ts'
-import { joined } from './joined.ts'
 import { notificationBook } from './notification-book.ts'
+import { oneAtATime } from './one-at-a-time.ts'
+import { announceRecords } from './queue.ts'
 import { timelineBook } from './timeline-book.ts'
 import { inTurn } from './turn.ts'
 import { webhookBook } from './webhook-book.ts'
@@ -18,7 +19,8 @@ export const allBooks: readonly Book[] = [
   webhookBook,
 ]
 
-/** Enters the records of an organisation into all books. Messages that name it at once share the work. */
-export const bookAll = joined((organisationId) =>
-  inTurn(organisationId, (endMs) => bookRecords(organisationId, allBooks, endMs)),
+/** Enters the records of an organisation into all books, unless somebody is at it who will look again. */
+export const bookAll = oneAtATime(
+  (organisationId) => inTurn(organisationId, (endMs) => bookRecords(organisationId, allBooks, endMs)),
+  announceRecords,
 )

@@ -6,7 +6,7 @@ import { commit } from './change.ts'
 import * as keys from './db/keys.ts'
 import { getAll, type Item, query } from './db/table.ts'
 import { idsBefore, timeOf } from './id.ts'
-import { commonKeys, type IndexRange, type Page } from './index-list.ts'
+import { type IndexRange, type Page, pageOfAll } from './index-list.ts'
 
 export { verify } from './audit-verify.ts'
 export { exportPart } from './audit-export.ts'
@@ -28,8 +28,8 @@ export interface AuditQuery extends Page {
 }
 
 /**
- * One page, newest first. Without filters two calls, between two times up to four more; a filter walks the keys that an
- * index has under it, whatever the page, and takes one call per 5,000 of them.
+ * One page, newest first. Without filters two calls, between two times up to four more; a filter takes three, and one
+ * more for every further 5,000 entries that it leaves, which are counted.
  */
 export async function list(caller: Caller, wanted: AuditQuery) {
   const { page, pageSize } = wanted
@@ -57,10 +57,9 @@ async function pageOfFilter(
     const value = values[filter]
     return value === undefined ? [] : [{ index, pk: keys.auditPartition(organisationId, filter, value), ...bounds }]
   })
-  const found = await commonKeys(ranges)
-  const offset = (page - 1) * pageSize
-  const items = await getAll(found.slice(offset, offset + pageSize))
-  return { rows: items.filter((item) => item !== undefined), totalCount: found.length }
+  const { found, totalCount } = await pageOfAll(ranges, { page, pageSize })
+  const items = await getAll(found)
+  return { rows: items.filter((item) => item !== undefined), totalCount }
 }
 
 const filterIndexes = [

@@ -27,6 +27,7 @@ export interface Book {
 
 /** Records of one closing. A transaction holds 100 writes, and a record needs up to four. */
 const recordsAtOnce = 20
+const eventsAtOnce = 60
 const attempts = 12
 
 /**
@@ -43,12 +44,19 @@ export async function bookRecords(
     const { items } = await query({ pk: keys.outbox(organisationId, '').pk, limit: recordsAtOnce })
     if (items.length === 0) return true
     if (now() > endMs) return false
-    const records = await readableOf(items)
+    const records = closedTogether(await readableOf(items))
     const isClosed = records.length === 0 || (await bookSafely(organisationId, records, books))
     lost = isClosed ? 0 : lost + 1
     if (lost === attempts) throw contended()
     if (!isClosed) await pause(lost)
   }
+}
+
+/** As many records as hold few events: what a closing does for notifications and webhooks grows with those. */
+function closedTogether(records: readonly OutboxRecord[]): readonly OutboxRecord[] {
+  let events = 0
+  const tooMany = records.findIndex((record) => (events += record.events.length) > eventsAtOnce)
+  return tooMany < 0 ? records : records.slice(0, Math.max(tooMany, 1))
 }
 
 const readableOf = async (items: readonly Item[]): Promise<OutboxRecord[]> =>

@@ -7,7 +7,7 @@ import { fault } from './fault.ts'
 
 const atOnce = 4
 const atOnceOfOne = 2
-const waitingAtMost = 0
+const waitingAtMost = 16
 const waitingAtMostOfOne = 4
 
 interface Waiting {

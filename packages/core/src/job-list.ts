@@ -6,7 +6,7 @@ import { type Caller } from './caller.ts'
 import * as Cluster from './cluster.ts'
 import * as keys from './db/keys.ts'
 import { get, getAll, getMany } from './db/table.ts'
-import { commonKeys, indexedKeys, type IndexedKey, type IndexRange, type Page, pageOfKeys } from './index-list.ts'
+import { type FoundKeys, type Page, pageOfAll, pageOfRange } from './index-list.ts'
 import { type JobRow, jobSummary, parseJob } from './job-row.ts'
 import { totalOf } from './job-totals.ts'
 
@@ -24,9 +24,6 @@ export interface JobPage extends Page {
   items: JobSummary[]
   totalCount: number
 }
-
-/** So many of the newest jobs are counted from the newest one on: there no total has to be right. One call reads them. */
-const nearest = 1000
 
 /**
  * One page. Three calls; more only far from both ends of thousands. Within one batch all of its jobs are looked at, in six
@@ -57,38 +54,14 @@ async function findJobs({ organisationId }: Caller, filter: JobFilter, page: Pag
     return status === undefined
       ? readPage(
           filter,
-          pageByIndex(ofCluster, async () => cluster.jobs, page),
+          pageOfRange(ofCluster, async () => cluster.jobs, page),
         )
-      : readPage(filter, pageOfBoth([ofCluster, byStatus], page))
+      : readPage(filter, pageOfAll([ofCluster, byStatus], page))
   }
   const range =
     status === undefined ? ({ index: 'gsi2', pk: keys.organisationJobs(organisationId) } as const) : byStatus
   const total = async () => totalOf(await get(keys.jobTotals(organisationId), { stale: true }), status)
-  return readPage(filter, pageByIndex(range, total, page))
-}
-
-interface FoundKeys {
-  found: IndexedKey[]
-  totalCount: number
-}
-
-/** A page that turns out shorter or longer than the total says tells better. */
-async function pageByIndex(range: IndexRange, total: () => Promise<number>, page: Page): Promise<FoundKeys> {
-  const offset = (page.page - 1) * page.pageSize
-  const end = offset + page.pageSize
-  if (end > nearest) {
-    const count = await total()
-    const found = await pageOfKeys(range, count, page)
-    const isShort = found.length > 0 && found.length < Math.min(end, count) - offset
-    return { found, totalCount: isShort ? offset + found.length : count }
-  }
-  const [count, walked] = await Promise.all([total(), indexedKeys({ ...range, newestFirst: true, limit: end })])
-  return { found: walked.slice(offset), totalCount: walked.length < end ? walked.length : Math.max(count, end) }
-}
-
-async function pageOfBoth(ranges: readonly IndexRange[], { page, pageSize }: Page): Promise<FoundKeys> {
-  const found = await commonKeys(ranges)
-  return { found: found.slice((page - 1) * pageSize, page * pageSize), totalCount: found.length }
+  return readPage(filter, pageOfRange(range, total, page))
 }
 
 const matches = (job: JobRow, { clusterId, status }: JobFilter): boolean =>

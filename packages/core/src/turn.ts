@@ -12,7 +12,9 @@ import { announceRecords } from './queue.ts'
 
 /** A function has 30 seconds. */
 const workMs = 15_000
-/** A worker that was killed keeps others out for no longer than this; one that works says again that it is there. */
+/** One that works says so again after this long. */
+const stretchMs = 5000
+/** A worker that was killed keeps others out for no longer than this. */
 const turnMs = 10_000
 
 const Turn = z.object({ holder: z.string().optional() })
@@ -26,7 +28,10 @@ export async function inTurn(organisationId: string, work: (endMs: number) => Pr
   if (!(await begin(organisationId, holder))) return
   let isOver = false
   try {
-    while (!isOver && now() <= endMs) isOver = (await work(endMs)) && (await end(organisationId, holder))
+    while (!isOver && now() <= endMs) {
+      const isDone = await work(Math.min(endMs, now() + stretchMs))
+      isOver = isDone ? await end(organisationId, holder) : !(await goOn(organisationId, holder))
+    }
   } finally {
     if (!isOver) await leave(organisationId, holder)
   }
@@ -56,7 +61,11 @@ async function end(organisationId: string, holder: string): Promise<boolean> {
   const isOurs = { holder: { is: holder } } as const
   const rested = await tryUpdate(key, { remove: ['holder', 'untilMs'] }, { ...isOurs, isAsked: { absent: true } })
   if (rested !== undefined) return true
-  const goesOn = { set: { untilMs: now() + turnMs }, remove: ['isAsked'] }
-  // Not ours any more: it lasted too long, and somebody else has taken over.
-  return (await tryUpdate(key, goesOn, isOurs)) === undefined
+  return !(await goOn(organisationId, holder))
+}
+
+/** Keeps the turn for a while longer; false where it lasted too long and somebody else has taken over. */
+async function goOn(organisationId: string, holder: string): Promise<boolean> {
+  const longer = { set: { untilMs: now() + turnMs }, remove: ['isAsked'] }
+  return (await tryUpdate(keys.booksTurn(organisationId), longer, { holder: { is: holder } })) !== undefined
 }

@@ -5,6 +5,7 @@ import {
   BatchWriteCommand,
   GetCommand,
   QueryCommand,
+  type QueryCommandInput,
   TransactWriteCommand,
   type TransactWriteCommandInput,
   UpdateCommand,
@@ -78,26 +79,39 @@ export interface Range {
 
 /** One page of a range: at most 1 MB. `next` continues it. */
 export async function query(range: Range): Promise<{ items: Item[]; next: Item | undefined }> {
+  const answer = await reach(client.send(new QueryCommand(queryInput(range))))
+  return { items: answer.Items ?? [], next: answer.LastEvaluatedKey }
+}
+
+/** How many items a range holds; none of them is transferred. One call per 1 MB. */
+export async function count(range: Range): Promise<number> {
+  const request = { ...queryInput(range), Select: 'COUNT' as const }
+  let found = 0
+  let after = range.after
+  do {
+    const answer = await reach(client.send(new QueryCommand({ ...request, ExclusiveStartKey: after })))
+    found += answer.Count ?? 0
+    after = answer.LastEvaluatedKey
+  } while (after !== undefined)
+  return found
+}
+
+function queryInput(range: Range): QueryCommandInput {
   const [pk, sk] = range.index === undefined ? ['pk', 'sk'] : tableIndexes[range.index]
   const bounds = {
     ...(range.from === undefined ? {} : { ':from': range.from }),
     ...(range.to === undefined ? {} : { ':to': range.to }),
   }
-  const answer = await reach(
-    client.send(
-      new QueryCommand({
-        TableName,
-        IndexName: range.index,
-        KeyConditionExpression: `${pk} = :pk${boundsOf(sk, range)}`,
-        ExpressionAttributeValues: { ':pk': range.pk, ...bounds },
-        Limit: range.limit,
-        ScanIndexForward: range.newestFirst !== true,
-        ConsistentRead: range.index === undefined && range.stale !== true,
-        ExclusiveStartKey: range.after,
-      }),
-    ),
-  )
-  return { items: answer.Items ?? [], next: answer.LastEvaluatedKey }
+  return {
+    TableName,
+    IndexName: range.index,
+    KeyConditionExpression: `${pk} = :pk${boundsOf(sk, range)}`,
+    ExpressionAttributeValues: { ':pk': range.pk, ...bounds },
+    Limit: range.limit,
+    ScanIndexForward: range.newestFirst !== true,
+    ConsistentRead: range.index === undefined && range.stale !== true,
+    ExclusiveStartKey: range.after,
+  }
 }
 
 function boundsOf(sk: string, { from, to }: Range): string {

@@ -3,6 +3,7 @@ import { type JsonObject, objectsIn } from '../aws-request.ts'
 import type { AwsCall } from '../aws-service.ts'
 import type { Engine } from './engine.ts'
 import type { FaultSwitches } from './faults.ts'
+import { orderFairly } from './fair-order.ts'
 import type { Message, Queue } from './fauxqs.ts'
 
 /** Performs ReceiveMessage. A long poll ends when its caller hangs up, so that no message goes to a dead connection. */
@@ -11,6 +12,7 @@ export function createReceiver(engine: Engine, faults: FaultSwitches) {
 
   const take = async (queue: Queue, call: AwsCall): Promise<JsonObject[]> => {
     if (faults.strikes('reorderRate')) faults.shuffle(queue.messages)
+    orderFairly(queue)
     const output = await engine.perform({ ...call, input: { ...call.input, WaitTimeSeconds: 0 } })
     return objectsIn(output['Messages'])
   }

@@ -3,6 +3,7 @@ import { type AwsServer, serveAws } from '../aws-server.ts'
 import type { AwsCall } from '../aws-service.ts'
 import { openEngine } from './engine.ts'
 import { createFaults, type Faults, type FaultSwitches, parseFaults } from './faults.ts'
+import { noteGroups } from './fair-order.ts'
 import { createReceiver, giveBack } from './receive.ts'
 import { performChecked } from './refusals.ts'
 
@@ -35,6 +36,8 @@ export async function startSqs(options: SqsOptions = {}): Promise<Sqs> {
     if (faults.strikes('throttleRate')) throw new AwsFault('RequestThrottled', 'The request is throttled.')
     const output = await performChecked(call, call.action === 'ReceiveMessage' ? receive : engine.perform)
     const isSend = call.action.startsWith('SendMessage')
+    const queue = isSend ? engine.find(call.input['QueueUrl']) : undefined
+    if (queue !== undefined) noteGroups(queue, call.input, output)
     if (isSend && faults.strikes('lostAcknowledgementRate')) throw new ConnectionDropped()
     return output
   }
