@@ -1,10 +1,15 @@
 import * as Audit from '@platform/core/audit'
 import { shiftClock } from '@platform/core/clock'
+import * as keys from '@platform/core/db/keys'
+import { putAll } from '@platform/core/db/table'
 import { newId, sha256 } from '@platform/core/id'
+import { pageOfAll } from '@platform/core/index-list'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { callerOf } from '../support/world.ts'
 import { done, entriesOf, exported, settle, tell } from './support/books.ts'
+import { atStoreCalls } from './support/store-hook.ts'
 import { trail, upTo, verifiedByOutsider } from './support/trail.ts'
+import { used } from './support/usage.ts'
 
 const listed = (caller: Parameters<typeof Audit.list>[0], query: Partial<Audit.AuditQuery> = {}) =>
   Audit.list(caller, { page: 1, pageSize: 100, ...query })
@@ -156,6 +161,54 @@ test('filters and their combinations find exactly what they name, on every page'
     }
     expect(found).toEqual(expected)
   }
+})
+
+test('a page of a filter asks the store for no more keys than the page needs, and counts the rest', async () => {
+  const caller = await trail(130)
+  for (const [page, length, walked] of [
+    [1, 10, 10],
+    [3, 10, 30],
+    [13, 10, 130],
+    [14, 0, 130],
+  ] as const) {
+    const [calls, keysSent] = [[] as string[], { count: 0 }]
+    using _ = atStoreCalls({
+      after: async ({ command, input }, answer) => {
+        calls.push(command)
+        if (input.IndexName !== undefined) keysSent.count += answer.Items?.length ?? 0
+      },
+    })
+    const { items, totalCount } = await Audit.list(caller, { action: 'test.change', page, pageSize: 10 })
+    expect([items.length, totalCount, keysSent.count]).toEqual([length, 130, walked])
+    expect(calls.filter((name) => name === 'QueryCommand')).toHaveLength(2)
+  }
+})
+
+test('several filters read no further than the one that ends first', async () => {
+  const caller = await callerOf()
+  const entries = 9000
+  const ids = Array.from({ length: entries }, (_, index) => newId('aud', 1_700_000_000_000 + index))
+  const filed = (filter: 'actor' | 'resource', value: string) =>
+    keys.auditPartition(caller.organisationId, filter, value)
+  await putAll(
+    ids.map((id, index) => ({
+      ...keys.auditEntry(caller.organisationId, index + 1),
+      id,
+      gsi1pk: filed('actor', 'ada'),
+      ...(index === entries - 1 && { gsi3pk: filed('resource', 'site 1') }),
+    })),
+  )
+  const ranges = [
+    { index: 'gsi1', pk: filed('actor', 'ada') },
+    { index: 'gsi3', pk: filed('resource', 'site 1') },
+  ] as const
+  for (const both of [ranges, ranges.toReversed()]) {
+    const { result, usage } = await used(() => pageOfAll(both, { page: 1, pageSize: 10 }))
+    expect([result.found.map(({ id }) => id), result.totalCount]).toEqual([ids.slice(-1), 1])
+    expect(usage.calls).toEqual(['Query', 'Query'])
+  }
+  const all = await pageOfAll([ranges[0], ranges[0]], { page: 900, pageSize: 10 })
+  expect([all.found.map(({ id }) => id), all.totalCount]).toEqual([ids.slice(0, 10).toReversed(), entries])
 })
 
 test('times ascend along the chain though records come late from a slower clock', async () => {

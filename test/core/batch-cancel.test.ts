@@ -1,6 +1,8 @@
 import { beforeAll, expect, test } from 'vitest'
 import * as Batch from '@platform/core/batch'
+import { batchIdOf } from '@platform/core/batch-id'
 import { shiftClock } from '@platform/core/clock'
+import * as Cluster from '@platform/core/cluster'
 import * as Job from '@platform/core/job'
 import { claim, complete } from '@platform/core/lease'
 import { heartbeat } from '@platform/core/presence'
@@ -117,6 +119,26 @@ test('the failed and cancelled jobs of a finished batch run again in a new one, 
     status: 'Finished',
     counts: { completed: 1, failed: 2, cancelled: 1 },
   })
+})
+
+test('failed jobs of a removed cluster are left out of a retry, whether cleared away yet or not', async () => {
+  const caller = await callerOf()
+  const [gone, kept] = [await enrolledCluster(caller), await enrolledCluster(caller)]
+  const { batchId, jobIds } = await expanded(caller, { jobs: jobsFor([gone.cluster.id, kept.cluster.id], 6) })
+  const worlds = [gone, kept]
+  for (const [index, id] of jobIds.entries()) await runJob(worlds[index % 2] ?? kept, id, 1)
+  await book(caller)
+  await Cluster.remove(caller, gone.cluster.id)
+  const { submittedCount, jobIds: again } = await Batch.retry(caller, batchId)
+  expect(submittedCount).toBe(3)
+  await tend(caller, batchIdOf(again[0] ?? ''))
+  expect((await rowsOf(caller, again)).map(({ clusterId }) => clusterId)).toEqual(Array(3).fill(kept.cluster.id))
+  for (const id of again) await Job.cancel(caller, id)
+  await book(caller)
+  await Cluster.remove(caller, kept.cluster.id)
+  expect(await refusalOf(Batch.retry(caller, batchId))).toBe('nothing_to_retry')
+  await sweep()
+  expect(await refusalOf(Batch.retry(caller, batchId))).toBe('nothing_to_retry')
 })
 
 test('a batch without failures, of another organisation or of nobody is not retried or cancelled', async () => {

@@ -1,10 +1,12 @@
 import { eventNames } from '@platform/contract/event'
 import { passes } from '@platform/core/cool-down'
 import { newId } from '@platform/core/id'
+import { notificationBook } from '@platform/core/notification-book'
 import { type Told } from '@platform/core/record'
 import { expect, test } from 'vitest'
 import { callerOf } from '../support/world.ts'
 import { prepare, settle, statusChanged, tell, waitingRecords } from './support/books.ts'
+import { transactionsAtOnce } from './support/store-hook.ts'
 import { event, happens, ids, jobFailed, later, minute, people, read, types } from './support/told.ts'
 
 const batchFinished = (createdBy: string, counts: object): Told =>
@@ -177,4 +179,17 @@ test('the cool-down counts from either side, one at a time passes, and types and
   expect(await asks('another type', 100 * minute, { type: 'ClusterRecovered' })).toBe(true)
   expect(await asks('another cluster', 100 * minute, { clusterId: newId('clus') })).toBe(true)
   expect(await asks('another organisation', 100 * minute, { organisationId: newId('org') })).toBe(true)
+})
+
+test('many entries are made in a few transactions at once, each entry once', async () => {
+  const { organisationId, operator } = await people()
+  await tell(operator, jobFailed(operator.userId))
+  const record = (await waitingRecords(organisationId)).find(({ events }) => events.length > 0)
+  const [failed] = record?.events ?? []
+  if (record === undefined || failed === undefined) throw new Error('Nothing is told.')
+  const events = Array.from({ length: 650 }, () => ({ ...failed, id: newId('evt') }))
+  const prepareAll = async () => notificationBook.prepare?.(organisationId, [{ ...record, events }])
+  expect(await transactionsAtOnce(prepareAll)).toBe(4)
+  await prepareAll()
+  expect((await read(operator)).totalCount).toBe(650)
 })

@@ -1,3 +1,4 @@
+import * as Audit from '@platform/core/audit'
 import * as Cluster from '@platform/core/cluster'
 import { shiftClock } from '@platform/core/clock'
 import * as keys from '@platform/core/db/keys'
@@ -178,4 +179,15 @@ test('jobs of a cluster are told of with what ended them', async () => {
   await settle(caller.organisationId)
   const { items } = await read(caller, id)
   expect(items[0]).toMatchObject({ title: 'Job cancelled', detail: 'cancelled_by_user', resource: job.id })
+})
+
+test('an audit entry that a caller has written is marked, and does not pass for one of the platform', async () => {
+  const { caller, id } = await registered()
+  await Audit.add(caller, { action: 'cluster.update', resource: id, detail: 'Approved' })
+  await settle(caller.organisationId)
+  const { items } = await read(caller, id)
+  expect(items.filter(({ kind }) => kind === 'audit').map(({ title, extra }) => [title, extra])).toEqual([
+    ['cluster.update', true],
+    ['cluster.register', undefined],
+  ])
 })

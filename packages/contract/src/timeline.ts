@@ -16,6 +16,10 @@ export const TimelineEntry = z
     detail: z.string().max(2000).optional(),
     resource: z.string().max(200).optional().meta({ description: 'What it is about, where it is not the cluster' }),
     actor: AuditActor.optional(),
+    extra: z
+      .literal(true)
+      .optional()
+      .meta({ description: 'An audit entry that a caller has written, not the platform' }),
   })
   .meta({
     id: 'TimelineEntry',

@@ -66,14 +66,15 @@ export async function redeliver(caller: Caller, webhookId: string, deliveryId: s
   return send(caller, webhook, again, renewSteps(row, again), 'webhook.redeliver')
 }
 
-function renewSteps(row: DeliveryRow, { status, tries, nextAttemptAtMs }: DeliveryRow & { nextAttemptAtMs: number }) {
-  const before = row.nextAttemptAtMs
-  const isMoved = before !== undefined && before !== nextAttemptAtMs
+function renewSteps(row: DeliveryRow, again: DeliveryRow & { nextAttemptAtMs: number }) {
+  const { status, tries, nextAttemptAtMs } = again
+  const before = row.nextAttemptAtMs === undefined ? undefined : waitKey(row, row.nextAttemptAtMs)
+  const isMoved = before !== undefined && before.sk !== waitKey(again, nextAttemptAtMs).sk
   const asRead = { status: { is: row.status }, tries: { is: row.tries } }
   return [
     orFail(patch(keyOf(row), { set: { status, tries, nextAttemptAtMs } }, asRead), 'conflict'),
-    ...(isMoved ? [remove(waitKey(row, before))] : []),
-    waitStep(row, nextAttemptAtMs),
+    ...(isMoved ? [remove(before)] : []),
+    waitStep(again, nextAttemptAtMs),
   ]
 }
 

@@ -5,7 +5,7 @@ import * as keys from './db/keys.ts'
 import { patch, remove, type Step, transact } from './db/table.ts'
 import { type Attempt, type DeliveryRow, keyOf, waitKey, waitStep, withAttempt } from './delivery-row.ts'
 import { jitter } from './id.ts'
-import { siteOf, type WebhookRow } from './webhook-row.ts'
+import { recovered, siteOf, type WebhookRow } from './webhook-row.ts'
 
 /** What an attempt means: for the delivery, which is tried again, and for the webhook, which is left alone for a while (D39). */
 
@@ -15,18 +15,21 @@ export const retrySeconds: readonly number[] = [10, 60, 300, 1800, 7200, 28_800,
 export const jitterShare = 0.2
 /** A receiver that has failed often is tried at least so often, with whatever waits for it. */
 const longestQuietSeconds = 7200
-/** Failures in a row that switch a webhook off. */
+/** So many failures in a row switch a webhook off, if they took so long: one burst of refused events does not. */
 export const failureLimit = 20
+const failingLimitMs = 24 * 3_600_000
+
+const isGone = ({ statusCode }: Attempt): boolean => statusCode === 410
+
+/** The receiver lives and does not want this event. 408 and 429 tell of the receiver, not of the event. */
+const isRefused = ({ statusCode = 0 }: Attempt): boolean =>
+  statusCode >= 400 && statusCode < 500 && statusCode !== 408 && statusCode !== 429
 
 /** Stores what became of an attempt. Answers whether the webhook may be given the next delivery. One call. */
-export async function recordAttempt(webhook: WebhookRow, delivery: DeliveryRow, attempt: Attempt): Promise<boolean> {
-  if (attempt.error === undefined) return recordSuccess(webhook, delivery, attempt)
-  await recordFailure(webhook, delivery, attempt)
-  return false
-}
+export const recordAttempt = (webhook: WebhookRow, delivery: DeliveryRow, attempt: Attempt): Promise<boolean> =>
+  attempt.error === undefined ? recordSuccess(webhook, delivery, attempt) : recordFailure(webhook, delivery, attempt)
 
 async function recordSuccess(webhook: WebhookRow, delivery: DeliveryRow, attempt: Attempt): Promise<boolean> {
-  const recovered = { set: { failures: 0 }, remove: ['quietUntilMs'] }
   const refusal = await transact([
     ...moveSteps(delivery, attempt, { status: 'Delivered' }),
     ...(webhook.failures > 0 ? [patchLeased(webhook, recovered)] : []),
@@ -35,23 +38,36 @@ async function recordSuccess(webhook: WebhookRow, delivery: DeliveryRow, attempt
   return refusal === undefined || refusal.step === 0
 }
 
-async function recordFailure(webhook: WebhookRow, delivery: DeliveryRow, attempt: Attempt): Promise<void> {
-  const spread = 1 - jitterShare + 2 * jitterShare * jitter()
-  const inMs = (seconds: number): number => Math.round(now() + seconds * spread * 1000)
+async function recordFailure(webhook: WebhookRow, delivery: DeliveryRow, attempt: Attempt): Promise<boolean> {
+  const afterAbout = jittered()
   const retry = retrySeconds[delivery.tries]
   const moved = moveSteps(
     delivery,
     attempt,
-    retry === undefined ? { status: 'Failed' } : { status: 'Pending', nextAttemptAtMs: inMs(retry) },
+    retry === undefined ? { status: 'Failed' } : { status: 'Pending', nextAttemptAtMs: afterAbout(retry) },
   )
+  const { failingSinceMs = now(), outages } = webhook
   const failures = webhook.failures + 1
-  if (failures >= failureLimit) return switchOff(webhook, moved, failures)
-  const quietSeconds = Math.min(retrySeconds[webhook.failures] ?? longestQuietSeconds, longestQuietSeconds)
-  await transact([...moved, patchLeased(webhook, { set: { failures, quietUntilMs: inMs(quietSeconds) } })])
+  const isHopeless = failures >= failureLimit && failingSinceMs <= now() - failingLimitMs
+  if (isHopeless || isGone(attempt)) {
+    await switchOff(webhook, moved, failures, isGone(attempt) ? 'answered 410 Gone' : `${failures} failures in a row`)
+    return false
+  }
+  const isAlive = isRefused(attempt)
+  const quietSeconds = Math.min(retrySeconds[outages] ?? longestQuietSeconds, longestQuietSeconds)
+  const standing = isAlive ? { outages: 0 } : { outages: outages + 1, quietUntilMs: afterAbout(quietSeconds) }
+  await transact([...moved, patchLeased(webhook, { set: { failures, failingSinceMs, ...standing } })])
+  return isAlive
+}
+
+/** Tells times so many seconds from now, all a little less or all a little more. */
+function jittered(): (seconds: number) => number {
+  const spread = 1 - jitterShare + 2 * jitterShare * jitter()
+  return (seconds) => Math.round(now() + seconds * spread * 1000)
 }
 
 /** What waits stays Pending: it goes out when somebody switches the webhook on again. */
-async function switchOff(webhook: WebhookRow, moved: readonly Step[], failures: number): Promise<void> {
+async function switchOff(webhook: WebhookRow, moved: readonly Step[], failures: number, detail: string): Promise<void> {
   const { id, organisationId, url, createdBy } = webhook
   const off = {
     set: { isEnabled: false, disabledAtMs: now(), failures },
@@ -59,7 +75,7 @@ async function switchOff(webhook: WebhookRow, moved: readonly Step[], failures: 
   }
   await commit(system(organisationId), {
     steps: [...moved, patchLeased(webhook, off)],
-    audit: { action: 'webhook.disable', resource: id, detail: `${failures} failures in a row` },
+    audit: { action: 'webhook.disable', resource: id, detail },
     events: [{ name: 'webhook.disabled', subject: id, data: { webhookId: id, url: siteOf(url), createdBy } }],
   })
 }
@@ -84,6 +100,6 @@ function moveSteps(
   return [
     patch(keyOf(delivery), change, asRead),
     remove(waitKey(delivery, dueAtMs)),
-    ...(isPending ? [waitStep(delivery, nextAttemptAtMs)] : []),
+    ...(isPending ? [waitStep({ ...delivery, tries: tries + 1 }, nextAttemptAtMs)] : []),
   ]
 }

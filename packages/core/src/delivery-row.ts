@@ -83,9 +83,9 @@ export const deliverySteps = (row: DeliveryRow): Step[] => [
 
 export const keyOf = (row: DeliveryRow): keys.Key => keys.delivery(row.organisationId, row.webhookId, row.id)
 
-/** The item that lets a delivery wait for its attempt at a time. */
-export const waitKey = ({ organisationId, webhookId, id }: DeliveryRow, atMs: number): keys.Key =>
-  keys.waitingDelivery(organisationId, webhookId, atMs, id)
+/** The item that lets a delivery wait for its attempt at a time: fresh events do not stand behind old failures. */
+export const waitKey = ({ organisationId, webhookId, id, tries }: DeliveryRow, atMs: number): keys.Key =>
+  keys.waitingDelivery(organisationId, webhookId, { isFirst: tries === 0, atMs, deliveryId: id })
 
 /** The step that lets a delivery wait; repeating it changes nothing. */
 export const waitStep = (row: DeliveryRow, atMs: number): Step =>

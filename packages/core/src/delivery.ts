@@ -32,7 +32,7 @@ const Waiting = z.object({ pk: z.string(), sk: z.string(), deliveryId: z.string(
 type Waiting = z.infer<typeof Waiting>
 
 /**
- * Delivers what is due to one webhook, the earliest first. Six calls, two for each delivery, two for every further ten. Where
+ * Delivers what is due to one webhook: first attempts, then others, the earliest first. Six calls, two for each delivery, two for every further ten. Where
  * somebody else is at it one call: that worker sees what has come since before it rests.
  */
 export async function workOff({ organisationId, webhookId }: WebhookReference): Promise<void> {
@@ -40,7 +40,7 @@ export async function workOff({ organisationId, webhookId }: WebhookReference): 
   const row = await findWebhook(organisationId, webhookId)
   let webhook = row && (await lease(row))
   while (webhook !== undefined) {
-    const waiting = await earliestWaiting(webhook)
+    const waiting = await nextWaiting(webhook)
     const isReady = webhook.isEnabled && webhook.quietUntilMs <= now()
     const due = isReady ? waiting.filter(({ atMs }) => atMs <= now()) : []
     if (due.length === 0 && (await rest(webhook, waiting[0]))) return
@@ -68,7 +68,7 @@ async function stillLeased({ organisationId, id, leaseId }: Leased): Promise<Lea
   return row?.leaseId === leaseId ? { ...row, leaseId } : undefined
 }
 
-async function earliestWaiting({ organisationId, id }: WebhookRow): Promise<Waiting[]> {
+async function nextWaiting({ organisationId, id }: WebhookRow): Promise<Waiting[]> {
   const { items } = await query({ pk: keys.waitingDeliveries(organisationId, id), limit: atOnce })
   return items.map((item) => Waiting.parse(item))
 }

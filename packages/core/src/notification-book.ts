@@ -6,8 +6,12 @@ import * as keys from './db/keys.ts'
 import { putAll, transact, upsert } from './db/table.ts'
 import { derivedId } from './id.ts'
 import { keepSeconds } from './notification.ts'
+import { fewAtOnce, partsOf } from './parts.ts'
 import { type OutboxRecord } from './record.ts'
 import { type Telling, tellingOf } from './telling.ts'
+
+/** Transactions, of 100 entries each. */
+const partsAtOnce = 4
 
 /** A telling of an event. Its id derives from the event: entered twice it is the same notification. */
 interface Occurrence extends Telling {
@@ -18,7 +22,7 @@ interface Occurrence extends Telling {
 
 /**
  * Notifications, written to each user's feed: one small entry for each, and what it says once for all. No call where
- * records tell people nothing; else up to two for the users and the texts, and one per 100 entries.
+ * records tell people nothing; else up to two for the users and the texts, and one per 100 entries, four at once.
  */
 export const notificationBook: Book = {
   name: 'notifications',
@@ -74,7 +78,6 @@ const detailItem = (organisationId: string, { id, type, title, body, severity, r
 /** Enters into feeds. An entry that is there already keeps what its user has made of it. */
 async function enter(entries: readonly keys.Key[]): Promise<void> {
   const ttl = nowSeconds() + keepSeconds
-  for (let first = 0; first < entries.length; first += 100) {
-    await transact(entries.slice(first, first + 100).map((key) => upsert(key, { set: { ttl } })))
-  }
+  const enterPart = (part: readonly keys.Key[]) => transact(part.map((key) => upsert(key, { set: { ttl } })))
+  await fewAtOnce(partsAtOnce, partsOf(entries, 100), enterPart)
 }

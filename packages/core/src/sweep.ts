@@ -1,14 +1,13 @@
-import * as z from 'zod'
 import { type BatchRow, parseBatch } from './batch-row.ts'
 import { system } from './caller.ts'
 import { commit } from './change.ts'
 import { type ClusterRow, filedUnder, parseRow, statusEvent, statusNow, tallyStep } from './cluster-row.ts'
 import { now } from './clock.ts'
+import { clearCluster } from './cluster-clearing.ts'
 import { config } from './config.ts'
 import { sameAs } from './db/expression.ts'
 import * as keys from './db/keys.ts'
-import { getAll, type Item, patch, query, remove, transact } from './db/table.ts'
-import { clearJobs } from './job-clearing.ts'
+import { getAll, type Item, patch, query, transact } from './db/table.ts'
 import { cancelConfirmMs, endQueued } from './job-end.ts'
 import { type JobRow, parseJob, toldOfEnd } from './job-row.ts'
 import { dueWhileRunning, endSteps } from './lease.ts'
@@ -17,7 +16,6 @@ import { clearPreferences } from './preference-clearing.ts'
 import { announceAgainMs, announceBatch, announceJob, announceRecords, announceWebhook } from './queue.ts'
 import { resultStep } from './result.ts'
 import { dueAfterSweep } from './status.ts'
-import { clear as clearTimeline } from './timeline.ts'
 
 /**
  * The minutely sweep looks at what is due and at nothing else: its cost grows with what is overdue, not with the fleet.
@@ -26,23 +24,33 @@ import { clear as clearTimeline } from './timeline.ts'
 
 const atOnce = 50
 
-/** Looks at everything that is due. One call per index partition when nothing is. */
+/** Removed clusters are cleared for so long at a sweep, none of them begun later: deadlines do not wait for the next one. */
+const clearForMs = 15_000
+
+/** What the looks of one sweep share: organisations whose records are announced, and removed clusters, for the end. */
+interface Seen {
+  announced: Set<string>
+  removed: Item[]
+}
+
+/** Looks at everything that is due, and then clears removed clusters. One call per index partition when nothing is. */
 export async function sweep(): Promise<void> {
-  const announced = new Set<string>()
-  const shards = Array.from({ length: keys.dueShards }, (_, shard) => sweepShard(keys.duePartition(shard), announced))
+  const seen: Seen = { announced: new Set(), removed: [] }
+  const shards = Array.from({ length: keys.dueShards }, (_, shard) => sweepShard(keys.duePartition(shard), seen))
   const counts = await Promise.all(shards)
+  await clearClusters(seen.removed)
   const looked = counts.reduce((sum, count) => sum + count, 0)
   if (looked > 0) log('info', 'Sweep', { looked })
 }
 
-async function sweepShard(pk: string, announced: Set<string>): Promise<number> {
+async function sweepShard(pk: string, seen: Seen): Promise<number> {
   const to = `${keys.dueSort(now())}~`
   let looked = 0
   let after: Item | undefined
   do {
     const part = await query({ index: 'due', pk, to, limit: atOnce, ...(after && { after }) })
     const due = part.items.map((item) => ({ pk: String(item['pk']), sk: String(item['sk']) }))
-    await lookAtAll(due, announced)
+    await lookAtAll(due, seen)
     looked += due.length
     after = part.next
   } while (after !== undefined)
@@ -53,18 +61,29 @@ async function sweepShard(pk: string, announced: Set<string>): Promise<number> {
  * Records that no message has led to the books: one message for each organisation leads all of its to them. A webhook's
  * worker files it anew.
  */
-async function lookAtAll(due: readonly keys.Key[], announced: Set<string>): Promise<void> {
+async function lookAtAll(due: readonly keys.Key[], { announced, removed }: Seen): Promise<void> {
   const [records, webhooks] = [due.filter(keys.isOutbox), due.filter(keys.isWebhook)]
   const others = due.filter((key) => !keys.isOutbox(key) && !keys.isWebhook(key))
   const named = new Set(records.map(({ pk }) => keys.organisationOf(pk)))
   const behind = [...named].filter((organisationId) => !announced.has(organisationId))
   for (const organisationId of behind) announced.add(organisationId)
-  const items = others.length === 0 ? [] : await getAll(others)
+  const items = (await getAll(others)).filter((item) => item !== undefined)
+  removed.push(...items.filter(isRemovedCluster))
   await Promise.all([
     ...behind.map(announceRecords),
     ...webhooks.map(({ pk, sk }) => announceWebhook({ organisationId: keys.organisationOf(pk), webhookId: sk })),
-    ...items.filter((item) => item !== undefined).map(lookSafely),
+    ...items.filter((item) => !isRemovedCluster(item)).map(lookSafely),
   ])
+}
+
+const isRemovedCluster = ({ pk, sk }: Item): boolean => sk === 'CLUSTER' && String(pk).startsWith('REMOVED#')
+
+/** One after another, the one that has waited longest first: many of them take more sweeps, and no time from other things. */
+async function clearClusters(removed: readonly Item[]): Promise<void> {
+  const untilMs = now() + clearForMs
+  for (const item of removed.toSorted((a, b) => (String(a['duesk']) < String(b['duesk']) ? -1 : 1))) {
+    if (now() < untilMs) await lookSafely(item)
+  }
 }
 
 /** One thing that cannot be judged must not keep the others from it. */
@@ -80,7 +99,7 @@ async function look(item: Item): Promise<void> {
   if (item['sk'] === 'JOB') return lookAtJob(parseJob(item))
   if (item['sk'] === 'BATCH') return lookAtBatch(parseBatch(item))
   if (item['sk'] === 'USER') return clearPreferences(item)
-  if (String(item['pk']).startsWith('REMOVED#')) return clearAway(Removed.parse(item))
+  if (isRemovedCluster(item)) return clearCluster(item)
   return lookAtCluster(parseRow(item))
 }
 
@@ -149,19 +168,4 @@ async function refile(job: JobRow, dueAtMs: number | undefined): Promise<void> {
     cancelRequestedAtMs: sameAs(job.cancelRequestedAtMs),
   }
   await transact([patch(keys.job(job.organisationId, job.id), change, asRead)])
-}
-
-const Removed = z.object({ organisationId: z.string(), clusterId: z.string(), removedAtMs: z.number() })
-
-/** An index may show a job late: a removed cluster is looked at until it has shown none for this long. */
-const clearForMs = 60_000
-
-/** Clears the ended jobs and the timeline of a removed cluster, a few at each sweep. */
-async function clearAway({ organisationId, clusterId, removedAtMs }: z.infer<typeof Removed>): Promise<void> {
-  const areJobsClear = await clearJobs(organisationId, clusterId)
-  const isClear = (await clearTimeline(organisationId, clusterId)) && areJobsClear
-  const isDone = isClear && removedAtMs + clearForMs <= now()
-  const marker = keys.removedCluster(clusterId)
-  if (isDone) await transact([remove(marker)])
-  else await transact([patch(marker, { set: keys.due(clusterId, now() + 1000) })])
 }

@@ -86,7 +86,7 @@ const webhookDisabled = telling(eventSchemas['webhook.disabled'], ({ webhookId, 
   type: 'WebhookDisabled',
   severity: 'warning',
   title: 'A webhook was switched off',
-  body: `Too many deliveries to ${url} failed.`,
+  body: `Too many deliveries to ${url} failed, or it answered that it is gone.`,
   resource: webhookId,
   audience: { userId: createdBy, ...administrators },
 }))

@@ -25,14 +25,13 @@ const eventRows = (record: OutboxRecord): Item[] =>
   })
 
 function auditRows(record: OutboxRecord): Item[] {
-  const { action = lastAction, resource, detail = '' } = record.audit ?? {}
+  const { action = lastAction, resource, detail = '', isExtra } = record.audit ?? {}
   if (!isCluster(resource) || action === lastAction) return []
-  return [
-    row(record, resource, `${record.id} audit`, { kind: 'audit', title: action, ...(detail !== '' && { detail }) }),
-  ]
+  const more = { ...(detail !== '' && { detail }), ...(isExtra && { extra: isExtra }) }
+  return [row(record, resource, `${record.id} audit`, { kind: 'audit', title: action, ...more })]
 }
 
-type Content = Pick<TimelineRow, 'kind' | 'title' | 'detail' | 'resource'>
+type Content = Pick<TimelineRow, 'kind' | 'title' | 'detail' | 'resource' | 'extra'>
 
 /** The row's id derives from what it tells of: written twice it is the same row. */
 const row = (

@@ -21,6 +21,7 @@ const Row = z.object({
   title: z.string(),
   detail: z.string().optional(),
   resource: z.string().optional(),
+  extra: z.literal(true).optional(),
   actor: RecordedActor,
 })
 export type TimelineRow = z.infer<typeof Row>

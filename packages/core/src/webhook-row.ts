@@ -19,8 +19,11 @@ const StoredWebhook = z.object({
   createdBy: z.string(),
   /** When the platform switched it off. */
   disabledAtMs: z.number().optional(),
-  /** Failed attempts since the last success. */
+  /** Failed attempts since the last success, and when the first of them was. */
   failures: z.number().default(0),
+  failingSinceMs: z.number().optional(),
+  /** Failed attempts since the receiver last showed that it lives. */
+  outages: z.number().default(0),
   /** Until then nothing is attempted, whatever waits: a receiver that fails is left alone. */
   quietUntilMs: z.number().default(0),
   /** Who delivers, and until when nobody else does. */
@@ -74,6 +77,9 @@ export const wakeStep = (
     { set: { ...keys.due(id, now() + announceAgainMs), ...set }, add: { wakes: 1 }, ...(remove && { remove }) },
     condition,
   )
+
+/** What ends the count of failures. */
+export const recovered = { set: { failures: 0 }, remove: ['quietUntilMs', 'failingSinceMs', 'outages'] } as const
 
 /** What ends the quiet after failures, because somebody has asked for an attempt. */
 export const isAwaited = { remove: ['quietUntilMs'] } as const

@@ -15,7 +15,7 @@ import { isId, newId } from './id.ts'
 import { checkUrl } from './outbound.ts'
 import { announceWebhook } from './queue.ts'
 import { standingWith } from './standing.ts'
-import { parseWebhook, siteOf, wakeStep, type WebhookRow, webhookView } from './webhook-row.ts'
+import { parseWebhook, recovered, siteOf, wakeStep, type WebhookRow, webhookView } from './webhook-row.ts'
 import { secretOf } from './webhook-secret.ts'
 
 /** Webhooks as their owners see them (D39). What is delivered to them: `delivery.ts`. */
@@ -47,7 +47,10 @@ export async function create(
     quietUntilMs: 0,
     wakes: 0,
   }
-  const answer = { ...webhookView({ ...row, organisationId, leaseUntilMs: 0 }), secret: await secretOf(row) }
+  const answer = {
+    ...webhookView({ ...row, organisationId, outages: 0, leaseUntilMs: 0 }),
+    secret: await secretOf(row),
+  }
   // Counted one by one, the number never leaps over the limit.
   const counted = table.upsert(
     keys.webhookCount(organisationId),
@@ -93,7 +96,7 @@ export async function change(caller: Caller, webhookId: string, change: WebhookC
 type Settings = { [Name in 'url' | 'events' | 'isEnabled']: WebhookRow[Name] | undefined }
 
 const startAnew = (row: WebhookRow, settings: Settings) =>
-  wakeStep(row, { set: { ...settings, failures: 0 }, remove: ['quietUntilMs', 'disabledAtMs'] })
+  wakeStep(row, { set: { ...settings, ...recovered.set }, remove: [...recovered.remove, 'disabledAtMs'] })
 
 const leave = (row: WebhookRow, settings: Settings) =>
   table.patch(keys.webhook(row.organisationId, row.id), { set: settings })

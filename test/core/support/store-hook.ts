@@ -24,3 +24,20 @@ export function atStoreCalls(hook: {
   )
   return { [Symbol.dispose]: () => void client.middlewareStack.remove(name) }
 }
+
+const isTransaction = ({ command }: StoreCall): boolean => command.startsWith('TransactWrite')
+
+/** How many transactions some work has under way at once, at the most. */
+export async function transactionsAtOnce(work: () => Promise<unknown>): Promise<number> {
+  let [underWay, most] = [0, 0]
+  using _ = atStoreCalls({
+    before: async (call) => {
+      if (isTransaction(call)) most = Math.max(most, ++underWay)
+    },
+    after: async (call) => {
+      if (isTransaction(call)) underWay--
+    },
+  })
+  await work()
+  return most
+}

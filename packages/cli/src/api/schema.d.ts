@@ -457,7 +457,7 @@ export interface paths {
         put?: never;
         /**
          * Run the failed jobs of a batch again, as a new batch
-         * @description Jobs that failed or were cancelled are submitted anew; the batch that they came with stays as it is.
+         * @description Jobs that failed or were cancelled are submitted anew; the batch that they came with stays as it is. Each call submits them anew: send an Idempotency-Key with it. Jobs whose cluster was removed are left out.
          *
          *     Needs the permission `jobs:write`.
          */
@@ -1895,6 +1895,11 @@ export interface components {
             /** @description What it is about, where it is not the cluster */
             resource?: string;
             actor?: components["schemas"]["AuditActor"];
+            /**
+             * @description An audit entry that a caller has written, not the platform
+             * @constant
+             */
+            extra?: true;
         };
         /**
          * @example {
@@ -2376,7 +2381,7 @@ export interface components {
             failureCount: number;
             /**
              * Format: date-time
-             * @description When the platform switched it off, after 20 failures in a row
+             * @description When the platform switched it off: after 20 failures in a row in a day or longer, or at an answer 410
              * @example 2026-11-21T09:30:00.000Z
              */
             disabledAt?: string;
@@ -2411,7 +2416,7 @@ export interface components {
             failureCount: number;
             /**
              * Format: date-time
-             * @description When the platform switched it off, after 20 failures in a row
+             * @description When the platform switched it off: after 20 failures in a row in a day or longer, or at an answer 410
              * @example 2026-11-21T09:30:00.000Z
              */
             disabledAt?: string;

@@ -209,10 +209,14 @@ export const delivery = (organisationId: string, webhookId: string, deliveryId: 
   pk: `ORG#${organisationId}#WEBHOOK#${webhookId}#DELIVERY`,
   sk: deliveryId,
 })
-/** Deliveries that wait for their next attempt, the earliest first; expires with the delivery. */
-export const waitingDelivery = (organisationId: string, webhookId: string, atMs: number, deliveryId: string): Key => ({
+/** Deliveries that wait: for their first attempt, which is always due, then for another one, the earliest first; expires. */
+export const waitingDelivery = (
+  organisationId: string,
+  webhookId: string,
+  { isFirst, atMs, deliveryId }: { isFirst: boolean; atMs: number; deliveryId: string },
+): Key => ({
   pk: waitingDeliveries(organisationId, webhookId),
-  sk: `${dueSort(atMs)}#${deliveryId}`,
+  sk: `${isFirst ? 'FIRST' : 'RETRY'}#${dueSort(atMs)}#${deliveryId}`,
 })
 export const waitingDeliveries = (organisationId: string, webhookId: string): string =>
   `ORG#${organisationId}#WEBHOOK#${webhookId}#WAITING`
