@@ -57,12 +57,9 @@ const webhookFields = {
     .meta({ example: ['platform.job.*'] }),
   enabled,
   failureCount: z.int32().min(0).meta({ description: 'Failed attempts since the last success', example: 0 }),
-  disabledAt: timestamp
-    .optional()
-    .meta({
-      description:
-        'When the platform switched it off: after 20 failures in a row in a day or longer, or at an answer 410',
-    }),
+  disabledAt: timestamp.optional().meta({
+    description: 'When the platform switched it off: after 20 failures in a row, or at an answer 410',
+  }),
   createdAt: timestamp,
 }
 

@@ -15,9 +15,8 @@ export const retrySeconds: readonly number[] = [10, 60, 300, 1800, 7200, 28_800,
 export const jitterShare = 0.2
 /** A receiver that has failed often is tried at least so often, with whatever waits for it. */
 const longestQuietSeconds = 7200
-/** So many failures in a row switch a webhook off, if they took so long: one burst of refused events does not. */
+/** So many failures in a row switch a webhook off. */
 export const failureLimit = 20
-const failingLimitMs = 24 * 3_600_000
 
 const isGone = ({ statusCode }: Attempt): boolean => statusCode === 410
 
@@ -46,17 +45,16 @@ async function recordFailure(webhook: WebhookRow, delivery: DeliveryRow, attempt
     attempt,
     retry === undefined ? { status: 'Failed' } : { status: 'Pending', nextAttemptAtMs: afterAbout(retry) },
   )
-  const { failingSinceMs = now(), outages } = webhook
+  const { outages } = webhook
   const failures = webhook.failures + 1
-  const isHopeless = failures >= failureLimit && failingSinceMs <= now() - failingLimitMs
-  if (isHopeless || isGone(attempt)) {
+  if (failures >= failureLimit || isGone(attempt)) {
     await switchOff(webhook, moved, failures, isGone(attempt) ? 'answered 410 Gone' : `${failures} failures in a row`)
     return false
   }
   const isAlive = isRefused(attempt)
   const quietSeconds = Math.min(retrySeconds[outages] ?? longestQuietSeconds, longestQuietSeconds)
   const standing = isAlive ? { outages: 0 } : { outages: outages + 1, quietUntilMs: afterAbout(quietSeconds) }
-  await transact([...moved, patchLeased(webhook, { set: { failures, failingSinceMs, ...standing } })])
+  await transact([...moved, patchLeased(webhook, { set: { failures, ...standing } })])
   return isAlive
 }
 

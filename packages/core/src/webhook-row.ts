@@ -21,7 +21,6 @@ const StoredWebhook = z.object({
   disabledAtMs: z.number().optional(),
   /** Failed attempts since the last success, and when the first of them was. */
   failures: z.number().default(0),
-  failingSinceMs: z.number().optional(),
   /** Failed attempts since the receiver last showed that it lives. */
   outages: z.number().default(0),
   /** Until then nothing is attempted, whatever waits: a receiver that fails is left alone. */
@@ -79,7 +78,7 @@ export const wakeStep = (
   )
 
 /** What ends the count of failures. */
-export const recovered = { set: { failures: 0 }, remove: ['quietUntilMs', 'failingSinceMs', 'outages'] } as const
+export const recovered = { set: { failures: 0 }, remove: ['quietUntilMs', 'outages'] } as const
 
 /** What ends the quiet after failures, because somebody has asked for an attempt. */
 export const isAwaited = { remove: ['quietUntilMs'] } as const

@@ -26,7 +26,8 @@ export interface Consumers {
 const usualBatching = { batchSize: 10, maximumConcurrency: 4 }
 /** An invocation lasts as long as its slowest message, and a receiver of webhooks may hang, a batch have 500 jobs. */
 const batching: Partial<Record<QueueName, typeof usualBatching>> = {
-  batches: { batchSize: 1, maximumConcurrency: 4 },
+  // Expanding keeps the one store busy: one batch after the other, those of each organisation in turn.
+  batches: { batchSize: 1, maximumConcurrency: 1 },
   webhooks: { batchSize: 1, maximumConcurrency: 100 },
 }
 

@@ -2381,7 +2381,7 @@ export interface components {
             failureCount: number;
             /**
              * Format: date-time
-             * @description When the platform switched it off: after 20 failures in a row in a day or longer, or at an answer 410
+             * @description When the platform switched it off: after 20 failures in a row, or at an answer 410
              * @example 2026-11-21T09:30:00.000Z
              */
             disabledAt?: string;
@@ -2416,7 +2416,7 @@ export interface components {
             failureCount: number;
             /**
              * Format: date-time
-             * @description When the platform switched it off: after 20 failures in a row in a day or longer, or at an answer 410
+             * @description When the platform switched it off: after 20 failures in a row, or at an answer 410
              * @example 2026-11-21T09:30:00.000Z
              */
             disabledAt?: string;

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { setTimeout as delay } from 'node:timers/promises'
 import { Fault, fault } from '@platform/core/fault'
 import type { Log } from '../log.ts'
 import { readBody } from './body.ts'
@@ -12,6 +13,9 @@ import { traceIdOf } from './trace.ts'
 
 /** Runs a function with an event. */
 export type Invoke = (functionName: string, event: HttpEvent, requestId: string) => Promise<unknown>
+
+/** A caller who does not wait after 429 is made to: refusing thousands a second would slow down everybody else. */
+const refusalMs = 1000
 
 /** What an exchange needs of the platform. */
 export interface ExchangeContext {
@@ -55,6 +59,7 @@ async function runFunction(
   const answer = answerOf(await invoke(match.functionName, event, ids.requestId))
   const hold = holdOf(answer.headers)
   if (hold !== undefined) await holding.wait(hold.channel, mark, hold.timeoutMs, goneSignal(response))
+  if (answer.status === 429) await delay(refusalMs, undefined, { signal: goneSignal(response) }).catch(() => undefined)
   return answer
 }
 
