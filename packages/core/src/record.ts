@@ -1,5 +1,5 @@
 import { type EventOf } from '@platform/contract/event'
-import { type JobStatus, jobStatuses } from '@platform/contract/job'
+import { type JobStatus } from '@platform/contract/job'
 import * as z from 'zod'
 import { type Actor } from './caller.ts'
 import { now } from './clock.ts'
@@ -16,12 +16,15 @@ import { announceAgainMs } from './queue.ts'
 
 const actorKinds = ['user', 'relay', 'system'] as const
 
+// Loaded by every function that changes something: schemas of whole jobs would make each first answer later.
+const Status = z.custom<JobStatus>((value) => typeof value === 'string')
+
 /** A job that moves from one status to another; undefined: it was not there before, or is not any more. */
 const JobMove = z.object({
   clusterId: z.string().optional(),
   batchId: z.string().optional(),
-  from: z.enum(jobStatuses).optional(),
-  to: z.enum(jobStatuses).optional(),
+  from: Status.optional(),
+  to: Status.optional(),
   /** Its batch holds it back meanwhile. */
   isHeld: z.literal(true).optional(),
 })
