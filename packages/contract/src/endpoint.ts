@@ -47,6 +47,8 @@ export interface EndpointDefinition {
     /** The verb validates the body itself, because the order of its checks is part of the contract (D2). */
     bodyCheckedByVerb?: true
   }
+  /** A request may wait for something to happen, while others of its organisation are worked on. */
+  mayWait?: true
   responses: Record<number, ResponseDefinition>
   /** Codes beyond those that every endpoint of its access may answer. */
   fails?: readonly ErrorCode[]

@@ -283,6 +283,7 @@ export const getJobOutput = endpoint({
         }),
     }),
   },
+  mayWait: true,
   responses: { 200: { description: 'Output from the offset on', schema: JobOutput } },
   fails: ['job_not_found'],
   uses: ['table:read'],

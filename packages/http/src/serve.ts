@@ -1,4 +1,5 @@
 import type { EndpointDefinition } from '@platform/contract/endpoint'
+import type { Caller, RelayCaller } from '@platform/core/caller'
 import { fault } from '@platform/core/fault'
 import { annotate } from '@platform/core/log'
 import { parseBody, parsePart } from '@platform/core/valid'
@@ -16,6 +17,7 @@ import { refuseStrangePath } from './path.ts'
 import { readQuery } from './query.ts'
 import { respond } from './respond.ts'
 import type { Route } from './route.ts'
+import { turnstile } from './turnstile.ts'
 
 /** One Lambda function that answers some endpoints. Whatever else it is asked answers `route_not_found`. */
 export function serve(...routes: Route[]): GatewayHandler {
@@ -53,10 +55,24 @@ async function perform(context: HttpContext, route: Route): Promise<Response> {
   const json = jsonReader(event)
   limit(context, endpoint, { caller, address, json })
   const parts = checkParts(context, endpoint, readBody(endpoint, json, event))
-  const answer = await answerOnce(endpoint, event, caller, (who) =>
-    route.handle({ ...parts, caller: who, origin: { address }, headers: event.headers }),
+  const answer = await inTurn(endpoint, caller, () =>
+    answerOnce(endpoint, event, caller, (who) =>
+      route.handle({ ...parts, caller: who, origin: { address }, headers: event.headers }),
+    ),
   )
   return respond(context, endpoint, answer)
+}
+
+/** More requests of one organisation at once would be answered later each, and those of its neighbours, too. */
+const forOrganisations = turnstile(4)
+
+/** Works on a request when it is its organisation's turn. One that waits for something to happen stands in nobody's way. */
+function inTurn<Result>(
+  { mayWait }: EndpointDefinition,
+  caller: Caller | RelayCaller | undefined,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  return caller === undefined || mayWait ? work() : forOrganisations(`${caller.kind} ${caller.organisationId}`, work)
 }
 
 /** The parts of a request that the endpoint has a schema for, valid. */
