@@ -62,7 +62,8 @@ function countSteps(batch: BatchRow, counts: Counts): Step[] {
     failed: failed + counts.failed,
     cancelled: cancelled + counts.cancelled,
   }
-  const isFinished = endedJobs(after) === submittedCount
+  // The start of a job may be counted after the end of its batch, which is told once.
+  const isFinished = batch.finishedAtMs === undefined && endedJobs(after) === submittedCount
   const add = Object.fromEntries(Object.entries(counts).filter(([, by]) => by !== 0))
   const change = { add, ...(isFinished && { set: { finishedAtMs: now() }, remove: ['duepk', 'duesk'] }) }
   const asRead = {

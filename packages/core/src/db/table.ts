@@ -14,6 +14,7 @@ import { unmarshall } from '@aws-sdk/util-dynamodb'
 import { config } from '../config.ts'
 import { contended, fault } from '../fault.ts'
 import { jitter } from '../id.ts'
+import { partsOf } from '../parts.ts'
 import { client, reach } from './client.ts'
 import { type Change, type Condition, conditional, required, updating } from './expression.ts'
 import { type IndexName, type Key } from './keys.ts'
@@ -57,10 +58,7 @@ export async function getAll(keys: readonly Key[], options: { stale?: boolean } 
 
 /** Any number of items in the order of their keys. One call per 100, all at once. */
 export async function getMany(keys: readonly Key[]): Promise<(Item | undefined)[]> {
-  const parts = Array.from({ length: Math.ceil(keys.length / 100) }, (_, part) =>
-    keys.slice(part * 100, part * 100 + 100),
-  )
-  return (await Promise.all(parts.map((part) => getAll(part)))).flat()
+  return (await Promise.all(partsOf(keys, 100).map((part) => getAll(part)))).flat()
 }
 
 const name = ({ pk, sk }: Partial<Record<keyof Key, unknown>>): string => JSON.stringify([pk, sk])
@@ -179,10 +177,7 @@ export async function putAll(items: readonly Item[]): Promise<void> {
   for (let attempt = 0; pending.length > 0; attempt++) {
     if (attempt > 6) throw contended()
     if (attempt > 0) await pause(attempt)
-    const parts = Array.from({ length: Math.ceil(pending.length / 25) }, (_, part) =>
-      pending.slice(part * 25, part * 25 + 25),
-    )
-    const left = await Promise.all(parts.map(writePart))
+    const left = await Promise.all(partsOf(pending, 25).map(writePart))
     pending = left.flat()
   }
 }
