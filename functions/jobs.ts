@@ -1,5 +1,6 @@
 import { cancelBatch, getBatch, listBatches, retryBatch, submitBatch } from '@platform/contract/batch'
-import { cancelJob, getJob, getJobOutput, listJobs, submitJob } from '@platform/contract/job'
+import { cancelJob, getJob, listJobs, submitJob } from '@platform/contract/job'
+import { getJobOutput } from '@platform/contract/job-output'
 import * as Batch from '@platform/core/batch'
 import * as Job from '@platform/core/job'
 import { list } from '@platform/core/job-list'

@@ -7,6 +7,7 @@ import type { EndpointDefinition } from './endpoint.ts'
 import * as event from './event.ts'
 import * as health from './health.ts'
 import * as job from './job.ts'
+import * as jobOutput from './job-output.ts'
 import * as meta from './meta.ts'
 import * as notification from './notification.ts'
 import * as organisation from './organisation.ts'
@@ -47,7 +48,7 @@ export const functions = {
     batch.retryBatch,
     job.getJob,
     job.cancelJob,
-    job.getJobOutput,
+    jobOutput.getJobOutput,
   ],
   preferences: [
     preference.getDashboardLayout,
@@ -99,6 +100,7 @@ const nouns = [
   event,
   health,
   job,
+  jobOutput,
   meta,
   notification,
   organisation,

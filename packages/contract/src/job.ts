@@ -156,35 +156,12 @@ export const Job = z
     },
   })
 
-export const outputStreams = ['stdout', 'stderr'] as const
-
-/** A stretch of live output; `offset` counts bytes of UTF-8 from the start of the job. */
-export const OutputChunk = z
-  .object({
-    offset: z.int().min(0),
-    nodeId: z.string().max(40).meta({ example: 'node_01jd8w5k3zr9x2m4c7t6v0b1qa' }),
-    stream: z.enum(outputStreams),
-    data: z.string().max(131_072).meta({ example: 'Linux\n' }),
-  })
-  .meta({ id: 'OutputChunk' })
-
-export const JobOutput = z
-  .object({
-    items: z.array(OutputChunk).max(1000),
-    nextOffset: z.int().min(0).meta({ description: 'Pass it as offset to read on', example: 6 }),
-    status: z.enum(jobStatuses).meta({ example: 'Running' }),
-    finished: z.boolean().meta({ description: 'The job has ended and nothing follows nextOffset', example: false }),
-  })
-  .meta({ id: 'JobOutput' })
-
 export type JobSubmission = z.infer<typeof JobSubmission>
 export type InvokeScriptPayload = z.infer<typeof InvokeScriptPayload>
 export type AcceptedJob = z.infer<typeof AcceptedJob>
 export type Job = z.infer<typeof Job>
 export type JobResult = z.infer<typeof JobResult>
 export type JobSummary = z.infer<typeof JobSummary>
-export type JobOutput = z.infer<typeof JobOutput>
-export type OutputChunk = z.infer<typeof OutputChunk>
 
 const params = z.object({ id: pathId('job') })
 
@@ -243,48 +220,4 @@ export const cancelJob = endpoint({
   responses: { 202: { description: 'The job as it stands now', schema: Job } },
   fails: ['job_not_found', 'job_already_finished', 'conflict'],
   uses: ['table:read', 'table:write', 'queue:events'],
-})
-
-export const getJobOutput = endpoint({
-  method: 'GET',
-  path: '/api/v1/jobs/{id}/output',
-  access: 'jobs:read',
-  tag: 'Jobs',
-  summary: 'Live output from an offset on',
-  request: {
-    params,
-    query: z.object({
-      offset: z
-        .string()
-        .regex(/^[0-9]{1,15}$/, 'must be a whole number from 0')
-        .transform(Number)
-        .optional()
-        .transform((value) => value ?? 0)
-        .meta({
-          description: 'Bytes to skip',
-          override: {
-            type: 'integer',
-            format: 'int64',
-            minimum: 0,
-            maximum: 999_999_999_999_999,
-            default: 0,
-            pattern: undefined,
-          },
-        }),
-      waitSeconds: z
-        .string()
-        .regex(/^([0-9]|1[0-9]|20)$/, 'must be a whole number from 0 to 20')
-        .transform(Number)
-        .optional()
-        .transform((value) => value ?? 0)
-        .meta({
-          description: 'Wait so long for output where there is none yet',
-          override: { type: 'integer', format: 'int32', minimum: 0, maximum: 20, default: 0, pattern: undefined },
-        }),
-    }),
-  },
-  mayWait: true,
-  responses: { 200: { description: 'Output from the offset on', schema: JobOutput } },
-  fails: ['job_not_found'],
-  uses: ['table:read'],
 })

@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { id, line, pathId, timestamp } from './common.ts'
 import { endpoint } from './endpoint.ts'
-import { outputStreams } from './job.ts'
+import { outputStreams } from './job-output.ts'
 
 /**
  * The relay protocol of D21. Every call but enroll carries `Authorization: Relay <JWT>`: EdDSA by the relay's key; header

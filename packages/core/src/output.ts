@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { type JobOutput, type OutputChunk } from '@platform/contract/job'
+import { type JobOutput, type OutputChunk } from '@platform/contract/job-output'
 import { type OutputAnswer, outputChunkBytes, type OutputReport } from '@platform/contract/relay'
 import { locate, storedJob } from './batch-jobs.ts'
 import { type Caller, type RelayCaller } from './caller.ts'

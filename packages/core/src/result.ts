@@ -1,4 +1,5 @@
-import { type JobResult, type OutputChunk, outputStreams } from '@platform/contract/job'
+import { type JobResult } from '@platform/contract/job'
+import { type OutputChunk, outputStreams } from '@platform/contract/job-output'
 import { type Completion } from '@platform/contract/relay'
 import * as z from 'zod'
 import * as keys from './db/keys.ts'
