@@ -86,7 +86,7 @@ test.each(withBody)('$name answers no body with a 500', async (row) => {
     const { status } = await sendAllowed(row, { headers: asJson, body: String(sent.body) })
     expect(status).toBeLessThan(500)
   })
-  await fc.assert(isRefusal, { numRuns: 40 })
+  await fc.assert(isRefusal, { numRuns: 40, seed: 20261121 })
 })
 
 const withId = rows.filter(({ endpoint }) => endpoint.path.includes('{') && endpoint.access !== 'relay')
