@@ -22,6 +22,7 @@ import { jobs } from './journeys/jobs.ts'
 import { limits } from './journeys/limits.ts'
 import { lists } from './journeys/lists.ts'
 import { liveOutput } from './journeys/live-output.ts'
+import { modules } from './journeys/modules.ts'
 import { notifications } from './journeys/notifications.ts'
 import { ownAccount } from './journeys/own-account.ts'
 import { permissions } from './journeys/permissions.ts'
@@ -66,6 +67,7 @@ const areas: Record<string, Journeys> = {
   'Live output': liveOutput,
   Batches: batches,
   'Work of batches': batchWork,
+  Modules: modules,
   Timeline: timeline,
   Notifications: notifications,
   Events: events,

@@ -1,6 +1,6 @@
 import { docsSecurityPolicy } from '@platform/contract/docs'
 import { getEventCatalog } from '@platform/contract/event'
-import { getDocs, getKeys, getOpenApi, getRelayProgram } from '@platform/contract/meta'
+import { getDocs, getKeys, getManifestSchema, getOpenApi, getRelayProgram } from '@platform/contract/meta'
 import { publicKeySet } from '@platform/core/token'
 import { answer } from '@platform/http/answer'
 import { asset, jsonOf, keptBriefly } from '@platform/http/asset'
@@ -21,6 +21,10 @@ export const handler = serve(
   route(getEventCatalog, async () => {
     const catalog = await asset('event-catalog.json')
     return answer(200, Catalog.parse(jsonOf(catalog)), { ...catalog.headers, 'cache-control': 'private, max-age=60' })
+  }),
+  route(getManifestSchema, async () => {
+    const schema = await asset('module-schema.json')
+    return answer(200, jsonOf(schema), schema.headers)
   }),
   route(getKeys, async () => answer(200, await publicKeySet(), keptBriefly)),
   route(getRelayProgram, async () => {

@@ -4,15 +4,17 @@ import { isCode, type Reference, referencesOf, report, type Source, sources } fr
 /** Layer → the layers that it may import. Imports run one way; what is not named here is free: tests, scripts. */
 const layers = {
   contract: [],
-  core: ['contract'],
+  registry: [],
+  sdk: [],
+  core: ['contract', 'registry'],
   http: ['contract', 'core'],
-  api: ['contract', 'core', 'http'],
-  tasks: ['contract', 'core', 'http', 'modules'],
-  modules: ['contract', 'core'],
-  hello: ['modules'],
+  api: ['contract', 'core', 'registry', 'http'],
+  tasks: ['contract', 'core', 'registry', 'http', 'modules'],
+  modules: ['contract', 'core', 'registry', 'sdk'],
+  hello: ['sdk'],
   relay: [],
-  cli: [],
-  local: ['contract', 'core', 'modules', 'api', 'tasks'],
+  cli: ['registry', 'sdk'],
+  local: ['contract', 'core', 'modules', 'registry', 'api', 'tasks'],
   portal: ['contract'],
   infra: ['contract'],
 } as const satisfies Record<string, readonly string[]>
@@ -22,12 +24,24 @@ type Layer = keyof typeof layers
 /** The packages of others that a layer may load. A layer that is missing here may load any. */
 const outsiders: Partial<Record<Layer, RegExp>> = {
   contract: /^zod$/,
+  registry: /^(node:|tar-stream$|zod$)/,
+  sdk: /^(node:|hono(\/|$))/,
   relay: /^node:/,
-  cli: /^(node:|commander$|openapi-fetch$)/,
+  cli: /^(node:|commander$|esbuild$|openapi-fetch$)/,
 }
 
 /** Makes the OpenAPI document, with a library that no function shall carry. */
 const documentMaker = 'packages/contract/src/openapi.ts'
+
+/** What the command line needs of the platform: authors make and check their manifests with it. */
+const forAuthors = new Set([
+  'packages/contract/src/manifest.ts',
+  'packages/core/src/module-check.ts',
+  'packages/modules/src/manifest.ts',
+])
+
+/** What module authors import has a package's name, and is a part of the package that runs modules. */
+const sdkFolder = 'packages/modules/src/sdk/'
 
 const isLayer = (name: string): name is Layer => Object.hasOwn(layers, name)
 
@@ -35,6 +49,7 @@ const isLayer = (name: string): name is Layer => Object.hasOwn(layers, name)
 function layerOf(path: string): Layer | undefined {
   const [top = '', name = '', ...rest] = path.split('/')
   if (top === 'functions') return rest.length > 0 ? 'tasks' : 'api'
+  if (path.startsWith(sdkFolder)) return 'sdk'
   const layer = top === 'packages' ? name : top
   return isLayer(layer) ? layer : undefined
 }
@@ -42,9 +57,12 @@ function layerOf(path: string): Layer | undefined {
 /** The file that an import means; nothing for a package of others. */
 function targetOf(path: string, specifier: string): string | undefined {
   if (specifier.startsWith('.')) return posix.join(posix.dirname(path), specifier)
+  if (specifier === '@platform/modules') return `${sdkFolder}index.ts`
   const [, name, inside] = /^@platform\/([^/]+)\/(.+)$/.exec(specifier) ?? []
   return name === undefined ? undefined : `packages/${name}/src/${inside}.ts`
 }
+
+const packageOf = (path: string): string => path.split('/', 2).join('/')
 
 function outsiderFault(path: string, layer: Layer, { specifier, isTypeOnly }: Reference): string | undefined {
   const allowed = outsiders[layer]
@@ -56,8 +74,9 @@ function outsiderFault(path: string, layer: Layer, { specifier, isTypeOnly }: Re
 function layerFault(from: Layer, to: Layer, isTypeOnly: boolean): string | undefined {
   const allowed: readonly string[] = layers[from]
   if (allowed.includes(to)) return undefined
-  if (from === 'relay' && to === 'contract') {
-    return isTypeOnly ? undefined : 'relay may import types of contract only, with "import type"'
+  // These run elsewhere: what they know of the platform has to be gone when they are bundled.
+  if ((from === 'relay' || from === 'sdk') && to === 'contract') {
+    return isTypeOnly ? undefined : `${from} may import types of contract only, with "import type"`
   }
   return `${from} must not import ${to}`
 }
@@ -67,9 +86,10 @@ function faultOf(path: string, layer: Layer, reference: Reference): string | und
   if (target === undefined) return outsiderFault(path, layer, reference)
   if (target === documentMaker) return 'the document is made by scripts, not at run time: read openapi.json'
   const to = layerOf(target)
-  if (to === layer) return undefined
+  if (to === layer || (layer === 'cli' && forAuthors.has(target))) return undefined
   if (to === undefined) return `${layer} must not import ${target}`
-  const isByPath = reference.specifier.startsWith('.') && target.startsWith('packages/')
+  const isElsewhere = target.startsWith('packages/') && packageOf(target) !== packageOf(path)
+  const isByPath = isElsewhere && reference.specifier.startsWith('.')
   return layerFault(layer, to, reference.isTypeOnly) ?? (isByPath ? 'import another package by its name' : undefined)
 }
 

@@ -13,6 +13,7 @@ const checks: Record<string, string> = {
   boundaries: 'node scripts/boundaries.ts',
   'house rules': 'node scripts/house-rules.ts',
   'openapi.json is current': 'node scripts/openapi.ts --check',
+  'icons.ts is current': 'node scripts/icons.ts --check',
   'API types of the command line are current': 'npm run -s api-types -w @platform/cli -- --check',
   'openapi.json by redocly': 'redocly lint platform --format=stylish',
   'openapi.json by spectral': 'spectral lint packages/contract/openapi.json --fail-severity=warn',

@@ -16,7 +16,7 @@ export interface Runner {
 export async function newRunner({ url }: Pick<RunningPlatform, 'url'>, accessToken: string): Promise<Runner> {
   const cluster = await ask(url, registration(accessToken))
   const { sent, relayOf } = enrollment(cluster.enrollmentToken)
-  const relay: BenchRelay = relayOf({ status: 201, headers: {}, text: '', json: await ask(url, sent) })
+  const relay: BenchRelay = relayOf({ json: await ask(url, sent) })
   const nodes = relay.nodeIds.map((id) => ({ id, status: 'Online' }))
   const call = async (target: string, body: object, headers: Record<string, string> = {}) => {
     const request = await signed(relay, target, body)

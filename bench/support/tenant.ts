@@ -62,7 +62,7 @@ export function enrollment(enrollmentToken: string) {
   const { privateKey, wire } = relayKey()
   const facts = { displayName: 'relay on node-1', hostname: 'node-1', platform: 'linux', relayVersion: '0.1.0' }
   const body = { enrollmentToken, publicKey: wire, ...facts, nodes: [{ name: 'node-1' }] }
-  const relayOf = ({ json }: Received): BenchRelay => ({
+  const relayOf = ({ json }: Pick<Received, 'json'>): BenchRelay => ({
     relayId: json.relayId,
     privateKey,
     nodeIds: json.nodes.map(({ id }: { id: string }) => id),

@@ -80,6 +80,8 @@ export const badPaths: Journeys = {
     const client = await admin
     for (const { method, path, name, schema } of queryParameters(contract)) {
       for (const value of isFreeText(schema) ? strangeValues : []) {
+        // A search for nothing in particular finds everything.
+        if (name === 'search' && value === '') continue
         const answer = await client.send(method, `${path}?${name}=${value}`)
         const isRefused = answer.status === 400 || answer.status === 404
         assert.ok(isRefused || (answer.status === 200 && answer.body.items.length === 0), show(answer))

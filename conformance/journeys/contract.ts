@@ -29,7 +29,7 @@ export const contract: Journeys = {
   },
 
   'what seldom changes is sent once to whoever keeps it': async ({ anonymous }) => {
-    for (const path of ['/api/v1/openapi.json', '/docs', '/relay/relay.mjs']) {
+    for (const path of ['/api/v1/openapi.json', '/docs', '/relay/relay.mjs', '/schemas/module/v1.json']) {
       const { headers } = await anonymous.get(path)
       const etag = headers.get('etag')
       assert.ok(etag !== null, path)

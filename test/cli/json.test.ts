@@ -1,5 +1,7 @@
 import { placesOf } from '@platform/cli/completion/tree'
 import { program } from '@platform/cli/program'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { password, startWorkplace } from './support/workplace.ts'
 
@@ -7,7 +9,9 @@ import { password, startWorkplace } from './support/workplace.ts'
 
 test('every command but those that print text takes --json and prints JSON then', async () => {
   await using workplace = await startWorkplace('berlin-1')
-  const { plat } = workplace
+  const dataDir = await workplace.platform.command('printf %s "$PLAT_DATA_DIR"')
+  const plat = workplace.plat.with({ PLAT_DATA_DIR: dataDir }).in(workplace.folder)
+  const inFolder = ['--dir', 'greeting']
   const { id: jobId } = await plat.json(['run', '--cluster', 'berlin-1', '--', 'echo', 'hi'])
   const { batchId } = await plat.json(['batch', 'submit', '-'], '{"cluster": "berlin-1", "script": "exit 1"}')
   await plat.run(['batch', 'wait', batchId])
@@ -55,12 +59,26 @@ test('every command but those that print text takes --json and prints JSON then'
     ['webhook', 'delete', webhook.id],
     ['audit', 'list'],
     ['audit', 'verify'],
+    ['module', 'catalog'],
+    ['module', 'install', 'hello'],
+    ['module', 'list'],
+    ['module', 'get', 'hello'],
+    ['module', 'uninstall', 'hello'],
+    ['module', 'new', 'greeting'],
+    ['module', 'key', 'ada'],
+    ['module', 'manifest', ...inFolder],
+    ['module', 'build', ...inFolder],
+    ['module', 'push', ...inFolder, '--key', 'ada.key'],
+    ['module', 'scan'],
     ['job', 'output', jobId],
     ['batch', 'wait', waiting.batchId],
     ['batch', 'retry', batchId],
     ['logout'],
     ['login', '--username', 'ada', '--password-stdin'],
   ]
+  const { host } = JSON.parse(await readFile(join(dataDir, 'runtime.json'), 'utf8')).registry
+  const image = `${host}/modules/greeting:0.1.0`
+  lines.push(['module', 'sign', image, '--key', 'ada.key'], ['module', 'verify', image, '--key', 'ada.pub'])
   for (const line of lines) {
     const { out, err } = await plat.run([...line, '--json'], password)
     const documents = line[1] === 'output' ? out.split('\n').filter(Boolean) : [out]

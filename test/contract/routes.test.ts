@@ -15,6 +15,7 @@ const publicPaths = [
   /^\/\.well-known\/jwks\.json$/,
   /^\/docs$/,
   /^\/relay\/relay\.mjs$/,
+  /^\/schemas\//,
 ]
 
 test('no two operations share a method and a path', () => {

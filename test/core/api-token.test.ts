@@ -5,7 +5,7 @@ import * as ApiToken from '@platform/core/api-token'
 import { verifyApiToken } from '@platform/core/api-token-caller'
 import { iso, now, shiftClock } from '@platform/core/clock'
 import * as keys from '@platform/core/db/keys'
-import { get } from '@platform/core/db/table'
+import { get, update } from '@platform/core/db/table'
 import { newSecret, sha256 } from '@platform/core/id'
 import { signOut } from '@platform/core/session'
 import { changePassword } from '@platform/core/own-password'
@@ -142,6 +142,16 @@ test('a user has at most fifty tokens, several creations at once included, and r
   await ApiToken.remove(caller, items[7]!.id)
   await ApiToken.create(caller, { name })
   expect(await refusalOf(ApiToken.create(caller, { name }))).toBe('limit_reached')
+})
+
+test('a user whose row has never counted a change gets a token and revokes it in two calls each, like anybody', async () => {
+  const { caller } = await colleague(tenant.caller, 'Viewer')
+  await update(keys.user(caller.organisationId, caller.userId), { remove: ['version'] })
+  expect(await callsOf(() => ApiToken.create(caller, { name }))).toBe(2)
+  const [made] = (await ApiToken.list(caller)).items
+  await update(keys.user(caller.organisationId, caller.userId), { remove: ['version'] })
+  expect(await callsOf(() => ApiToken.remove(caller, made!.id))).toBe(2)
+  expect(await ApiToken.list(caller)).toEqual({ items: [] })
 })
 
 const ulid = '01jd8w5k3zr9x2m4c7t6v0b1qa'

@@ -108,11 +108,42 @@ test('a webhook that is switched off is told to its maker and to those who manag
   expect(await types(admin)).toHaveLength(2)
 })
 
+test.each([
+  ['module.installed', { jobId: newId('job'), verified: true }, 'ModuleInstalled', 'Module hello was installed'],
+  [
+    'module.installed',
+    { jobId: newId('job'), verified: true, previousVersion: '0.9.0' },
+    'ModuleInstalled',
+    'Module hello was upgraded',
+  ],
+  ['module.failed', { code: 'PLAT-MOD-5008', message: 'It crashed.' }, 'ModuleFailed', 'Module hello has failed'],
+  [
+    'module.failed',
+    { jobId: newId('job'), message: 'No.' },
+    'ModuleFailed',
+    'Module hello 1.0.0 could not be installed',
+  ],
+  ['module.heartbeat_missed', { missed: 2 }, 'ModuleFailed', 'Module hello does not answer'],
+])('%s is told to those who install modules', async (name, data, type, title) => {
+  const { organisationId, admin } = await people()
+  const installer = await callerOf(organisationId, 'PlatformAdmin')
+  await happens(organisationId, event(name, { moduleId: 'hello', version: '1.0.0', ...data }))
+  expect((await read(installer)).items).toMatchObject([{ type, title, resource: 'hello' }])
+  expect(await types(admin)).toEqual([])
+})
+
+test('a job of the platform itself that fails tells by its own event, not as a job of somebody', async () => {
+  const { organisationId, operator } = await people()
+  await happens(organisationId, jobFailed(operator.userId, { type: 'ModuleInstall', clusterId: undefined }))
+  expect(await types(operator)).toEqual([])
+})
+
 test('all other events tell nobody', async () => {
   const { organisationId, admin } = await people()
-  const telling = /^(cluster\.status_changed|job\.failed|batch\.finished|\w+\.reuse_detected|webhook\.disabled)$/
+  const telling =
+    /^(cluster\.status_changed|job\.failed|batch\.finished|\w+\.reuse_detected|webhook\.disabled|module\.(installed|failed|heartbeat_missed))$/
   const others = eventNames.filter((name) => !telling.test(name))
-  expect(others.length).toBe(eventNames.length - 6)
+  expect(others.length).toBe(eventNames.length - 9)
   await happens(organisationId, ...others.map((name) => event(name, { userId: admin.userId, createdBy: admin.userId })))
   expect(await types(admin)).toEqual([])
 })

@@ -15,6 +15,7 @@ import { type Row, rowNamed, rows } from './table.ts'
 import { writes } from './writes.ts'
 
 await vi.hoisted(() => import('../support/unlimited.ts'))
+await vi.hoisted(() => import('./module-world.ts'))
 await started()
 
 /** Relay × id: a relay reaches the jobs of its own cluster, and nobody else's, whatever it names. */

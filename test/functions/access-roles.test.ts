@@ -8,15 +8,17 @@ import { parseRecord } from '@platform/core/record'
 import { relayToken } from '../support/tokens.ts'
 import { callerOf, enrollRequest, relayKey } from '../support/world.ts'
 import { type Ask, askOf, call, sentOf, staleFixtures } from './fixtures.ts'
+import { needs } from './needs.ts'
 import { type Headers, type Person, personOf } from './person.ts'
 import { type Row, rowNamed, rows } from './table.ts'
 import { writes } from './writes.ts'
 
 await vi.hoisted(() => import('../support/unlimited.ts'))
+await vi.hoisted(() => import('./module-world.ts'))
 
 /**
- * Role × operation. Who may do what stands here once more, by hand: the table of D14 below, and the permission of every
- * operation, from the specification and the decisions. Neither is read from the code under test.
+ * Role × operation. Who may do what stands here once more, by hand: the table of D14 below, and in `needs.ts` the permission
+ * of every operation, from the specification and the decisions. Neither is read from the code under test.
  */
 
 const everyone = ['PlatformAdmin', 'OrgAdmin', 'ClusterAdmin', 'Operator', 'Viewer', 'Auditor'] as const
@@ -35,83 +37,6 @@ const holders: Record<string, readonly Role[]> = {
   'users:admin': ['PlatformAdmin', 'OrgAdmin'],
   'audit:read': ['PlatformAdmin', 'OrgAdmin', 'Auditor'],
   'platform:admin': ['PlatformAdmin'],
-}
-
-const needs: Record<string, string> = {
-  'GET /health/live': 'public',
-  'GET /health/ready': 'public',
-  'GET /health/startup': 'public',
-  'GET /api/v1/setup/status': 'public',
-  'POST /api/v1/setup/complete': 'public',
-  'POST /api/v1/auth/login': 'public',
-  'POST /api/v1/auth/local-login': 'public',
-  'POST /api/v1/auth/refresh': 'public',
-  'POST /api/v1/auth/logout': 'user',
-  'GET /api/v1/auth/me': 'user',
-  'GET /api/v1/clusters': 'clusters:read',
-  'POST /api/v1/clusters': 'clusters:write',
-  'GET /api/v1/clusters/{id}': 'clusters:read',
-  'PATCH /api/v1/clusters/{id}': 'clusters:write',
-  'DELETE /api/v1/clusters/{id}': 'clusters:admin',
-  'POST /api/v1/clusters/{id}/enrollment-token': 'clusters:write',
-  'GET /api/v1/clusters/{id}/timeline': 'clusters:read',
-  'GET /api/v1/sites': 'clusters:read',
-  'POST /api/v1/sites': 'clusters:write',
-  'DELETE /api/v1/sites/{id}': 'clusters:write',
-  'POST /api/v1/jobs': 'jobs:write',
-  'GET /api/v1/jobs': 'jobs:read',
-  'GET /api/v1/jobs/{id}': 'jobs:read',
-  'POST /api/v1/jobs/{id}/cancel': 'jobs:write',
-  'GET /api/v1/jobs/{id}/output': 'jobs:read',
-  'POST /api/v1/jobs/batch': 'jobs:write',
-  'GET /api/v1/jobs/batch': 'jobs:read',
-  'GET /api/v1/jobs/batch/{batchId}': 'jobs:read',
-  'POST /api/v1/jobs/batch/{batchId}/cancel': 'jobs:write',
-  'POST /api/v1/jobs/batch/{batchId}/retry': 'jobs:write',
-  'GET /api/v1/users/me/dashboard-layout': 'user',
-  'PATCH /api/v1/users/me/dashboard-layout': 'user',
-  'GET /api/v1/users/me/saved-filters': 'user',
-  'POST /api/v1/users/me/saved-filters': 'user',
-  'DELETE /api/v1/users/me/saved-filters/{id}': 'user',
-  'PUT /api/v1/users/me/password': 'user',
-  'GET /api/v1/users/me/sessions': 'user',
-  'DELETE /api/v1/users/me/sessions/{id}': 'user',
-  'GET /api/v1/users/me/tokens': 'session',
-  'POST /api/v1/users/me/tokens': 'session',
-  'DELETE /api/v1/users/me/tokens/{id}': 'session',
-  'GET /api/v1/users': 'users:admin',
-  'POST /api/v1/users': 'users:admin',
-  'GET /api/v1/users/{id}': 'users:admin',
-  'PATCH /api/v1/users/{id}': 'users:admin',
-  'DELETE /api/v1/users/{id}': 'users:admin',
-  'DELETE /api/v1/users/{id}/sessions': 'users:admin',
-  'DELETE /api/v1/users/{id}/tokens': 'users:admin',
-  'GET /api/v1/platform/organisations': 'platform:admin',
-  'POST /api/v1/platform/organisations': 'platform:admin',
-  'GET /api/v1/webhooks': 'users:admin',
-  'POST /api/v1/webhooks': 'users:admin',
-  'PATCH /api/v1/webhooks/{id}': 'users:admin',
-  'DELETE /api/v1/webhooks/{id}': 'users:admin',
-  'POST /api/v1/webhooks/{id}/test': 'users:admin',
-  'GET /api/v1/webhooks/{id}/deliveries': 'users:admin',
-  'POST /api/v1/webhooks/{id}/deliveries/{deliveryId}/redeliver': 'users:admin',
-  'GET /api/v1/notifications': 'user',
-  'PATCH /api/v1/notifications': 'user',
-  'GET /api/v1/platform/audit': 'audit:read',
-  'POST /api/v1/platform/audit': 'platform:admin',
-  'GET /api/v1/platform/audit/export': 'audit:read',
-  'GET /api/v1/platform/audit/verify': 'audit:read',
-  'POST /api/v1/relay/enroll': 'public',
-  'POST /api/v1/relay/heartbeat': 'relay',
-  'POST /api/v1/relay/jobs/{id}/claim': 'relay',
-  'POST /api/v1/relay/jobs/{id}/output': 'relay',
-  'POST /api/v1/relay/jobs/{id}/complete': 'relay',
-  'POST /api/v1/relay/goodbye': 'relay',
-  'GET /api/v1/events/catalog': 'user',
-  'GET /api/v1/openapi.json': 'public',
-  'GET /docs': 'public',
-  'GET /.well-known/jwks.json': 'public',
-  'GET /relay/relay.mjs': 'public',
 }
 
 const needOf = (row: Row): string => {

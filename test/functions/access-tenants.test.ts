@@ -8,6 +8,7 @@ import { type Row, rows } from './table.ts'
 import { writes } from './writes.ts'
 
 await vi.hoisted(() => import('../support/unlimited.ts'))
+await vi.hoisted(() => import('./module-world.ts'))
 
 /**
  * Tenant × id. Wherever a request can name a thing, in its path, query or body, it names one of another organisation. What
@@ -62,8 +63,12 @@ const isOpenToPlatform = (name: string): boolean => name === 'POST /api/v1/users
 /** What belongs to one user is another user's as little as another organisation's. */
 const isPrivate = (name: string): boolean => /\/users\/me\/|\/notifications|filterId/.test(name)
 
+/** Modules are the platform's: every organisation means the same by their ids. */
+const isOfPlatform = ({ name }: Row): boolean => / \/api\/(v1\/)?modules/.test(name)
+
 const places = rows
   .filter(({ endpoint: { access } }) => access !== 'public' && access !== 'relay')
+  .filter((row) => !isOfPlatform(row))
   .flatMap((row) => idPlaces(row).map((place) => [`${row.name} ${place}`, row, place] as const))
 
 test('the table holds every place where a request can name a thing, and no other', () => {

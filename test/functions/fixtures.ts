@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { afterAll } from 'vitest'
 import { bookAll } from '@platform/core/all-books'
 import { tendBatch } from '@platform/core/batch-tending'
 import { system } from '@platform/core/caller'
@@ -6,6 +7,8 @@ import { commit } from '@platform/core/change'
 import { newId } from '@platform/core/id'
 import { type Received, send, type Sent } from '../support/event.ts'
 import { enrollRequest } from '../support/world.ts'
+import { found, newModuleId, putCatalog, putModule, releaseFor } from '../core/support/modules.ts'
+import { moduleWorld } from './module-world.ts'
 import { type Headers, type Person, password, personOf } from './person.ts'
 import { type Row, rowNamed, rows, withParameters } from './table.ts'
 
@@ -97,6 +100,21 @@ async function aDelivery(who: Person): Promise<Ask> {
   return { params: { id, deliveryId: delivery.id } }
 }
 
+/** A module that runs. Modules are the whole platform's, whoever asks. */
+const aModule: Fixture = async () => {
+  const id = newModuleId()
+  await putModule(releaseFor(id))
+  return { params: { id } }
+}
+
+/** A module of the catalog that nobody has installed. */
+const anOffer: Fixture = async () => {
+  const id = newModuleId()
+  const { repository, digest } = await moduleWorld.push(id)
+  await putCatalog({ [repository]: [found(id, '1.0.0', { digest })] })
+  return { params: { id }, body: {} }
+}
+
 /** What the user is told of a security matter, by the books. */
 async function aNotification({ userId, organisationId, headers }: Person): Promise<string> {
   const event = { name: 'session.reuse_detected', subject: userId, data: { userId, sessionId: newId('sess') } } as const
@@ -179,6 +197,16 @@ const fixtures: Record<string, Fixture> = {
   'GET /api/v1/webhooks/{id}/deliveries': aWebhook,
   'POST /api/v1/webhooks/{id}/deliveries/{deliveryId}/redeliver': aDelivery,
 
+  'GET /api/v1/modules/catalog': nothing,
+  'POST /api/v1/modules/catalog/scan': nothing,
+  'GET /api/v1/modules': nothing,
+  'GET /api/v1/modules/{id}': aModule,
+  'POST /api/v1/modules/{id}/install': anOffer,
+  'DELETE /api/v1/modules/{id}': aModule,
+  'POST /api/modules/install': async () => ({ body: { imageRef: (await moduleWorld.push(newModuleId())).reference } }),
+  'DELETE /api/modules/{id}': aModule,
+  'GET /api/v1/portal/navigation': nothing,
+
   'GET /api/v1/notifications': nothing,
   'PATCH /api/v1/notifications': async (who) => ({ body: { ids: [await aNotification(who)] } }),
   'GET /api/v1/platform/audit': async (who) => {
@@ -191,6 +219,8 @@ const fixtures: Record<string, Fixture> = {
   'GET /api/v1/platform/audit/verify': nothing,
   'GET /api/v1/events/catalog': nothing,
 }
+
+afterAll(() => moduleWorld[Symbol.asyncDispose]())
 
 /** Operations that have gone, but not from here. */
 export const staleFixtures = Object.keys(fixtures).filter((name) => rows.every((row) => row.name !== name))

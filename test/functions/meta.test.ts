@@ -2,6 +2,7 @@ import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, expect, test, vi } from 'vitest'
 import { docsPage } from '@platform/contract/docs'
+import { manifestJsonSchema } from '@platform/contract/manifest'
 import document from '@platform/contract/openapi.json' with { type: 'json' }
 import { type Received, send } from '../support/event.ts'
 import { logged } from '../support/output.ts'
@@ -52,6 +53,20 @@ test('the reference page may use its own style and nothing else', async () => {
   put('docs.html', docsPage(document))
   const policy = (await read('/docs')).headers['content-security-policy']
   expect(policy).toMatch(/^default-src 'none'; style-src 'sha256-[A-Za-z0-9+/]{43}='; img-src data:;/)
+})
+
+test('the schema of the manifest is served as it was built, kept briefly and not sent twice', async () => {
+  const target = '/schemas/module/v1.json'
+  await logged(async () => expect((await read(target)).status).toBe(500))
+  put('module-schema.json', JSON.stringify(manifestJsonSchema()))
+  const { status, headers, json } = await read(target)
+  expect([status, headers['content-type'], headers['cache-control']]).toEqual([
+    200,
+    'application/json',
+    'public, max-age=60',
+  ])
+  expect(json).toEqual(manifestJsonSchema())
+  expect((await read(target, { 'If-None-Match': headers['etag'] ?? '' })).status).toBe(304)
 })
 
 test('the public keys verify what the platform signs', async () => {

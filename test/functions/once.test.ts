@@ -18,6 +18,7 @@ import { type Row, rowNamed, rows } from './table.ts'
 import { dyingAfterWrite } from './writes.ts'
 
 await vi.hoisted(() => import('../support/unlimited.ts'))
+await vi.hoisted(() => import('./module-world.ts'))
 
 let shiftedMs = 0
 const pass = (ms: number): void => {

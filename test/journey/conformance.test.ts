@@ -21,7 +21,7 @@ async function remains(baseUrl: string): Promise<Record<string, number>> {
   const password = 'correct horse battery'
   const api = await connect({ baseUrl, isLocal: true, username: 'admin', password, initialAdminToken: undefined })
   const counts: Record<string, number> = {}
-  for (const noun of ['clusters', 'sites', 'users', 'webhooks']) {
+  for (const noun of ['clusters', 'modules', 'sites', 'users', 'webhooks']) {
     counts[noun] = answered(await (await api.admin).get(`/api/v1/${noun}`), 200).items.length
   }
   return counts
@@ -41,5 +41,5 @@ test('the conformance suite passes on a platform that is not set up, and again o
     expect(failing(output), details(output)).toEqual([])
     expect(output).toMatch(/^ℹ pass [1-9]/m)
   }
-  expect(await remains(platform.url)).toEqual({ clusters: 0, sites: 0, users: 1, webhooks: 0 })
+  expect(await remains(platform.url)).toEqual({ clusters: 0, modules: 0, sites: 0, users: 1, webhooks: 0 })
 }, 600_000)

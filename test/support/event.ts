@@ -14,6 +14,7 @@ export interface Sent {
 export interface Received {
   status: number
   headers: Record<string, string>
+  bytes: Buffer
   text: string
   /** The body where it is JSON. */
   json: any
@@ -44,9 +45,11 @@ function gatewayEvent({ method = 'GET', target, headers = {}, body, address = '1
 
 /** Sends a request to a function. */
 export async function send(handler: GatewayHandler, sent: Sent): Promise<Received> {
-  const { statusCode, headers, body } = await handler(gatewayEvent(sent))
+  const { statusCode, headers, body, isBase64Encoded } = await handler(gatewayEvent(sent))
+  const bytes = Buffer.from(body, isBase64Encoded ? 'base64' : 'utf8')
+  const text = bytes.toString()
   const isJson = headers['content-type'] === 'application/json'
-  return { status: statusCode, headers, text: body, json: isJson ? JSON.parse(body) : undefined }
+  return { status: statusCode, headers, bytes, text, json: isJson ? parsed(text) : undefined }
 }
 
 /** A request with a JSON body. */
@@ -56,3 +59,12 @@ export const posting = (target: string, body: unknown, headers: Record<string, s
   headers: { 'Content-Type': 'application/json', ...headers },
   body: typeof body === 'string' ? body : JSON.stringify(body),
 })
+
+/** The platform's own answers are JSON where they say so; what a module says is its business. */
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

@@ -1,7 +1,11 @@
 import { isCode, sources } from '../../scripts/source.ts'
 
-/** Every place in the platform's code that a test may strike (house rule 20), by name. */
-export const failpoints: readonly string[] = sources()
-  .filter((file) => isCode(file) && /^(packages\/core|packages\/http|functions)\//.test(file.path))
-  .flatMap(({ text }) => [...text.matchAll(/await failpoint\('([\w.-]+)'\)/g)].map(([, name = '']) => name))
-  .toSorted()
+/** Every place in some code of the platform that a test may strike (house rule 20), by name. */
+export const failpointsIn = (...folders: readonly string[]): readonly string[] =>
+  sources()
+    .filter((file) => isCode(file) && folders.some((folder) => file.path.startsWith(`${folder}/`)))
+    .flatMap(({ text }) => [...text.matchAll(/await failpoint\('([\w.-]+)'\)/g)].map(([, name = '']) => name))
+    .toSorted()
+
+/** Those on the way of jobs and batches. */
+export const failpoints: readonly string[] = failpointsIn('packages/core', 'packages/http', 'functions')

@@ -20,6 +20,7 @@ export interface Ended {
 /** The command line of one person on one machine: its settings are in a folder of its own. */
 export class Plat {
   readonly #environment: NodeJS.ProcessEnv
+  #folder: string | undefined
 
   constructor(folder: string, environment: Record<string, string>) {
     this.#environment = { PATH: process.env['PATH'], HOME: folder, XDG_CONFIG_HOME: `${folder}/config`, ...environment }
@@ -29,6 +30,14 @@ export class Plat {
   with(environment: Record<string, string | undefined>): Plat {
     const other = new Plat('', {})
     Object.assign(other.#environment, this.#environment, environment)
+    other.#folder = this.#folder
+    return other
+  }
+
+  /** The same in another folder than that of the tests. */
+  in(folder: string): Plat {
+    const other = this.with({})
+    other.#folder = folder
     return other
   }
 
@@ -52,7 +61,7 @@ export class Plat {
 
   /** Starts a command. */
   start(args: readonly string[], input = '') {
-    const child = spawn(process.execPath, [main, ...args], { env: this.#environment })
+    const child = spawn(process.execPath, [main, ...args], { env: this.#environment, cwd: this.#folder })
     running.add(child)
     let err = ''
     child.stderr.on('data', (part: Buffer) => (err += part.toString()))

@@ -41,6 +41,8 @@ export class PlatformProcess implements AsyncDisposable {
     const environment = {
       ...ownEnvironment,
       PLAT_PORT: '0',
+      // The one that it had last: the port after the API's may be somebody else's by the time of a restart.
+      PLAT_REGISTRY_PORT: '0',
       PLAT_DATA_DIR: data.path,
       PLAT_HEARTBEAT_INTERVAL_SECONDS: '2',
       PLAT_SWEEP_INTERVAL_SECONDS: '1',
@@ -66,6 +68,11 @@ export class PlatformProcess implements AsyncDisposable {
   /** How it ends by itself, as it does at an armed failpoint. */
   get ended(): Program['ended'] {
     return this.#program.ended
+  }
+
+  /** The folder of its data. */
+  get dataDir(): string {
+    return this.#environment['PLAT_DATA_DIR'] ?? ''
   }
 
   /** All that it has written since it was started last. */

@@ -27,7 +27,7 @@ export const administrator = {
 export async function callerOf(organisationId = newId('org'), role = 'OrgAdmin'): Promise<Caller> {
   const userId = newId('user')
   const row = { id: userId, organisationId, username: userId, email: 'u@example.com', roles: [role] }
-  const user = { ...row, authProvider: 'local', createdAtMs: now() }
+  const user = { ...row, authProvider: 'local', createdAtMs: now(), version: 1 }
   const session = open(user)
   await transact([create(keys.user(organisationId, userId), user), ...session.steps])
   const permissions = new Set(permissionsOf([role]))

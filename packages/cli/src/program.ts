@@ -7,6 +7,7 @@ import { withExamples } from './commands/leaf.ts'
 import { addRunCommand } from './commands/run.ts'
 import { addSessionCommands } from './commands/session.ts'
 import { addAuditCommands } from './commands/audit.ts'
+import { addModuleCommands } from './commands/module.ts'
 import { addNotificationCommands } from './commands/notification.ts'
 import { addOrganisationCommands } from './commands/organisation.ts'
 import { addSiteCommands } from './commands/site.ts'
@@ -23,8 +24,8 @@ Environment
 
 Exit codes
   0    done
-  1    the platform refused
-  2    wrong use of the command line
+  1    the platform refused, or a registry did
+  2    wrong use of the command line, or a module that cannot be built
   3    not signed in
   4    nobody answers, or not the platform
   125  a job ended without an exit code; standard error says why
@@ -38,6 +39,8 @@ export function program(): Command {
     .description('Manages clusters of the platform and runs scripts on them.')
     .version(version())
     .exitOverride()
+    // What follows a command is the command's own: `module install hello --version 1.0.0`.
+    .enablePositionalOptions()
     .configureHelp({ showGlobalOptions: false })
     .showSuggestionAfterError()
   addSessionCommands(root)
@@ -49,6 +52,7 @@ export function program(): Command {
   addTokenCommands(root)
   addUserCommands(root)
   addOrganisationCommands(root)
+  addModuleCommands(root)
   addNotificationCommands(root)
   addWebhookCommands(root)
   addAuditCommands(root)

@@ -87,10 +87,10 @@ export const pageOf = <Item extends z.ZodType>(item: Item) =>
 /** A list that is not paged: every list answers `{items: […]}` (D56). */
 export const listOf = <Item extends z.ZodType>(item: Item, max: number) => z.object({ items: z.array(item).max(max) })
 
-/** One field that was refused (D32). `path` is a JSON Pointer into the named part of the request. */
+/** One field that was refused (D32). `path` is a JSON Pointer into the named part of the request, or into `module.json`. */
 export const ErrorDetail = z
   .object({
-    in: z.enum(['body', 'query', 'path', 'header']),
+    in: z.enum(['body', 'query', 'path', 'header', 'manifest']),
     path: z.string().max(500),
     code: z.string().max(50),
     message: z.string().max(500),

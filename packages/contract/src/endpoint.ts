@@ -16,8 +16,10 @@ export type Capability =
   | 'queue:batches'
   | 'queue:events'
   | 'queue:webhooks'
+  | 'queue:updates'
   | 'secret:signing-keys'
   | 'secret:initial-admin-token'
+  | 'secret:registries'
   | 'asset:relay'
 
 /** One successful answer. Without `schema` it has no body; `contentType` marks a body that is not JSON. */

@@ -3,6 +3,8 @@ import { clusterStatuses, clusterTypes } from './cluster.ts'
 import { id, listOf, timestamp } from './common.ts'
 import { endpoint } from './endpoint.ts'
 import { jobTypes, statusReasons } from './job.ts'
+import { ModuleId, version } from './manifest.ts'
+import { moduleErrorCodes, moduleHealths } from './module.ts'
 
 /** Domain events (D37): one schema each. On the wire they are CloudEvents 1.0 of the type `platform.<name>`. */
 
@@ -22,6 +24,8 @@ const endedJob = z.object({
   statusReason: z.enum(statusReasons).optional(),
   exitCode: z.int32().nullable().optional(),
 })
+
+const moduleFields = { moduleId: ModuleId, version }
 
 /** Jobs of a batch by where they stand. */
 export const BatchCounts = z
@@ -61,6 +65,28 @@ export const eventSchemas = {
   'job.cancelled': endedJob,
   'batch.accepted': z.object({ batchId: id('batch'), submittedCount: z.int32(), createdBy: z.string().max(40) }),
   'batch.finished': z.object({ batchId: id('batch'), counts: BatchCounts, createdBy: z.string().max(40) }),
+  'module.installing': z.object({ ...moduleFields, jobId: id('job'), previousVersion: version.optional() }),
+  'module.installed': z.object({
+    ...moduleFields,
+    jobId: id('job'),
+    previousVersion: version.optional(),
+    verified: z.boolean(),
+  }),
+  'module.failed': z.object({
+    ...moduleFields,
+    jobId: id('job')
+      .optional()
+      .meta({ description: 'The installation that failed; absent where a running module did' }),
+    code: z.enum(moduleErrorCodes).optional(),
+    message: z.string().max(1000),
+  }),
+  'module.uninstalled': z.object({ ...moduleFields, jobId: id('job') }),
+  'module.health_changed': z.object({
+    ...moduleFields,
+    health: z.enum(moduleHealths),
+    previousHealth: z.enum(moduleHealths),
+  }),
+  'module.heartbeat_missed': z.object({ ...moduleFields, missed: z.int32().min(2) }),
   'webhook.tested': z.object({ webhookId: id('hook') }),
   'webhook.disabled': z.object({ webhookId: id('hook'), url: z.string().max(2000), createdBy: z.string().max(40) }),
 } as const satisfies Record<string, z.ZodObject>
@@ -77,6 +103,18 @@ export const eventNames: readonly EventName[] = Object.keys(eventSchemas).filter
 export type EventOf<Name extends EventName = EventName> = Name extends EventName
   ? { name: Name; subject: string; data: z.infer<(typeof eventSchemas)[Name]> }
   : never
+
+/** An event that a module publishes: its name, which is its CloudEvents type too, begins with `module.` and the module's id. */
+export interface ModuleEvent {
+  name: `module.${string}.${string}`
+  subject: string
+  data: Record<string, unknown>
+}
+
+const moduleEventName = /^module\.[a-z][a-z0-9-]*(?:\.[A-Za-z0-9_-]+)+$/
+
+/** Whether a name is one of a module's own event. The platform's own events of modules have one part behind `module.`. */
+export const isModuleEventName = (name: string): name is ModuleEvent['name'] => moduleEventName.test(name)
 
 /** One sentence for people who choose what to subscribe to. */
 export const eventDescriptions: Record<EventName, string> = {
@@ -100,6 +138,12 @@ export const eventDescriptions: Record<EventName, string> = {
   'job.cancelled': 'A job was cancelled.',
   'batch.accepted': 'A batch was accepted.',
   'batch.finished': 'Every job of a batch has ended.',
+  'module.installing': 'A module is being installed or upgraded.',
+  'module.installed': 'A module was installed or upgraded, and runs.',
+  'module.failed': 'A module could not be installed, or one that ran has failed.',
+  'module.uninstalled': 'A module was uninstalled.',
+  'module.health_changed': 'A module became Healthy, Degraded or Unhealthy.',
+  'module.heartbeat_missed': 'A module has not answered the platform twice in a row.',
   'webhook.tested': 'Somebody tests a webhook. Goes to that webhook alone, whatever it subscribes to.',
   'webhook.disabled': 'A webhook was switched off after too many failures.',
 }
@@ -113,7 +157,7 @@ export const CloudEvent = z
       description: 'The organisation that the event belongs to',
       example: '/organisations/org_01jd8w5k3zr9x2m4c7t6v0b1qa',
     }),
-    type: z.string().max(100).meta({ example: 'platform.job.completed' }),
+    type: z.string().max(200).meta({ example: 'platform.job.completed' }),
     subject: z
       .string()
       .max(200)

@@ -2,6 +2,7 @@ import * as apiToken from './api-token.ts'
 import * as audit from './audit.ts'
 import * as auth from './auth.ts'
 import * as batch from './batch.ts'
+import * as catalog from './catalog.ts'
 import * as cluster from './cluster.ts'
 import type { EndpointDefinition } from './endpoint.ts'
 import * as event from './event.ts'
@@ -9,8 +10,10 @@ import * as health from './health.ts'
 import * as job from './job.ts'
 import * as jobOutput from './job-output.ts'
 import * as meta from './meta.ts'
+import * as module from './module.ts'
 import * as notification from './notification.ts'
 import * as organisation from './organisation.ts'
+import * as portal from './portal.ts'
 import * as preference from './preference.ts'
 import * as relay from './relay.ts'
 import * as session from './session.ts'
@@ -82,10 +85,28 @@ export const functions = {
     webhook.redeliver,
   ],
   platform: [organisation.listOrganisations, organisation.createOrganisation],
+  modules: [
+    catalog.listCatalog,
+    catalog.scanCatalog,
+    module.listModules,
+    module.getModule,
+    module.installModule,
+    module.uninstallModule,
+    module.installImage,
+    module.uninstallImage,
+    portal.getNavigation,
+  ],
   notifications: [notification.listNotifications, notification.updateNotifications],
   audit: [audit.addAuditEntry, audit.listAuditEntries, audit.exportAudit, audit.verifyAudit],
   relay: [relay.enroll, relay.heartbeat, relay.claimJob, relay.reportOutput, relay.completeJob, relay.goodbye],
-  meta: [meta.getOpenApi, meta.getDocs, meta.getKeys, meta.getRelayProgram, event.getEventCatalog],
+  meta: [
+    meta.getOpenApi,
+    meta.getDocs,
+    meta.getKeys,
+    meta.getRelayProgram,
+    event.getEventCatalog,
+    meta.getManifestSchema,
+  ],
 } as const satisfies Record<string, readonly EndpointDefinition[]>
 
 /** The name of a function that serves part of the API. */
@@ -96,14 +117,17 @@ const nouns = [
   audit,
   auth,
   batch,
+  catalog,
   cluster,
   event,
   health,
   job,
   jobOutput,
   meta,
+  module,
   notification,
   organisation,
+  portal,
   preference,
   relay,
   session,

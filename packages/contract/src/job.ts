@@ -21,6 +21,7 @@ export const statusReasons = [
   'dead_lettered',
   'batch_error_limit',
   'cluster_removed',
+  'module_operation_failed',
 ] as const
 
 export type JobStatus = (typeof jobStatuses)[number]
@@ -110,6 +111,17 @@ const statusFields = {
   cancelRequestedAt: timestamp.optional(),
 }
 
+/** A step of a job that the platform itself does (D26), in the order that they are done. */
+export const JobStep = z
+  .object({
+    name: z.string().max(40).meta({ example: 'deploy' }),
+    status: z.enum(['Pending', 'Running', 'Completed', 'Failed', 'Skipped']),
+    message: z.string().max(1000).optional(),
+    startedAt: timestamp.optional(),
+    completedAt: timestamp.optional(),
+  })
+  .meta({ id: 'JobStep' })
+
 /** A job as lists show it: without payload and result. */
 export const JobSummary = z.object({ ...acceptedFields, ...statusFields }).meta({
   id: 'JobSummary',
@@ -133,6 +145,7 @@ export const Job = z
     expiresAt: timestamp.meta({ description: 'When a job that no relay has claimed fails' }),
     result: JobResult.optional(),
     lateResult: LateResult.optional(),
+    steps: z.array(JobStep).max(20).optional().meta({ description: 'Progress of a job of the platform itself' }),
   })
   .meta({
     id: 'Job',
@@ -162,6 +175,7 @@ export type AcceptedJob = z.infer<typeof AcceptedJob>
 export type Job = z.infer<typeof Job>
 export type JobResult = z.infer<typeof JobResult>
 export type JobSummary = z.infer<typeof JobSummary>
+export type JobStep = z.infer<typeof JobStep>
 
 const params = z.object({ id: pathId('job') })
 
@@ -218,6 +232,6 @@ export const cancelJob = endpoint({
     'A queued job is cancelled at once. A running one is when its relay confirms, or after 60 seconds (D25).',
   request: { params },
   responses: { 202: { description: 'The job as it stands now', schema: Job } },
-  fails: ['job_not_found', 'job_already_finished', 'conflict'],
+  fails: ['job_not_found', 'job_already_finished', 'job_not_cancellable', 'conflict'],
   uses: ['table:read', 'table:write', 'queue:events'],
 })

@@ -1,5 +1,6 @@
 import * as z from 'zod'
 import { endpoint } from './endpoint.ts'
+import { manifestSchemaPath } from './manifest.ts'
 import { KeySet } from './relay.ts'
 
 /** What describes the platform itself: the contract, its reference page, its public keys, the relay program. */
@@ -40,4 +41,13 @@ export const getRelayProgram = endpoint({
   summary: 'The relay program, one file',
   responses: { 200: { description: 'JavaScript', contentType: 'text/javascript; charset=utf-8' } },
   uses: ['asset:relay'],
+})
+
+export const getManifestSchema = endpoint({
+  method: 'GET',
+  path: manifestSchemaPath,
+  access: 'public',
+  tag: 'Modules',
+  summary: 'JSON Schema of module.json, version 1',
+  responses: { 200: { description: 'JSON Schema 2020-12', schema: z.record(z.string(), z.unknown()) } },
 })

@@ -16,6 +16,7 @@ const areas = [...new Set(eventNames.map((name) => name.split('.')[0]))]
 const subscriptions = [
   '*',
   ...areas.map((area) => `platform.${area}.*`),
+  'module.*',
   ...eventNames.map((name) => `platform.${name}`),
 ]
 
@@ -32,7 +33,7 @@ const events = z
   .max(50)
   .meta({
     description:
-      'CloudEvents types of GET /events/catalog, `platform.<area>.*` for a whole area, or `*` for everything',
+      'CloudEvents types of GET /events/catalog, `platform.<area>.*` for a whole area, `module.*` for what modules publish themselves, or `*` for everything',
     example: ['platform.job.*', 'platform.batch.finished'],
   })
 const enabled = z.boolean().meta({ example: true })
@@ -106,7 +107,7 @@ export const Delivery = z
     id: id('dlv'),
     status: z.enum(deliveryStatuses).meta({ example: 'Pending' }),
     eventId: id('evt').meta({ description: 'Also the header webhook-id, the same at every attempt' }),
-    eventType: z.string().max(100).meta({ example: 'platform.job.completed' }),
+    eventType: z.string().max(200).meta({ example: 'platform.job.completed' }),
     attempts: z.array(DeliveryAttempt).max(20).meta({ description: 'The last twenty, oldest first' }),
     nextAttemptAt: timestamp.optional().meta({ description: 'Not before then; present while Pending' }),
     createdAt: timestamp,

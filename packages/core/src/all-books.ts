@@ -2,6 +2,7 @@ import { auditBook } from './audit-book.ts'
 import { batchBook } from './batch-book.ts'
 import { type Book, bookRecords } from './books.ts'
 import { jobTotalsBook } from './job-totals.ts'
+import { moduleBook } from './module-book.ts'
 import { notificationBook } from './notification-book.ts'
 import { oneAtATime } from './one-at-a-time.ts'
 import { announceRecords } from './queue.ts'
@@ -14,6 +15,7 @@ export const allBooks: readonly Book[] = [
   auditBook,
   batchBook,
   jobTotalsBook,
+  moduleBook,
   notificationBook,
   timelineBook,
   webhookBook,

@@ -10,7 +10,7 @@ import { fault, invalid } from './fault.ts'
 import { isId, newId, newSecret, sha256 } from './id.ts'
 import { takingTurns } from './ranked-list.ts'
 import { type Standing, standingWith } from './standing.ts'
-import { find } from './user.ts'
+import { find, userAsRead } from './user.ts'
 
 /** The API tokens of a user (D16). Its row names them all, so that they go with it. */
 
@@ -55,10 +55,7 @@ async function tryCreate(
   const answer = { ...view(row), token: `plat_${row.id.slice('tok_'.length)}_${secret}` }
   const change = { add: { tokenIds: new Set([row.id]), version: 1 } }
   const refusal = await commit(caller, {
-    steps: [
-      patch(keys.user(organisationId, userId), change, { version: { is: user.version } }),
-      creation(keys.apiToken(row.id), row),
-    ],
+    steps: [patch(keys.user(organisationId, userId), change, userAsRead(user)), creation(keys.apiToken(row.id), row)],
     answer,
     audit: { action: 'token.create', resource: row.id, detail: name },
   })
@@ -93,10 +90,7 @@ async function tryRemove(caller: Caller, tokenId: string): Promise<true | undefi
   if (!user?.tokenIds.has(tokenId)) throw fault('token_not_found')
   const change = { drop: { tokenIds: new Set([tokenId]) }, add: { version: 1 } }
   const refusal = await commit(caller, {
-    steps: [
-      patch(keys.user(organisationId, userId), change, { version: { is: user.version } }),
-      removal(keys.apiToken(tokenId)),
-    ],
+    steps: [patch(keys.user(organisationId, userId), change, userAsRead(user)), removal(keys.apiToken(tokenId))],
     audit: { action: 'token.delete', resource: tokenId },
   })
   return refusal === undefined ? true : undefined

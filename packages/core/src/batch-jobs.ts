@@ -6,6 +6,7 @@ import { get } from './db/table.ts'
 import { fault } from './fault.ts'
 import { isId } from './id.ts'
 import { type JobRow, parseJob } from './job-row.ts'
+import { isOperation, type OperationRow, parseOperation } from './operation-row.ts'
 
 /** The jobs of a batch before they stand in the table. */
 
@@ -63,9 +64,13 @@ export async function locate<Stored>(
 }
 
 /** The row of a job that stands in the table. One call. */
-export async function storedJob(organisationId: string, jobId: string): Promise<{ job: JobRow } | undefined> {
+export async function storedJob(
+  organisationId: string,
+  jobId: string,
+): Promise<{ job: JobRow } | { operation: OperationRow } | undefined> {
   const item = await get(keys.job(organisationId, jobId))
-  return item && { job: parseJob(item) }
+  if (item === undefined) return undefined
+  return isOperation(item) ? { operation: parseOperation(item) } : { job: parseJob(item) }
 }
 
 /** Undefined where the job stands in the table by now, or has gone from there. */

@@ -1,4 +1,4 @@
-import { type CloudEvent } from '@platform/contract/event'
+import { type CloudEvent, isModuleEventName } from '@platform/contract/event'
 import { iso } from './clock.ts'
 import { type OutboxRecord, type RecordedEvent } from './record.ts'
 
@@ -13,7 +13,7 @@ export const cloudEvent = (
   specversion: '1.0',
   id,
   source: `/organisations/${organisationId}`,
-  type: `platform.${name}`,
+  type: isModuleEventName(name) ? name : `platform.${name}`,
   subject,
   time: iso(atMs),
   datacontenttype: 'application/json',

@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { TrustedKeys } from './module-keys.ts'
 import { OutboundAllow } from './outbound-allow.ts'
 
 const whole = (fallback: number, min: number, max: number) =>
@@ -14,8 +15,13 @@ const Config = z.object({
   PLAT_QUEUE_BATCHES: z.string().default(''),
   PLAT_QUEUE_EVENTS: z.string().default(''),
   PLAT_QUEUE_WEBHOOKS: z.string().default(''),
+  /** URLs of the queues that announce work of the platform on itself, and events that wait for modules. */
+  PLAT_QUEUE_UPDATES: z.string().default(''),
+  PLAT_QUEUE_MODULES: z.string().default(''),
   PLAT_SECRET_SIGNING_KEYS: z.string().default('platform/signing-keys'),
   PLAT_SECRET_ADMIN_TOKEN: z.string().default('platform/initial-admin-token'),
+  /** Holds, as JSON, the credentials of registries: `{"registry.example.com": {"username": "…", "password": "…"}}`. */
+  PLAT_SECRET_REGISTRIES: z.string().default('platform/registries'),
   /** Where the API answers: what relays and people are told. */
   PLAT_API_URL: z.string().default('http://127.0.0.1:8080'),
   /** Prints the initial admin token (D54). */
@@ -31,6 +37,26 @@ const Config = z.object({
   PLAT_OUTBOUND_ALLOW: OutboundAllow.default(''),
   /** Ends, stalls or breaks the process at a named place. For tests. */
   PLAT_FAILPOINT: z.string().default(''),
+  /** Repositories whose modules the catalog shows, separated by commas; `<registry>/*` where the registry lists its own. */
+  PLAT_MODULE_SOURCES: z.string().default(''),
+  /** Public keys whose signatures count (D46), as JSON: `[{"name": "…", "pem": "…", "repositories": ["…"]}]`. */
+  PLAT_MODULE_KEYS: TrustedKeys.prefault('[]'),
+  /** true: modules without a trusted signature may be installed, which is audited. */
+  PLAT_ALLOW_UNVERIFIED_MODULES: z.enum(['true', 'false']).default('false'),
+  /** What runs modules: the host of the one-machine platform, or Lambda. */
+  PLAT_MODULE_RUNTIME: z.enum(['hosted', 'lambda']).default('hosted'),
+  /** A worker of an operation that has said nothing for so long has gone, and another one takes over. */
+  PLAT_OPERATION_LEASE_SECONDS: whole(60, 3, 3600),
+  /** How often the platform looks at its modules, and calls their background jobs. */
+  PLAT_MODULE_TICK_SECONDS: whole(60, 1, 3600),
+  PLAT_MODULE_HOST_URL: z.string().default(''),
+  PLAT_MODULE_HOST_TOKEN: z.string().default(''),
+  /** Where module images are copied to, which role they run as, and what their functions are named after; Lambda only. */
+  PLAT_MODULE_REPOSITORY: z.string().default(''),
+  PLAT_MODULE_ROLE: z.string().default(''),
+  PLAT_MODULE_PREFIX: z.string().default('platform-mod'),
+  /** Registries on private addresses that images may come from all the same: `host:port`, separated by commas. */
+  PLAT_REGISTRY_ALLOW: OutboundAllow.default(''),
   PLAT_VERSION: z.string().default('0.1.0'),
   /** The least important lines that are logged. */
   PLAT_LOG_LEVEL: z.enum(['debug', 'info', 'warn', 'error']).default('info'),

@@ -1,31 +1,70 @@
-import { type Readiness } from '@platform/contract/health'
+import { type HealthCheck, type Readiness } from '@platform/contract/health'
 import { readState } from './bootstrap.ts'
 import { iso, now } from './clock.ts'
+import { type InstalledModules, isStale, readModules } from './module.ts'
+import { type StoredCheck } from './module-row.ts'
 
 /** Whether the platform can serve (D36). */
 
-/** Readiness with its checks. One call. */
+/** Readiness with its checks, those of modules as the last probe found them. Two calls at once. */
 export async function ready(): Promise<{ ready: boolean; body: Readiness }> {
+  const [database, installed] = await Promise.all([databaseCheck(), readModules().catch(() => undefined)])
+  const checks = [database, ...(installed ? moduleChecks(installed) : [])].slice(0, checkLimit)
+  const isReady = !checks.some((check) => isCritical(check) && check.status === 'Unhealthy')
+  const isWhole = !checks.some((check) => check.status !== 'Healthy' && counts(check))
+  const aggregate = isReady ? (isWhole ? 'Healthy' : 'Degraded') : 'Unhealthy'
+  return { ready: isReady, body: { status: isReady ? 'ok' : 'unavailable', aggregate, checks } }
+}
+
+/** As many as the contract promises at most. */
+const checkLimit = 1000
+
+const isCritical = ({ tags }: HealthCheck): boolean => tags.includes('critical')
+
+/** What is for information alone never counts; what says nothing of itself does. */
+const counts = (check: HealthCheck): boolean =>
+  isCritical(check) || check.tags.includes('degradable') || !check.tags.includes('informational')
+
+async function databaseCheck(): Promise<HealthCheck> {
   const startedAtMs = now()
   const state = await readState().catch(() => undefined)
   const isReady = state !== undefined && state.starts > 0
   const description =
     state === undefined ? 'The store does not answer' : isReady ? 'The store answers' : 'Initialization has not run yet'
-  const check = {
+  return {
     name: 'database',
-    status: isReady ? ('Healthy' as const) : ('Unhealthy' as const),
-    tags: ['critical' as const],
+    status: isReady ? 'Healthy' : 'Unhealthy',
+    tags: ['critical'],
     source: 'platform',
     durationMs: now() - startedAtMs,
     checkedAt: iso(now()),
     description,
   }
-  const body = {
-    status: isReady ? ('ok' as const) : ('unavailable' as const),
-    aggregate: check.status,
-    checks: [check],
+}
+
+/** What is on its way in or out is not part of the platform: its checks count no more, or not yet. */
+const moduleChecks = ({ modules, healths }: InstalledModules): HealthCheck[] =>
+  modules
+    .filter(({ state }) => state !== 'Installing' && state !== 'Uninstalling')
+    .flatMap(({ id }) => (healths.get(id)?.checks ?? []).map((check) => checkView(`module:${id}`, check)))
+
+const descriptionLength = 500
+
+/** A good result that nobody has renewed is no good result. */
+function checkView(source: string, check: StoredCheck): HealthCheck {
+  const { name, tags, durationMs, checkedAtMs } = check
+  const stale = isStale(checkedAtMs)
+  const status = stale && check.status === 'Healthy' ? 'Degraded' : check.status
+  const description = stale ? `Not checked since ${iso(checkedAtMs)}. ${check.description}` : check.description
+  return {
+    name,
+    status,
+    tags,
+    source,
+    durationMs,
+    checkedAt: iso(checkedAtMs),
+    description: description.slice(0, descriptionLength),
   }
-  return { ready: isReady, body }
 }
 
 /** Whether initialization, the first-run setup gate included, is done. One call. */

@@ -5,10 +5,13 @@ import { findBatch } from './batch-row.ts'
 import { type Caller } from './caller.ts'
 import * as Cluster from './cluster.ts'
 import * as keys from './db/keys.ts'
-import { get, getAll, getMany } from './db/table.ts'
+import { get, getAll, getMany, type Item } from './db/table.ts'
 import { type FoundKeys, type Page, pageOfAll, pageOfRange } from './index-list.ts'
 import { type JobRow, jobSummary, parseJob } from './job-row.ts'
-import { totalOf } from './job-totals.ts'
+import { submittedOf, totalOf } from './job-totals.ts'
+import { pageOfType, pageWithoutOperations } from './operation-list.ts'
+import { isOperation, type OperationRow, parseOperation } from './operation-row.ts'
+import { operationSummary } from './operation-view.ts'
 
 /** Pages of jobs, newest first (D12, D28). They lag behind writes as indexes do, and totals until the books are closed. */
 
@@ -27,15 +30,15 @@ export interface JobPage extends Page {
 
 /**
  * One page. Three calls; more only far from both ends of thousands. Within one batch all of its jobs are looked at, in six
- * calls for 500; of one cluster and one status at once, the keys of both.
+ * calls for 500; of one cluster and one status at once, the keys of both. By type: see `operation-list.ts`.
  */
 export async function list(caller: Caller, { page, pageSize, ...filter }: JobFilter & Page): Promise<JobPage> {
   const found = await findJobs(caller, filter, { page, pageSize })
-  return { items: found.jobs.map(jobSummary), totalCount: found.totalCount, page, pageSize }
+  return { items: found.jobs.map(summary), totalCount: found.totalCount, page, pageSize }
 }
 
 interface Found {
-  jobs: JobRow[]
+  jobs: (JobRow | OperationRow)[]
   totalCount: number
 }
 
@@ -43,8 +46,12 @@ const nothing: Found = { jobs: [], totalCount: 0 }
 
 async function findJobs({ organisationId }: Caller, filter: JobFilter, page: Page): Promise<Found> {
   const { clusterId, status, type, batchId } = filter
-  // Jobs of the platform itself belong to no cluster, and are not filed here.
-  if (type !== undefined && type !== 'InvokeScript') return nothing
+  if (type !== undefined && type !== 'InvokeScript') {
+    // Jobs of the platform itself belong to no cluster and no batch.
+    return clusterId === undefined && batchId === undefined
+      ? pageOfType(organisationId, { type, status }, page)
+      : nothing
+  }
   if (batchId !== undefined) return pageOfBatch(organisationId, batchId, filter, page)
   const byStatus = { index: 'gsi3', pk: keys.organisationJobs(organisationId, status) } as const
   if (clusterId !== undefined) {
@@ -60,18 +67,30 @@ async function findJobs({ organisationId }: Caller, filter: JobFilter, page: Pag
   }
   const range =
     status === undefined ? ({ index: 'gsi2', pk: keys.organisationJobs(organisationId) } as const) : byStatus
-  const total = async () => totalOf(await get(keys.jobTotals(organisationId), { stale: true }), status)
-  return readPage(filter, pageOfRange(range, total, page))
+  const totals = () => get(keys.jobTotals(organisationId), { stale: true })
+  return readPage(
+    filter,
+    type === undefined
+      ? pageOfRange(range, async () => totalOf(await totals(), status), page)
+      : pageWithoutOperations(organisationId, range, async () => submittedOf(await totals(), status), page),
+  )
 }
 
-const matches = (job: JobRow, { clusterId, status }: JobFilter): boolean =>
-  (clusterId ?? job.clusterId) === job.clusterId && (status ?? job.status) === job.status
+const parse = (item: Item): JobRow | OperationRow => (isOperation(item) ? parseOperation(item) : parseJob(item))
+
+const summary = (job: JobRow | OperationRow): JobSummary =>
+  'clusterId' in job ? jobSummary(job) : operationSummary(job)
+
+const clusterOf = (job: JobRow | OperationRow) => ('clusterId' in job ? job.clusterId : undefined)
+
+const matches = (job: JobRow | OperationRow, { clusterId, status }: JobFilter): boolean =>
+  (clusterId === undefined || clusterId === clusterOf(job)) && (status ?? job.status) === job.status
 
 /** What the index still shows, and is gone or has another status by now, is not counted either. */
 async function readPage(filter: JobFilter, wanted: Promise<FoundKeys>): Promise<Found> {
   const { found, totalCount } = await wanted
   const items = found.length === 0 ? [] : await getAll(found, { stale: true })
-  const jobs = items.filter((item) => item !== undefined).map(parseJob)
+  const jobs = items.filter((item) => item !== undefined).map(parse)
   const matching = jobs.filter((job) => matches(job, filter))
   return { jobs: matching, totalCount: totalCount - (found.length - matching.length) }
 }

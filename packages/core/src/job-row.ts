@@ -9,6 +9,7 @@ import {
 import * as z from 'zod'
 import { iso, now } from './clock.ts'
 import { type Item } from './db/table.ts'
+import { isOperation } from './operation-row.ts'
 import { moveOf } from './record.ts'
 
 /** How a job is stored. Payload and result stand in items of their own: a change of status does not rewrite them. */
@@ -49,6 +50,10 @@ export const JobRow = z.object({
 export type JobRow = z.infer<typeof JobRow>
 
 export const parseJob = (item: Item): JobRow => JobRow.parse(item)
+
+/** The job of a stored item, where relays have a part in it: none in what the platform does on itself. */
+export const parseRelayed = (item: Item | undefined): JobRow | undefined =>
+  item === undefined || isOperation(item) ? undefined : parseJob(item)
 
 const Payload = z.record(z.string(), z.unknown())
 

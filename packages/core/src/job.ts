@@ -19,6 +19,8 @@ import { askToStop, endQueued } from './job-end.ts'
 import { isOver, jobView, parseJob, parsePayload, toldOfQueued } from './job-row.ts'
 import { payloadOf, type SubmittedPayload } from './job-submission.ts'
 import { parseNodes } from './node.ts'
+import { isEnded, isOperation, parseOperation } from './operation-row.ts'
+import { operationView } from './operation-view.ts'
 import { announceAgainMs, announceJob } from './queue.ts'
 import { readResult } from './result.ts'
 
@@ -87,7 +89,9 @@ const newJob = (
 
 /** One job with its result. One call; output beyond 32 KiB takes more, and so does a batch's job that is not stored yet. */
 export async function read({ organisationId }: Caller, jobId: string): Promise<Job> {
-  const { job, payload, ...rest } = await locate(organisationId, jobId, () => storedWhole(organisationId, jobId))
+  const found = await locate(organisationId, jobId, () => storedWhole(organisationId, jobId))
+  if ('operation' in found) return operationView(found.operation)
+  const { job, payload, ...rest } = found
   const view = jobView(job, parsePayload(payload))
   const result = 'result' in rest ? rest.result : undefined
   return result === undefined ? view : { ...view, result: await readResult(job, result) }
@@ -99,6 +103,7 @@ async function storedWhole(organisationId: string, jobId: string) {
     keys.payload(organisationId, jobId),
     keys.result(organisationId, jobId),
   ])
+  if (row && isOperation(row)) return { operation: parseOperation(row) }
   return row && payload && { job: parseJob(row), payload: payload['payload'], result }
 }
 
@@ -107,6 +112,7 @@ export async function cancel(caller: Caller, jobId: string): Promise<Job> {
   const { organisationId } = caller
   for (let attempt = 0; attempt < attempts; attempt++) {
     const found = await locate(organisationId, jobId, () => storedWhole(organisationId, jobId))
+    if ('operation' in found) throw fault(isEnded(found.operation) ? 'job_already_finished' : 'job_not_cancellable')
     if ('isPlanned' in found) {
       await expand(organisationId, batchIdOf(jobId))
       continue

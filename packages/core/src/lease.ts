@@ -9,7 +9,7 @@ import { getAll, orFail, patch, remove, transact, tryUpdate } from './db/table.t
 import { failpoint } from './failpoint.ts'
 import { contended, fault, invalid } from './fault.ts'
 import { isId, newId, sha256 } from './id.ts'
-import { isOver, jobFacts, type JobRow, parseJob, parsePayload, toldOfEnd } from './job-row.ts'
+import { isOver, jobFacts, type JobRow, parsePayload, parseRelayed, toldOfEnd } from './job-row.ts'
 import { moveOf } from './record.ts'
 import { spendToken } from './replay.ts'
 import { exitCodeOf, resultStep } from './result.ts'
@@ -53,7 +53,7 @@ async function jobAndPayloadOf(
   if (withPayload) wanted.push(keys.payload(organisationId, jobId))
   const [item, cluster, payload] = await getAll(wanted)
   if (cluster?.['relayId'] !== relayId) throw fault('unauthenticated')
-  const job = item && parseJob(item)
+  const job = parseRelayed(item)
   if (job?.clusterId !== clusterId) throw fault('job_not_found')
   return { job, payload: String(payload?.['payload']) }
 }

@@ -40,7 +40,7 @@ function spellErrors(_key: string, value: unknown): unknown {
 }
 
 /** JSON escapes C0 controls only; these too would act on a terminal or break a line. */
-const escapeTerminal = (line: string): string =>
+export const escapeTerminal = (line: string): string =>
   line.replace(
     /[\u007f-\u009f\u2028\u2029]/g,
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,

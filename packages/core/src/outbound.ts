@@ -18,7 +18,7 @@ import { parseAllow, targetOf } from './outbound-allow.ts'
 export interface OutboundRequest {
   method: string
   headers?: Readonly<Record<string, string>>
-  body?: string
+  body?: string | Uint8Array
   /** For the whole exchange, from the name's resolution to the last byte. */
   timeoutMs: number
   /** The most that is read of the answer's body; the connection ends where there is more. */

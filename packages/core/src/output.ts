@@ -9,6 +9,7 @@ import { create, patch, removeAll, transact } from './db/table.ts'
 import { contended, fault } from './fault.ts'
 import { isOver, type JobRow } from './job-row.ts'
 import { checkLease, jobOf } from './lease.ts'
+import { isEnded, type OperationRow } from './operation-row.ts'
 import { cutBefore, headBytes, tailBytes } from './output-window.ts'
 import { spendToken } from './replay.ts'
 import { lastChunk, readChunks } from './result.ts'
@@ -81,12 +82,22 @@ export async function readOutput(caller: Caller, jobId: string, offset: number, 
 }
 
 async function outputNow({ organisationId }: Caller, jobId: string, offset: number): Promise<JobOutput> {
-  const { job } = await locate(organisationId, jobId, () => storedJob(organisationId, jobId))
+  const stored = await locate(organisationId, jobId, () => storedJob(organisationId, jobId))
+  // What the platform does on itself tells by its steps.
+  if ('operation' in stored) return silent(stored.operation, offset)
+  const { job } = stored
   const items = offset >= job.outputBytes ? [] : await readFrom(job, offset)
   const last = items.at(-1)
   const nextOffset = last === undefined ? Math.max(offset, job.outputBytes) : last.offset + Buffer.byteLength(last.data)
   return { items, nextOffset, status: job.status, finished: isOver(job) && nextOffset >= job.outputBytes }
 }
+
+const silent = (operation: OperationRow, offset: number): JobOutput => ({
+  items: [],
+  nextOffset: offset,
+  status: operation.status,
+  finished: isEnded(operation),
+})
 
 /** Chunks from an offset on; one that begins before the offset and reaches past it is cut there. */
 async function readFrom(job: JobRow, offset: number): Promise<OutputChunk[]> {

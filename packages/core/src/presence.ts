@@ -8,7 +8,7 @@ import { config } from './config.ts'
 import * as keys from './db/keys.ts'
 import { get, getAll, patch, query, replace, tryUpdate } from './db/table.ts'
 import { contended, fault } from './fault.ts'
-import { type JobRow, parseJob } from './job-row.ts'
+import { type JobRow, parseRelayed } from './job-row.ts'
 import { renewLease } from './lease.ts'
 import { log } from './log.ts'
 import { countOnline, nodesHash, nodesItem, parseNodes } from './node.ts'
@@ -136,7 +136,7 @@ async function tendRunning(caller: RelayCaller, jobIds: readonly string[]): Prom
   if (jobIds.length === 0) return []
   const unique = [...new Set(jobIds)].slice(0, 100)
   const items = await getAll(unique.map((id) => keys.job(caller.organisationId, id)))
-  const jobs = items.map((item) => item && parseJob(item))
+  const jobs = items.map(parseRelayed)
   const isOurs = (job: JobRow | undefined) => job?.status === 'Running' && job.relayId === caller.relayId
   await Promise.all(
     jobs

@@ -1,10 +1,11 @@
 import { SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs'
 import { config } from './config.ts'
 import { log } from './log.ts'
+import { impatient } from './patience.ts'
 
 /** The only code that speaks SQS. Messages carry ids only. */
 
-const client = new SQSClient({ maxAttempts: 2, requestHandler: { connectionTimeout: 1000, requestTimeout: 2000 } })
+const client = new SQSClient({ maxAttempts: 2, requestHandler: impatient })
 
 /** What nobody has heard of this long after it was stored is announced again by the sweep. */
 export const announceAgainMs = config.PLAT_ANNOUNCE_AGAIN_SECONDS * 1000
@@ -27,6 +28,9 @@ export interface WebhookReference {
   webhookId: string
 }
 
+/** Names a job of the platform on itself, such as the installation of a module. */
+export type OperationReference = JobReference
+
 /** Announces a job that is stored already. */
 export const announceJob = ({ organisationId, jobId }: JobReference): Promise<void> =>
   announce(config.PLAT_QUEUE_JOBS, { organisationId, jobId })
@@ -34,6 +38,18 @@ export const announceJob = ({ organisationId, jobId }: JobReference): Promise<vo
 /** Announces a batch that is stored already. */
 export const announceBatch = ({ organisationId, batchId }: BatchReference): Promise<void> =>
   announce(config.PLAT_QUEUE_BATCHES, { organisationId, batchId })
+
+/** Announces a job of the platform on itself that is stored already. */
+export const announceOperation = ({ organisationId, jobId }: OperationReference, delaySeconds = 0): Promise<void> =>
+  announce(config.PLAT_QUEUE_UPDATES, { organisationId, jobId }, delaySeconds)
+
+/** Asks for the sources of the catalog to be looked at. */
+export const announceScan = (organisationId: string): Promise<void> =>
+  announce(config.PLAT_QUEUE_UPDATES, { organisationId, scan: 'catalog' })
+
+/** Announces that events wait for a module. */
+export const announceModule = (organisationId: string, moduleId: string, delaySeconds = 0): Promise<void> =>
+  announce(config.PLAT_QUEUE_MODULES, { organisationId, moduleId }, delaySeconds, moduleId)
 
 /** Announces that an organisation's outbox holds records. */
 export const announceRecords = (organisationId: string): Promise<void> =>
@@ -45,14 +61,15 @@ export const announceWebhook = ({ organisationId, webhookId }: WebhookReference,
 
 /**
  * A failure is only logged: what is announced is stored, and the sweep announces again what nobody has heard of. Each
- * organisation is a group of its own: SQS hands out the messages of one that floods a queue behind those of its neighbours.
+ * organisation is a group of its own, and each module: SQS hands out the messages of one that floods a queue behind those
+ * of its neighbours.
  */
 async function announce(
   QueueUrl: string,
   message: { organisationId: string } & Record<string, string>,
   DelaySeconds = 0,
+  MessageGroupId = message.organisationId,
 ): Promise<void> {
-  const { organisationId: MessageGroupId } = message
   const body = { QueueUrl, MessageBody: JSON.stringify(message), MessageGroupId }
   try {
     await client.send(new SendMessageCommand({ ...body, ...(DelaySeconds > 0 && { DelaySeconds }) }))

@@ -1,11 +1,11 @@
-import { type EventOf } from '@platform/contract/event'
+import { type EventOf, type ModuleEvent } from '@platform/contract/event'
 import { type JobStatus } from '@platform/contract/job'
 import * as z from 'zod'
 import { type Actor } from './caller.ts'
 import { now } from './clock.ts'
 import * as keys from './db/keys.ts'
 import { create, type Item, type Step } from './db/table.ts'
-import { newId } from './id.ts'
+import { derivedId, newId, timeOf } from './id.ts'
 import { currentTraceId } from './log.ts'
 import { announceAgainMs } from './queue.ts'
 
@@ -32,7 +32,7 @@ export type JobMove = z.infer<typeof JobMove>
 
 const StoredEvent = z.object({
   id: z.string(),
-  /** Of `EventName`, or one that a newer release of the platform knows. */
+  /** Of `EventName`, of `ModuleEvent`, or one that a newer release of the platform knows. */
   name: z.string(),
   subject: z.string(),
   data: z.record(z.string(), z.unknown()),
@@ -66,10 +66,10 @@ export type RecordedEvent = z.infer<typeof StoredEvent>
 export interface Told {
   /** For the audit trail: `<noun>.<verb>`, the id it was done to, and a line for people. Extra: a caller asked for it. */
   audit?: { action: string; resource: string; detail?: string; isExtra?: true }
-  events?: readonly EventOf[]
+  events?: readonly (EventOf | ModuleEvent)[]
   /** Jobs that change their status, for totals. */
   moves?: readonly JobMove[]
-  /** The record's id, where what is told derives it. It is refused twice only until the books have taken the record. */
+  /** The record's id, where what is told derives it; those of its events derive from it. It is refused twice only until the books have taken the record. */
   id?: string
 }
 
@@ -81,13 +81,14 @@ const identityOf = (actor: Actor) => {
 
 /** The step that writes a record. */
 export function recordStep(actor: Actor, { audit, events = [], moves = [], id = newId('evt') }: Told): Step {
+  const eventId = (index: number) => (index === 0 ? id : derivedId('evt', timeOf(id), id, String(index)))
   const body: z.infer<typeof RecordBody> = {
     actor: identityOf(actor),
     ...('address' in actor && actor.address !== undefined && { address: actor.address }),
     traceId: currentTraceId(),
     atMs: now(),
     ...(audit && { audit: { detail: '', ...audit } }),
-    events: events.map((event, index) => ({ ...event, id: index === 0 ? id : newId('evt') })),
+    events: events.map((event, index) => ({ ...event, id: eventId(index) })),
     moves: [...moves],
   }
   const { organisationId } = actor

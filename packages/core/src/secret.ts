@@ -7,10 +7,11 @@ import {
   SecretsManagerClient,
 } from '@aws-sdk/client-secrets-manager'
 import { fault } from './fault.ts'
+import { impatient } from './patience.ts'
 
 /** The only code that speaks Secrets Manager. */
 
-const client = new SecretsManagerClient({ requestHandler: { connectionTimeout: 1000, requestTimeout: 2000 } })
+const client = new SecretsManagerClient({ requestHandler: impatient })
 
 /** The current value of a secret, or undefined where there is none yet. */
 export async function readSecret(name: string): Promise<string | undefined> {

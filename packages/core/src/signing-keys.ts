@@ -11,8 +11,8 @@ import { newSecret } from './id.ts'
 import { createSecret, readSecret, writeSecret } from './secret.ts'
 
 /**
- * Keys that the platform signs with: one for access tokens, one for job statements, and the master of which the secrets of
- * webhooks are derived. They live in Secrets Manager; the public halves of access keys stand in the table, so that whoever
+ * Keys that the platform signs with: one for access tokens, one for job statements, and the masters of which the secrets of
+ * webhooks and the tokens of modules are derived. They live in Secrets Manager; the public halves of access keys stand in the table, so that whoever
  * only verifies needs no secret.
  */
 
@@ -25,14 +25,18 @@ const Keys = z
     /** 256 random bits. It never changes: every webhook's receiver verifies with what is derived of it. */
     webhook: z.string().optional(),
   })
-  .transform((held) => ({ ...held, webhook: held.webhook ?? webhookMasterOf(held.statement) }))
+  .transform((held) => ({
+    ...held,
+    webhook: held.webhook ?? derived(held.statement, 'webhook master'),
+    module: derived(held.statement, 'module master'),
+  }))
 type PrivateKey = z.infer<typeof PrivateKey>
 type Keys = z.infer<typeof Keys>
 
-/** The master of a platform that is older than webhooks: whoever reads the same keys derives the same one. */
-function webhookMasterOf(statement: readonly PrivateKey[]): string {
+/** A master that is not kept by itself: whoever reads the same keys derives the same one. */
+function derived(statement: readonly PrivateKey[], purpose: string): string {
   const seed = Buffer.from(statement.at(-1)?.jwk.d ?? '', 'base64url')
-  return Buffer.from(hkdfSync('sha256', seed, '', 'webhook master', 32)).toString('base64url')
+  return Buffer.from(hkdfSync('sha256', seed, '', purpose, 32)).toString('base64url')
 }
 
 /** What a key is for. A token of one purpose never passes for another. */
@@ -69,7 +73,7 @@ async function held(): Promise<Keys> {
   return keys
 }
 
-let knownMaster: string | undefined
+let masters: { webhook: string; module: string } | undefined
 
 /** Makes sure that keys exist, are published, and that the access key is not older than thirty days. */
 export async function prepareKeys(options: { rotate?: boolean } = {}): Promise<void> {
@@ -85,14 +89,15 @@ export async function prepareKeys(options: { rotate?: boolean } = {}): Promise<v
     await publish((await stored())?.access ?? [])
   }
   signers.clear()
-  knownMaster = undefined
+  masters = undefined
 }
 
 /** Of two first starts at once one makes the keys, and the other takes them: relays and receivers keep what they are told. */
 async function mintAll(): Promise<Keys> {
   const minted = { access: [mint()], statement: [mint()], webhook: newSecret() }
   await publish(minted.access)
-  return (await createSecret(config.PLAT_SECRET_SIGNING_KEYS, JSON.stringify(minted))) ? minted : held()
+  await createSecret(config.PLAT_SECRET_SIGNING_KEYS, JSON.stringify(minted))
+  return held()
 }
 
 async function publish(access: readonly PrivateKey[]): Promise<void> {
@@ -149,10 +154,10 @@ export async function signer(purpose: Purpose): Promise<Signer> {
 }
 
 /** What the secrets of webhooks are derived of. One Secrets Manager call per process. */
-export async function webhookMaster(): Promise<string> {
-  knownMaster ??= (await held()).webhook
-  return knownMaster
-}
+export const webhookMaster = async (): Promise<string> => (masters ??= await held()).webhook
+
+/** What the tokens are derived of that the platform and a module's instance know each other by. The same one call. */
+export const moduleMaster = async (): Promise<string> => (masters ??= await held()).module
 
 /** Public keys that verify job statements: a relay pins them when it enrolls (D24). */
 export async function statementKeys(): Promise<KeySet> {

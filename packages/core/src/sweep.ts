@@ -12,6 +12,8 @@ import { cancelConfirmMs, endQueued } from './job-end.ts'
 import { type JobRow, parseJob, toldOfEnd } from './job-row.ts'
 import { dueWhileRunning, endSteps } from './lease.ts'
 import { log } from './log.ts'
+import { lookAtOperation } from './operation.ts'
+import { isOperation, parseOperation } from './operation-row.ts'
 import { clearPreferences } from './preference-clearing.ts'
 import { announceAgainMs, announceBatch, announceJob, announceRecords, announceWebhook } from './queue.ts'
 import { resultStep } from './result.ts'
@@ -96,6 +98,7 @@ async function lookSafely(item: Item): Promise<void> {
 }
 
 async function look(item: Item): Promise<void> {
+  if (isOperation(item)) return lookAtOperation(parseOperation(item))
   if (item['sk'] === 'JOB') return lookAtJob(parseJob(item))
   if (item['sk'] === 'BATCH') return lookAtBatch(parseBatch(item))
   if (item['sk'] === 'USER') return clearPreferences(item)

@@ -42,9 +42,10 @@ const reasons: Record<string, string> = {
   dead_lettered: 'It could not be handed to the relay.',
 }
 
-/** Jobs of a batch are told of together, when it has finished. */
-const jobFailed = telling(eventSchemas['job.failed'], ({ jobId, batchId, statusReason = '', exitCode, createdBy }) => {
-  if (batchId !== undefined) return undefined
+/** Jobs of a batch are told of together, when it has finished; what the platform does on itself tells by events of its own. */
+const jobFailed = telling(eventSchemas['job.failed'], (data) => {
+  const { jobId, batchId, type, statusReason = '', exitCode, createdBy } = data
+  if (batchId !== undefined || type !== 'InvokeScript') return undefined
   const code = typeof exitCode === 'number' ? ` Exit code ${exitCode}.` : ''
   const body = `${reasons[statusReason] ?? 'It did not complete.'}${code}`
   return {
@@ -91,6 +92,41 @@ const webhookDisabled = telling(eventSchemas['webhook.disabled'], ({ webhookId, 
   audience: { userId: createdBy, ...administrators },
 }))
 
+const operators = { permission: 'modules:install' } as const
+
+const moduleInstalled = telling(eventSchemas['module.installed'], ({ moduleId, version, previousVersion }) => ({
+  type: 'ModuleInstalled',
+  severity: 'info',
+  title: `Module ${moduleId} was ${previousVersion === undefined ? 'installed' : 'upgraded'}`,
+  body:
+    previousVersion === undefined
+      ? `Version ${version} runs.`
+      : `Version ${version} runs instead of ${previousVersion}.`,
+  resource: moduleId,
+  audience: operators,
+}))
+
+const moduleFailed = telling(eventSchemas['module.failed'], ({ moduleId, version, jobId, message }) => ({
+  type: 'ModuleFailed',
+  severity: jobId === undefined ? 'critical' : 'warning',
+  title:
+    jobId === undefined
+      ? `Module ${moduleId} has failed`
+      : `Module ${moduleId} ${version.slice(0, 100)} could not be installed`,
+  body: message,
+  resource: moduleId,
+  audience: operators,
+}))
+
+const moduleSilent = telling(eventSchemas['module.heartbeat_missed'], ({ moduleId, missed }) => ({
+  type: 'ModuleFailed',
+  severity: 'warning',
+  title: `Module ${moduleId} does not answer`,
+  body: `It has missed ${missed} heartbeats in a row.`,
+  resource: moduleId,
+  audience: operators,
+}))
+
 const tellings: Partial<Record<EventName, (data: unknown) => Telling | undefined>> = {
   'cluster.status_changed': clusterStatus,
   'job.failed': jobFailed,
@@ -98,6 +134,9 @@ const tellings: Partial<Record<EventName, (data: unknown) => Telling | undefined
   'session.reuse_detected': sessionReused,
   'enrollment.reuse_detected': enrollmentReused,
   'webhook.disabled': webhookDisabled,
+  'module.installed': moduleInstalled,
+  'module.failed': moduleFailed,
+  'module.heartbeat_missed': moduleSilent,
 }
 
 /** What an event says to people; undefined for most. */

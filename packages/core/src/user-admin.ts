@@ -13,7 +13,7 @@ import { hashPassword } from './password.ts'
 import { announceRecords } from './queue.ts'
 import { enterStep, leaveStep, type ListHead, nextTimeMs, takingTurns } from './ranked-list.ts'
 import { recordStep } from './record.ts'
-import { createSteps, endSessions, type User, usersOf, view } from './user.ts'
+import { createSteps, endSessions, type User, userAsRead, usersOf, view } from './user.ts'
 import { checkRoles, type Place, placeOf, targetOf } from './user-reach.ts'
 
 /** What an administrator does with the users of an organisation (D15). */
@@ -65,8 +65,6 @@ function countSteps(before: readonly string[], after: readonly string[]): Step[]
   return [orFail(patch(keys.administrators(), { add: { count: by } }, isAnotherLeft), 'last_administrator')]
 }
 
-const asRead = ({ version }: User) => ({ version: { is: version } })
-
 /**
  * Changes a user's e-mail, roles or password; a password ends all its sessions and API tokens. Two calls without
  * collisions.
@@ -112,7 +110,7 @@ async function tryUpdate(
   ]
   const refusal = await commit(caller, {
     steps: [
-      patch(keys.user(organisationId, id), change, asRead(user)),
+      patch(keys.user(organisationId, id), change, userAsRead(user)),
       ...(isReset ? [orFail(renewCredential(user, passwordHash), 'conflict'), ...tokenRemovals(user)] : []),
       ...countSteps(user.roles, roles),
     ],
@@ -141,7 +139,7 @@ async function tryRemove(caller: Caller, user: User, head: ListHead): Promise<tr
   const { organisationId, id, username } = user
   const refusal = await commit(caller, {
     steps: [
-      removal(keys.user(organisationId, id), asRead(user)),
+      removal(keys.user(organisationId, id), userAsRead(user)),
       removal(keys.username(username), { userId: { is: id } }),
       leaveStep(usersOf(organisationId), head, timeOf(id)),
       ...tokenRemovals(user),
@@ -172,7 +170,7 @@ export async function revokeTokens(caller: Caller, userId: string): Promise<void
     const { user } = await targetOf(caller, userId)
     const change = { remove: ['tokenIds'], add: { version: 1 } }
     const refusal = await commit(caller, {
-      steps: [patch(keys.user(user.organisationId, userId), change, asRead(user)), ...tokenRemovals(user)],
+      steps: [patch(keys.user(user.organisationId, userId), change, userAsRead(user)), ...tokenRemovals(user)],
       audit: { action: 'token.delete_all', resource: userId },
     })
     return refusal === undefined ? true : undefined

@@ -4,7 +4,7 @@ import * as z from 'zod'
 import { type Caller } from './caller.ts'
 import { iso } from './clock.ts'
 import { createCredential } from './credential.ts'
-import { type Change } from './db/expression.ts'
+import { type Change, type Condition, sameAs } from './db/expression.ts'
 import * as keys from './db/keys.ts'
 import { create, get, type Item, type Step } from './db/table.ts'
 import { fault } from './fault.ts'
@@ -31,6 +31,9 @@ export type User = z.infer<typeof Row>
 
 /** A user of its stored item. */
 export const parseUser = (item: Item): User => Row.parse(item)
+
+/** The condition that a user is as it was read. A row that has never counted a change has no version, and reads as 0. */
+export const userAsRead = ({ version }: User): Condition => ({ version: sameAs(version || undefined) })
 
 /** The users of an organisation. */
 export const usersOf = (organisationId: string): RankedList => ({

@@ -45,15 +45,18 @@ const ownPolicies = new Map([
   ['POST /api/v1/jobs/batch/{batchId}/retry', forBatches],
 ])
 
-const policyOf = ({ method, access, path }: EndpointDefinition) => {
+/** What is called, as far as limits care. */
+type Operation = Pick<EndpointDefinition, 'method' | 'access' | 'path'>
+
+const policyOf = ({ method, access, path }: Operation) => {
   const own = ownPolicies.get(`${method} ${path}`)
   if (own !== undefined || access === 'public') return own
   return access === 'relay' ? forRelays : forUsers
 }
 
 /** Counts a call against its limit and tells the caller where it stands; refuses one too many with `rate_limited`. */
-export function limit(context: HttpContext, endpoint: EndpointDefinition, call: Call): void {
-  const standing = policyOf(endpoint)?.(call)
+export function limit(context: HttpContext, operation: Operation, call: Call): void {
+  const standing = policyOf(operation)?.(call)
   if (standing === undefined) return
   context.header('ratelimit-limit', String(standing.limit))
   context.header('ratelimit-remaining', String(standing.remaining))

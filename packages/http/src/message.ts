@@ -11,3 +11,12 @@ export const WebhookMessage = z.object({ organisationId: z.string().min(1), webh
 
 /** Names a batch that is announced. */
 export const BatchMessage = z.object({ organisationId: z.string().min(1), batchId: z.string().min(1) })
+
+/** Names a job of the platform on itself, or asks for the sources of the catalog to be looked at. */
+export const UpdateMessage = z.union([
+  JobMessage,
+  z.object({ organisationId: z.string().min(1), scan: z.literal('catalog') }),
+])
+
+/** Names a module that events wait for. */
+export const ModuleMessage = z.object({ organisationId: z.string().min(1), moduleId: z.string().min(1) })

@@ -6,7 +6,7 @@ import { projectDir } from './settings.ts'
 
 const run = promisify(execFile)
 
-/** A built file that functions hand out, and the files that it is built from. */
+/** A built file that is handed out, and the files that it is built from. */
 interface Asset {
   file: string
   /** Files, and folders with all that is below them. */
@@ -19,6 +19,9 @@ const document = join(projectDir, 'packages/contract/openapi.json')
 const relay = join(projectDir, 'packages/relay/src')
 const relayBuilder = join(projectDir, 'scripts/build-relay.ts')
 const builtRelay = join(projectDir, 'dist/relay.mjs')
+const hello = join(projectDir, 'packages/hello/src')
+const moduleSdk = join(projectDir, 'packages/modules/src/sdk')
+const helloBuilder = join(projectDir, 'scripts/build-hello.ts')
 
 const assets: readonly Asset[] = [
   {
@@ -43,12 +46,25 @@ const assets: readonly Asset[] = [
     },
   },
   {
+    file: 'module-schema.json',
+    sources: [contract],
+    build: async (file) => {
+      const { manifestJsonSchema } = await import('@platform/contract/manifest')
+      await writeFile(file, JSON.stringify(manifestJsonSchema()))
+    },
+  },
+  {
     file: 'relay.mjs',
     sources: [relay, relayBuilder],
     build: async (file) => {
       await run(process.execPath, [relayBuilder])
       await copyFile(builtRelay, file)
     },
+  },
+  {
+    file: 'hello.mjs',
+    sources: [hello, moduleSdk, helloBuilder],
+    build: async (file) => void (await run(process.execPath, [helloBuilder, file])),
   },
 ]
 

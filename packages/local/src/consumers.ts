@@ -1,9 +1,10 @@
 import { SQSClient } from '@aws-sdk/client-sqs'
 import * as z from 'zod'
 import { clientSettings, type StandIns } from './aws-environment.ts'
+import { visibilityTimeoutSeconds } from './function-limits.ts'
 import type { FunctionPool } from './functions/pool.ts'
 import type { Log } from './log.ts'
-import { type QueueName, type Queues, visibilityTimeoutSeconds } from './provision.ts'
+import type { QueueName, Queues } from './provision.ts'
 import { startPump } from './pump.ts'
 
 /** What the pumps work with. */
@@ -24,11 +25,16 @@ export interface Consumers {
 
 /** How a queue's messages are handed out: how many at once, and how many of those batches. */
 const usualBatching = { batchSize: 10, maximumConcurrency: 4 }
-/** An invocation lasts as long as its slowest message, and a receiver of webhooks may hang, a batch have 500 jobs. */
+/**
+ * An invocation lasts as long as its slowest message, and a receiver of webhooks or a module may hang, a batch have 500 jobs, an
+ * installation take minutes.
+ */
 const batching: Partial<Record<QueueName, typeof usualBatching>> = {
   // Expanding keeps the one store busy: one batch after the other, those of each organisation in turn.
   batches: { batchSize: 1, maximumConcurrency: 1 },
   webhooks: { batchSize: 1, maximumConcurrency: 100 },
+  modules: { batchSize: 1, maximumConcurrency: 100 },
+  updates: { batchSize: 1, maximumConcurrency: 10 },
 }
 
 /** What a consumer may answer. Anything else fails the batch, as on Lambda. */
@@ -46,7 +52,7 @@ export function startConsumers({ standIns, queues, functionNames, pool, log }: C
       queueUrl: queue.url,
       queueArn: queue.arn,
       ...(batching[name] ?? usualBatching),
-      visibilityTimeoutSeconds,
+      visibilityTimeoutSeconds: visibilityTimeoutSeconds(name),
       invoke: async (event) => BatchResponse.parse(await pool.invoke(`queue/${name}`, event)),
       log,
     }),

@@ -7,7 +7,9 @@ import { StartFailure } from './start-failure.ts'
 /** Takes the folder of all state for this process; fails when another platform has it. Disposing lets go. */
 export async function claimDataFolder(dataDir: string): Promise<Disposable> {
   await mkdir(dataDir, { recursive: true, mode: 0o700 })
-  for (const part of ['dynamodb', 'sqs', 'secrets']) await mkdir(join(dataDir, part), { recursive: true, mode: 0o700 })
+  for (const part of ['dynamodb', 'sqs', 'secrets', 'registry']) {
+    await mkdir(join(dataDir, part), { recursive: true, mode: 0o700 })
+  }
   // A lock of the operating system, held through SQLite: unlike a file with a process id it ends with the process.
   const lock = new DatabaseSync(join(dataDir, 'lock.sqlite'))
   try {

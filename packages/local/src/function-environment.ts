@@ -1,13 +1,24 @@
 import { awsEnvironment, type StandIns } from './aws-environment.ts'
 import type { Queues } from './provision.ts'
+import { helloRepository } from './registry/seed.ts'
 import type { Settings } from './settings.ts'
 
+/** Where the modules come from that the platform brings along. */
+export interface ModuleOrigin {
+  /** `host:port` of the embedded registry. */
+  registryHost: string
+  /** Public half (PEM) of the key that they are signed with. */
+  ownKey: string
+}
+
 /** What stands ready by the time that functions start. */
-export interface Surroundings {
+export interface Surroundings extends ModuleOrigin {
   apiUrl: string
   wakeUrl: string
   standIns: StandIns
   queues: Queues
+  /** What runs modules. */
+  host: { url: string; token: string }
 }
 
 /** The whole environment of the functions: the platform's settings and addresses, nothing else of this machine. */
@@ -22,6 +33,23 @@ export function functionEnvironment(settings: Settings, surroundings: Surroundin
     PLAT_HOW_TO_RETRIEVE: 'npm run -s admin-token',
     PLAT_ASSETS_DIR: settings.assetsDir,
     ...Object.fromEntries(queueUrls),
+    ...moduleEnvironment(settings, surroundings),
+    PLAT_MODULE_HOST_URL: surroundings.host.url,
+    PLAT_MODULE_HOST_TOKEN: surroundings.host.token,
     ...awsEnvironment(surroundings.standIns),
+  }
+}
+
+const joined = (...entries: (string | undefined)[]): string => entries.filter(Boolean).join(',')
+
+/** Where modules come from, and whose signatures count. */
+export function moduleEnvironment(settings: Settings, origin: ModuleOrigin): Record<string, string> {
+  const { registryHost, ownKey } = origin
+  const given = settings.functionEnvironment
+  const ownKeys = [{ name: 'this platform', pem: ownKey, repositories: [helloRepository] }]
+  return {
+    PLAT_MODULE_SOURCES: joined(`${registryHost}/*`, given['PLAT_MODULE_SOURCES']),
+    PLAT_MODULE_KEYS: JSON.stringify([...ownKeys, ...settings.trustedKeys]),
+    PLAT_REGISTRY_ALLOW: joined(registryHost, given['PLAT_REGISTRY_ALLOW']),
   }
 }

@@ -1,23 +1,28 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { routes } from '@platform/contract/index'
+import { passages } from '@platform/contract/passage'
 import { buildAssets } from './assets.ts'
-import type { StandIns } from './aws-environment.ts'
-import { startConsumers } from './consumers.ts'
+import { awsEnvironment, type StandIns } from './aws-environment.ts'
 import { claimDataFolder } from './data-folder.ts'
-import { functionEnvironment, type Surroundings } from './function-environment.ts'
+import { functionEnvironment, moduleEnvironment, type Surroundings } from './function-environment.ts'
 import { functionNames } from './function-files.ts'
-import { type FunctionPool, startPool } from './functions/pool.ts'
+import { timeoutMsOf } from './function-limits.ts'
+import { startPool } from './functions/pool.ts'
 import { createHolding } from './gateway/holding.ts'
-import { createRouter } from './gateway/routes.ts'
+import { createRouter, type GatewayRoute } from './gateway/routes.ts'
 import { listen } from './gateway/server.ts'
 import { listenForRings } from './gateway/wake.ts'
 import { type Log, logToStandardError } from './log.ts'
+import { startModuleSupply } from './module-supply.ts'
+import { type ModuleHost, startModuleHost } from './modules/host.ts'
 import { provision } from './provision.ts'
+import type { EmbeddedRegistry } from './registry/embedded.ts'
+import { writerName } from './registry/writer.ts'
 import { removeRuntimeFile, writeRuntimeFile } from './runtime-file.ts'
-import { startSchedule } from './schedule.ts'
 import type { Settings } from './settings.ts'
 import { startStandIns } from './stand-ins.ts'
-import { explainListenError } from './start-failure.ts'
+import { explainListenError, StartFailure } from './start-failure.ts'
+import { type Functions, startWork } from './work.ts'
 
 /** A platform that serves. */
 export interface Platform {
@@ -41,12 +46,15 @@ export interface Observer {
 
 /** Leaves some of the 28 seconds that a stop may take. */
 const drainLimitMs = 20_000
+/** Modules then have ten seconds of their own. */
+const modulesStayMs = 5000
 
-const gatewayRoutes = routes.map(({ function: functionName, endpoint: { method, path } }) => ({
-  functionName,
-  method,
-  path,
-}))
+const pause = (ms: number): Promise<void> => delay(ms, undefined, { ref: false })
+
+const gatewayRoutes: GatewayRoute[] = [
+  ...routes.map(({ function: functionName, endpoint: { method, path } }) => ({ functionName, method, path })),
+  ...passages.paths.map((path) => ({ functionName: passages.function, method: 'ANY', path })),
+]
 
 /** Starts the whole platform in this process. Rejects with what stands in the way, and then leaves nothing running. */
 export async function startPlatform(settings: Settings, observer: Observer = {}): Promise<Platform> {
@@ -56,6 +64,12 @@ export async function startPlatform(settings: Settings, observer: Observer = {})
   const gateway = await listen(settings.host, settings.port).catch(explainListenError(settings))
   parts.defer(() => gateway.drain(0))
 
+  const assets = buildAssets(settings.assetsDir)
+  const supply = await startModuleSupply(settings, assets, log)
+  parts.defer(supply.close)
+  const origin = { registryHost: supply.registry.host, ownKey: supply.ownKey }
+  const hosting = startHost(settings, moduleEnvironment(settings, origin), log)
+  parts.defer(async () => (await hosting.catch(() => undefined))?.close())
   const standIns = await startStandIns(settings.dataDir, onDeath)
   parts.defer(standIns.close)
   const queues = await provision(standIns, settings.functionEnvironment['PLAT_TABLE'] ?? '')
@@ -64,61 +78,78 @@ export async function startPlatform(settings: Settings, observer: Observer = {})
   const holding = createHolding()
   const wake = await listenForRings(holding.ring)
   parts.defer(wake.close)
-  const surroundings = { apiUrl: gateway.url, wakeUrl: wake.url, standIns, queues }
+  const host = await hosting
+  host.provide(awsEnvironment(standIns))
+  const surroundings = { apiUrl: gateway.url, wakeUrl: wake.url, standIns, queues, host, ...origin }
   const functions = await startFunctions(settings, surroundings, log)
   const { pool } = functions
   parts.defer(pool.close)
-  await Promise.all([pool.warmUp(functions.names), buildAssets(settings.assetsDir)])
+  const answering = functions.names.filter(isAwaited)
+  await Promise.all([pool.warmUp(answering), assets])
   await pool.invoke('bootstrap', {})
   onProgress('functions')
 
+  const isCatalogNew = (await supply.isNews) && (await scanCatalog(functions, log))
   gateway.open({ route: createRouter(gatewayRoutes, 'meta'), invoke: pool.invoke, holding, log })
-  const stopWork = startWork(settings, surroundings, functions, log)
+  const stopWork = startWork(settings, { standIns, queues, isCatalogNew }, functions, log)
   parts.defer(async () => {
     holding.releaseAll()
     // A batch or a sweep that takes longer than the limit comes again after the next start.
     const drained = Promise.all([gateway.drain(drainLimitMs), stopWork()])
-    await Promise.race([drained, delay(drainLimitMs, undefined, { ref: false })])
+    // Modules are there for the requests that are under way, but end in time as well.
+    const closed = Promise.race([drained, pause(modulesStayMs)]).then(host.close)
+    await Promise.all([Promise.race([drained, pause(drainLimitMs)]), closed])
   })
-  await announce(settings, surroundings)
+  await announce(settings, surroundings, supply.registry)
   parts.defer(() => removeRuntimeFile(settings.dataDir))
   return handOver(parts.move(), surroundings)
 }
 
-interface Functions {
-  pool: FunctionPool
-  names: readonly string[]
-}
+/** Starts what runs modules. It asks registries as the functions do, with the same settings. */
+const startHost = (
+  { dataDir, moduleIsolation: mode, functionEnvironment: settings }: Settings,
+  modules: Record<string, string>,
+  log: Log,
+): Promise<ModuleHost> =>
+  startModuleHost({ dataDir, mode, environment: { ...settings, ...modules }, log }).catch((cause: Error) => {
+    throw new StartFailure(`Modules cannot be run: ${cause.message}`, { cause })
+  })
 
 async function startFunctions(settings: Settings, surroundings: Surroundings, log: Log): Promise<Functions> {
-  const { functionThreads: threads, functionsDir, functionTimeoutMs: timeoutMs } = settings
+  const { functionThreads: threads, functionsDir } = settings
   const names = await functionNames(functionsDir)
   const environment = functionEnvironment(settings, surroundings)
-  return { pool: startPool({ threads, functionsDir, timeoutMs, environment, log }), names }
+  return { pool: startPool({ threads, functionsDir, timeoutMsOf, environment, log }), names }
 }
 
-/** Starts what runs without a request: the consumers of the queues, and the sweep. */
-function startWork(settings: Settings, { standIns, queues }: Surroundings, { pool, names }: Functions, log: Log) {
-  const consumers = startConsumers({ standIns, queues, functionNames: names, pool, log })
-  const sweep = startSchedule({
-    name: 'sweep',
-    intervalMs: settings.sweepIntervalSeconds * 1000,
-    invoke: (event) => pool.invoke('schedule/sweep', event),
-    log,
-  })
-  return async () => {
-    await Promise.all([consumers.stop(), sweep.stop()])
+/** Whether somebody waits for a function to be loaded. Consumers and schedules load theirs when they run. */
+const isAwaited = (functionName: string): boolean => !/^(?:queue|schedule)\//.test(functionName)
+
+/** Looks at the sources of modules, so that the catalog shows from the beginning what the platform brings along. */
+async function scanCatalog({ pool, names }: Functions, log: Log): Promise<boolean> {
+  if (!names.includes('schedule/catalog')) return false
+  try {
+    await pool.invoke('schedule/catalog', {})
+    return true
+  } catch (error) {
+    log('the catalog could not be made', { error })
+    return false
   }
 }
 
 /** Tells programs of the same user where the platform is. */
-const announce = ({ dataDir, functionEnvironment: names }: Settings, { apiUrl, standIns }: Surroundings) =>
+const announce = (
+  { dataDir, functionEnvironment: names }: Settings,
+  { apiUrl, standIns }: Surroundings,
+  { host, password }: EmbeddedRegistry,
+) =>
   writeRuntimeFile(dataDir, {
     processId: process.pid,
     apiUrl,
     secretsUrl: standIns.secretsUrl,
     accessKeyId: standIns.accessKeyId,
     adminTokenSecret: names['PLAT_SECRET_ADMIN_TOKEN'] ?? '',
+    registry: { host, username: writerName, password },
   })
 
 function handOver(parts: AsyncDisposableStack, { apiUrl, wakeUrl, standIns }: Surroundings): Platform {

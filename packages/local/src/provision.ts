@@ -14,6 +14,7 @@ import {
 } from '@aws-sdk/client-sqs'
 import { createTableInput, ttlAttribute } from '@platform/core/db/schema'
 import { clientSettings, type StandIns } from './aws-environment.ts'
+import { visibilityTimeoutSeconds } from './function-limits.ts'
 
 /** A queue as a pump needs it. */
 export interface Queue {
@@ -21,14 +22,12 @@ export interface Queue {
   arn: string
 }
 
-const queueNames = ['jobs', 'batches', 'updates', 'events', 'webhooks'] as const
+const queueNames = ['jobs', 'batches', 'updates', 'events', 'webhooks', 'modules'] as const
 type WorkQueueName = (typeof queueNames)[number]
 /** Every queue has a dead-letter queue. */
 export type QueueName = WorkQueueName | `${WorkQueueName}-dead-letter`
 export type Queues = ReadonlyMap<QueueName, Queue>
 
-/** Six times what a function may take, as Lambda asks: 30 seconds. */
-export const visibilityTimeoutSeconds = 180
 const deadLetterRetentionSeconds = 14 * 24 * 3600
 
 /** Makes the table and the queues where they are missing. */
@@ -72,7 +71,7 @@ async function provisionQueues(standIns: StandIns): Promise<Queues> {
 }
 
 async function provisionPair(client: SQSClient, name: WorkQueueName) {
-  const VisibilityTimeout = String(visibilityTimeoutSeconds)
+  const VisibilityTimeout = String(visibilityTimeoutSeconds(name))
   const deadLetterName = `${name}-dead-letter` as const
   const deadLetter = await provisionQueue(client, deadLetterName, {
     VisibilityTimeout,

@@ -9,6 +9,8 @@ const RuntimeFile = z.object({
   secretsUrl: z.string(),
   accessKeyId: z.string(),
   adminTokenSecret: z.string(),
+  /** The embedded registry, and the one user who may write there. */
+  registry: z.object({ host: z.string(), username: z.string(), password: z.string() }),
 })
 export type RuntimeFile = z.infer<typeof RuntimeFile>
 

@@ -18,6 +18,8 @@ export interface ScheduledEvent {
 export interface ScheduleOptions {
   name: string
   intervalMs: number
+  /** Whether it runs once at the start as well. */
+  startsNow?: boolean
   invoke: (event: ScheduledEvent) => Promise<unknown>
   log: Log
 }
@@ -32,7 +34,7 @@ export interface Schedule {
  * Invokes a function at every multiple of the interval after now. Runs never overlap: one that takes longer makes the
  * next wait for the following multiple.
  */
-export function startSchedule({ name, intervalMs, invoke, log }: ScheduleOptions): Schedule {
+export function startSchedule({ name, intervalMs, startsNow = false, invoke, log }: ScheduleOptions): Schedule {
   const startedMs = Date.now()
   let timer: NodeJS.Timeout | undefined
   let running = Promise.resolve()
@@ -53,7 +55,8 @@ export function startSchedule({ name, intervalMs, invoke, log }: ScheduleOptions
     const untilNextMs = intervalMs - ((Date.now() - startedMs) % intervalMs)
     if (!stopped) timer = setTimeout(begin, untilNextMs)
   }
-  planNext()
+  if (startsNow) begin()
+  else planNext()
   return {
     stop: () => {
       stopped = true

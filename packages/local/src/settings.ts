@@ -1,7 +1,9 @@
 import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { TrustedKeys } from '@platform/core/module-keys'
 import { OutboundAllow } from '@platform/core/outbound-allow'
 import * as z from 'zod'
+import { Sources, type TrustedKey, TrustedKeyFiles } from './module-settings.ts'
 
 /** How the platform runs on this machine. */
 export interface Settings {
@@ -10,9 +12,16 @@ export interface Settings {
   port: number
   /** Absolute path of the folder that holds all state. */
   dataDir: string
+  /** Of the embedded registry; 0 picks a free one. */
+  registryPort: number
   functionThreads: number
-  functionTimeoutMs: number
   sweepIntervalSeconds: number
+  /** How often modules are looked after. */
+  moduleTickSeconds: number
+  /** What keeps modules apart from the platform; `auto`: the best that works here. */
+  moduleIsolation: 'auto' | 'process' | 'container'
+  /** Public keys whose signatures count, beside the platform's own. */
+  trustedKeys: readonly TrustedKey[]
   /** Absolute path of the folder of the functions. */
   functionsDir: string
   /** Absolute path of the folder of built files. */
@@ -29,13 +38,16 @@ export class BadSettings extends Error {
 /** The folder of the project. */
 export const projectDir = fileURLToPath(new URL('../../..', import.meta.url))
 
-const whole = (fallback: number, min: number, max: number) =>
+const wholeOrNone = (min: number, max: number) =>
   z
     .string()
     .regex(/^\d+$/, 'must be a whole number')
     .transform(Number)
     .refine((value) => value >= min && value <= max, `must be from ${min} to ${max}`)
-    .default(fallback)
+    .optional()
+
+const whole = (fallback: number, min: number, max: number) =>
+  wholeOrNone(min, max).transform((value) => value ?? fallback)
 
 const limit = (fallback: number) => whole(fallback, 1, 1_000_000)
 
@@ -51,6 +63,14 @@ const Environment = z.object({
   PLAT_SECRET_ADMIN_TOKEN: z.string().default('platform/initial-admin-token'),
   PLAT_API_URL: z.url({ protocol: /^https?$/ }).optional(),
   PLAT_OUTBOUND_ALLOW: OutboundAllow.default(''),
+  PLAT_REGISTRY_PORT: wholeOrNone(0, 65_535),
+  PLAT_REGISTRY_ALLOW: OutboundAllow.default(''),
+  PLAT_MODULE_SOURCES: Sources.default(''),
+  PLAT_MODULE_TRUSTED_KEYS: TrustedKeyFiles.default([]),
+  PLAT_MODULE_KEYS: TrustedKeys.default([]),
+  PLAT_MODULE_TICK_SECONDS: whole(60, 1, 3600),
+  PLAT_MODULE_ISOLATION: z.enum(['auto', 'process', 'container']).default('auto'),
+  PLAT_ALLOW_UNVERIFIED_MODULES: z.enum(['true', 'false']).default('false'),
   PLAT_LOG_LEVEL: z.enum(['debug', 'info', 'warn', 'error']).default('info'),
   PLAT_LIMIT_SIGN_IN_USER_PER_MINUTE: limit(30),
   PLAT_LIMIT_SIGN_IN_ADDRESS_PER_MINUTE: limit(600),
@@ -61,6 +81,9 @@ const Environment = z.object({
   PLAT_LIMIT_API_PER_MINUTE: limit(60_000),
   PLAT_LIMIT_API_BURST: limit(5000),
 })
+
+/** The port after the API's; a free one where that one is free, too, or the last there is. */
+const portBeside = (port: number): number => (port === 0 || port === 65_535 ? 0 : port + 1)
 
 /** Reads the settings; throws one `BadSettings` that names every bad one. An empty value counts as unset. */
 export function parseSettings(environment: Record<string, string | undefined>): Settings {
@@ -73,16 +96,19 @@ export function parseSettings(environment: Record<string, string | undefined>): 
     throw new BadSettings(`These settings in the environment are not valid:${lines.join('')}`)
   }
   const known = Object.entries(parsed.data).flatMap(([name, value]) =>
-    value === undefined ? [] : [[name, `${value}`]],
+    typeof value === 'string' || typeof value === 'number' ? [[name, `${value}`]] : [],
   )
   const { data } = parsed
   return {
     host: data.PLAT_HOST,
     port: data.PLAT_PORT,
     dataDir: resolve(data.PLAT_DATA_DIR),
+    registryPort: data.PLAT_REGISTRY_PORT ?? portBeside(data.PLAT_PORT),
     functionThreads: data.PLAT_FUNCTION_THREADS,
-    functionTimeoutMs: 30_000,
     sweepIntervalSeconds: data.PLAT_SWEEP_INTERVAL_SECONDS,
+    moduleTickSeconds: data.PLAT_MODULE_TICK_SECONDS,
+    moduleIsolation: data.PLAT_MODULE_ISOLATION,
+    trustedKeys: [...data.PLAT_MODULE_TRUSTED_KEYS, ...data.PLAT_MODULE_KEYS],
     functionsDir: resolve(projectDir, 'functions'),
     assetsDir: resolve(projectDir, 'dist'),
     functionEnvironment: { ...Object.fromEntries(given), ...Object.fromEntries(known) },

@@ -15,6 +15,11 @@ export const sampleRoutes: GatewayRoute[] = [
   { functionName: 'things', method: 'GET', path: '/things/{id}' },
   { functionName: 'catalog', method: 'GET', path: '/things/catalog' },
   { functionName: 'parts', method: 'GET', path: '/things/{thingId}/parts/{partId}' },
+  { functionName: 'more', method: 'ANY', path: '/things/{id}/more/{proxy+}' },
+  { functionName: 'any', method: 'ANY', path: '/any/{proxy+}' },
+  { functionName: 'posted', method: 'POST', path: '/any/{proxy+}' },
+  { functionName: 'full', method: 'ANY', path: '/any/full' },
+  { functionName: 'deep', method: 'ANY', path: '/any/deep/{proxy+}' },
 ]
 
 /** A listening gateway in front of a function written by the test. `await using` closes it. */

@@ -12,8 +12,10 @@ test('what functions hand out is built once, and again when it is older than its
   await buildAssets(folder.path)
   expect(JSON.parse(await readFile(join(folder.path, 'openapi.json'), 'utf8'))).toHaveProperty('openapi')
   expect(JSON.parse(await readFile(join(folder.path, 'event-catalog.json'), 'utf8')).items).not.toEqual([])
+  expect(JSON.parse(await readFile(join(folder.path, 'module-schema.json'), 'utf8'))).toHaveProperty('$id')
   expect(await readFile(page, 'utf8')).toMatch(/^<!doctype html>/i)
   expect(await readFile(join(folder.path, 'relay.mjs'), 'utf8')).toMatch(/^#!\/usr\/bin\/env node/)
+  expect(await readFile(join(folder.path, 'hello.mjs'), 'utf8')).toContain('/modules/hello')
 
   const builtAt = await changedAt()
   await buildAssets(folder.path)

@@ -100,6 +100,18 @@ test('a port in use is said in one line, and the exit code is 1', async () => {
   await once(squatter, 'close')
 })
 
+test('a port of the registry that is in use is said with the setting that moves it', async () => {
+  await using folder = await temporaryFolder()
+  const squatter = createServer()
+  const { port } = await listenAt(squatter, '127.0.0.1', 0)
+  await using program = runProgram(main, { environment: inFolder(folder.path, { PLAT_REGISTRY_PORT: String(port) }) })
+  expect(await program.ended).toBe(1)
+  const advice = `127.0.0.1:${port} is in use. Stop what listens there, or set PLAT_REGISTRY_PORT to another port`
+  expect(program.lines.slice(1)).toEqual([expect.stringContaining(advice)])
+  squatter.close()
+  await once(squatter, 'close')
+})
+
 test('without a platform the admin token’s place is told', async () => {
   await using folder = await temporaryFolder()
   await using program = runProgram(adminToken, { environment: inFolder(folder.path) })

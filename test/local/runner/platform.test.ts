@@ -1,7 +1,10 @@
+import { join } from 'node:path'
 import { DescribeTableCommand, DescribeTimeToLiveCommand, DynamoDBClient } from '@aws-sdk/client-dynamodb'
 import { GetQueueAttributesCommand, GetQueueUrlCommand, SendMessageCommand } from '@aws-sdk/client-sqs'
+import { passages } from '@platform/contract/passage'
 import { parseConfig } from '@platform/core/config'
 import { clientSettings } from '@platform/local/aws-environment'
+import { readRuntimeFile } from '@platform/local/runtime-file'
 import * as z from 'zod'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Gate, startGate } from './gate.ts'
@@ -9,6 +12,7 @@ import { platformIn, queueClient, temporaryFolder } from './support.ts'
 
 const disposables = new AsyncDisposableStack()
 let gate: Gate
+let dataDir: string
 let platform: Awaited<ReturnType<typeof platformIn>>
 
 const telling = (name: string, expression: string) =>
@@ -18,7 +22,13 @@ beforeAll(async () => {
   const folder = disposables.use(await temporaryFolder())
   gate = disposables.use(await startGate())
   gate.open()
+  dataDir = join(folder.path, 'data')
   const sources = {
+    'schedule/heartbeat': `export const handler = async () => {
+      const { status } = await fetch(process.env.PLAT_API_URL + '/health/live')
+      ${gate.pass('heartbeat', 'status')}
+    }`,
+    [passages.function]: `export const handler = async () => ({ statusCode: 200, body: JSON.stringify({ by: 'modules' }) })`,
     bootstrap: telling('bootstrap', 'process.env'),
     'queue/jobs': telling('batch', 'event'),
     'schedule/sweep': telling('sweep', 'event'),
@@ -36,7 +46,12 @@ beforeAll(async () => {
       return new Promise(() => {})
     }`,
   }
-  platform = disposables.use(await platformIn(folder.path, sources, { PLAT_SWEEP_INTERVAL_SECONDS: '1' }))
+  const environment = {
+    PLAT_SWEEP_INTERVAL_SECONDS: '1',
+    PLAT_MODULE_SOURCES: 'registry.example.com/modules/*',
+    PLAT_REGISTRY_ALLOW: '10.0.0.1:5000',
+  }
+  platform = disposables.use(await platformIn(folder.path, sources, environment))
 })
 afterAll(() => disposables.disposeAsync())
 
@@ -59,6 +74,31 @@ test('a start is one API start, in the environment that functions need and nothi
   expect(Object.keys(environments[0] ?? {}).filter((name) => !/^(PLAT|AWS)_/.test(name))).toEqual([])
 })
 
+test('functions know where modules come from, whose signatures count and what is reached for them', async () => {
+  const [environment] = z.array(z.record(z.string(), z.string())).parse(await gate.arrived('bootstrap'))
+  const { registry } = await readRuntimeFile(dataDir)
+  const config = parseConfig(environment ?? {})
+  expect(config).toMatchObject({
+    PLAT_MODULE_SOURCES: `${registry.host}/*,registry.example.com/modules/*`,
+    PLAT_REGISTRY_ALLOW: `${registry.host},10.0.0.1:5000`,
+    PLAT_QUEUE_UPDATES: expect.stringMatching(/\/updates$/),
+    PLAT_QUEUE_MODULES: expect.stringMatching(/\/modules$/),
+  })
+  expect(config.PLAT_MODULE_KEYS).toMatchObject([{ name: 'this platform', repositories: ['modules/hello'] }])
+})
+
+test('a path that no route has goes to the function of modules, and any other to the default', async () => {
+  const paths = ['/api/hello', '/modules/hello/a%20b?c', '/api/v1/unknown', '/unknown', '/modules']
+  const answers = await Promise.all(paths.map(async (path) => (await fetch(platform.url + path)).json()))
+  expect(answers).toMatchObject([{ by: 'modules' }, { by: 'modules' }, { by: 'modules' }, {}, {}])
+  expect(answers.slice(3).filter((answer) => 'by' in (answer as object))).toEqual([])
+})
+
+test('modules are looked after as soon as requests are answered', async () => {
+  const [status] = await gate.arrived('heartbeat')
+  expect(status).toBe(200)
+})
+
 test('a request reaches the function of its route', async () => {
   const response = await fetch(`${platform.url}/api/v1/clusters/a%20b`)
   expect(await response.json()).toEqual({ path: '/api/v1/clusters/a b' })
@@ -74,13 +114,20 @@ test('the table is the one of the deployment, and expires its items', async () =
   client.destroy()
 })
 
-test.for(['jobs', 'batches', 'updates', 'events'])(
+test.for([
+  ['jobs', '180'],
+  ['batches', '180'],
+  ['events', '180'],
+  ['webhooks', '180'],
+  ['modules', '180'],
+  ['updates', '1800'],
+] as const)(
   'the queue %s gives a message five tries before its dead-letter queue gets it',
-  async (name) => {
+  async ([name, visibilitySeconds]) => {
     const client = queueClient(platform)
     const { QueueUrl } = await client.send(new GetQueueUrlCommand({ QueueName: name }))
     const { Attributes } = await client.send(new GetQueueAttributesCommand({ QueueUrl, AttributeNames: ['All'] }))
-    expect(Attributes?.['VisibilityTimeout']).toBe('180')
+    expect(Attributes?.['VisibilityTimeout']).toBe(visibilitySeconds)
     expect(JSON.parse(Attributes?.['RedrivePolicy'] ?? '')).toEqual({
       deadLetterTargetArn: expect.stringMatching(`:${name}-dead-letter$`),
       maxReceiveCount: 5,

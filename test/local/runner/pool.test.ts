@@ -7,12 +7,15 @@ import { temporaryFolder, writeFunctions } from './support.ts'
 async function poolIn(
   folder: string,
   sources: Record<string, string>,
-  options: { threads?: number; timeoutMs?: number; environment?: Record<string, string> } = {},
+  {
+    timeoutMs = 30_000,
+    ...options
+  }: { threads?: number; timeoutMs?: number; environment?: Record<string, string> } = {},
 ) {
   const logged: { message: string; details: Record<string, unknown> }[] = []
   const pool = startPool({
     threads: 1,
-    timeoutMs: 30_000,
+    timeoutMsOf: () => timeoutMs,
     environment: {},
     ...options,
     functionsDir: await writeFunctions(folder, sources),

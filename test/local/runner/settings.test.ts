@@ -1,7 +1,16 @@
-import { resolve } from 'node:path'
+import { generateKeyPairSync } from 'node:crypto'
+import { writeFile } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
 import { parseConfig } from '@platform/core/config'
 import { BadSettings, parseSettings } from '@platform/local/settings'
+import { generateKeyPair } from '@platform/registry/signature/key'
 import { expect, test } from 'vitest'
+import { temporaryFolder } from './support.ts'
+
+function weakKey(): string {
+  const { publicKey } = generateKeyPairSync('rsa', { modulusLength: 1024 })
+  return publicKey.export({ type: 'spki', format: 'pem' }).toString()
+}
 
 test('without an environment the platform is private to this machine', () => {
   expect(parseSettings({})).toMatchObject({
@@ -9,8 +18,11 @@ test('without an environment the platform is private to this machine', () => {
     port: 8080,
     dataDir: resolve('.platform'),
     functionThreads: 2,
-    functionTimeoutMs: 30_000,
+    registryPort: 8081,
     sweepIntervalSeconds: 60,
+    moduleTickSeconds: 60,
+    moduleIsolation: 'auto',
+    trustedKeys: [],
     functionsDir: resolve('functions'),
     assetsDir: resolve('dist'),
   })
@@ -27,6 +39,68 @@ test('the environment sets what it names; an empty value sets nothing', () => {
   })
   expect(settings).toMatchObject({ port: 0, host: '::1', dataDir: '/var/lib/platform', sweepIntervalSeconds: 1 })
   expect(settings.functionThreads).toBe(2)
+})
+
+test.for([
+  ['the port after the API’s', { PLAT_PORT: '9000' }, 9001],
+  ['a free one where the API’s is', { PLAT_PORT: '0' }, 0],
+  ['a free one after the last port', { PLAT_PORT: '65535' }, 0],
+  ['what is asked for', { PLAT_PORT: '0', PLAT_REGISTRY_PORT: '5000' }, 5000],
+] as const)('the registry listens on %s', ([, environment, port]) => {
+  expect(parseSettings(environment).registryPort).toBe(port)
+})
+
+test('keys to trust are read from their files, called as those are, and stand beside those of the cloud’s setting', async () => {
+  await using folder = await temporaryFolder()
+  const keys = ['ec', 'other'].map(() => generateKeyPair().publicKeyPem)
+  const files = ['vendor.pem', 'team.example.pub'].map((name) => join(folder.path, name))
+  await Promise.all(files.map((file, index) => writeFile(file, keys[index] ?? '')))
+  const third = { name: 'third', pem: generateKeyPair().publicKeyPem, repositories: ['third'] }
+  const { trustedKeys } = parseSettings({
+    PLAT_MODULE_TRUSTED_KEYS: files.join(' , '),
+    PLAT_MODULE_KEYS: JSON.stringify([third]),
+  })
+  expect(trustedKeys).toEqual([{ name: 'vendor', pem: keys[0] }, { name: 'team.example', pem: keys[1] }, third])
+})
+
+test.for([
+  ['is not there', undefined, 'cannot be read'],
+  ['is empty', '', 'must hold a public key'],
+  ['holds a private key', generateKeyPair().privateKeyPem, 'must hold a public key'],
+  ['holds something else', 'ssh-ed25519 AAAA', 'must hold a public key'],
+  ['holds a key that is too weak', weakKey(), 'must hold a public key'],
+] as const)('a file of a key to trust that %s ends the start with its name', async ([, content, problem]) => {
+  await using folder = await temporaryFolder()
+  const file = join(folder.path, 'vendor.pem')
+  if (content !== undefined) await writeFile(file, content)
+  expect(() => parseSettings({ PLAT_MODULE_TRUSTED_KEYS: file })).toThrow(
+    new RegExp(`PLAT_MODULE_TRUSTED_KEYS: ${file} ${problem}`),
+  )
+})
+
+test.for([
+  'hello',
+  'registry.example.com',
+  'registry.example.com/modules/hello:1.0.0',
+  'a b/c',
+  '/hello',
+  'r.example/A',
+])('modules cannot come from %j', (source) => {
+  const sources = `registry.example.com/modules/*,${source}`
+  expect(() => parseSettings({ PLAT_MODULE_SOURCES: sources })).toThrow('PLAT_MODULE_SOURCES: must be')
+})
+
+test('settings of modules take nothing that nobody would notice', () => {
+  const bad = {
+    PLAT_ALLOW_UNVERIFIED_MODULES: 'yes',
+    PLAT_MODULE_ISOLATION: 'none',
+    PLAT_MODULE_TICK_SECONDS: '0',
+    PLAT_REGISTRY_ALLOW: 'registry',
+    PLAT_MODULE_KEYS: '{}',
+  }
+  for (const [name, value] of Object.entries(bad)) {
+    expect(() => parseSettings({ [name]: value })).toThrow(name)
+  }
 })
 
 test('one error names every bad setting', () => {

@@ -956,6 +956,176 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/modules/catalog": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Modules that can be installed
+         * @description As the last scan of the sources found them; asking reads no registry (D45).
+         *
+         *     Needs the permission `modules:read`.
+         */
+        get: operations["listCatalog"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/modules/catalog/scan": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Look at the sources of the catalog now
+         * @description They are looked at every few minutes anyway.
+         *
+         *     Needs the permission `modules:install`.
+         */
+        post: operations["scanCatalog"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/modules": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Installed modules
+         * @description Needs the permission `modules:read`.
+         */
+        get: operations["listModules"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/modules/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * One installed module
+         * @description Needs the permission `modules:read`.
+         */
+        get: operations["getModule"];
+        put?: never;
+        post?: never;
+        /**
+         * Uninstall a module
+         * @description Needs the permission `modules:install`.
+         */
+        delete: operations["uninstallModule"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/modules/{id}/install": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Install a module of the catalog, or upgrade it
+         * @description Needs the permission `modules:install`.
+         */
+        post: operations["installModule"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/modules/install": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Install a module by its image
+         * @description Needs the permission `modules:install`.
+         */
+        post: operations["installImage"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/modules/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Uninstall a module
+         * @description Needs the permission `modules:install`.
+         */
+        delete: operations["uninstallImage"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/portal/navigation": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The portal’s navigation, in order
+         * @description Built-in entries that the caller may use, and those of running modules.
+         *
+         *     Any signed-in user.
+         */
+        get: operations["getNavigation"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/notifications": {
         parameters: {
             query?: never;
@@ -1284,6 +1454,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/schemas/module/v1.json": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * JSON Schema of module.json, version 1
+         * @description Needs no token.
+         */
+        get: operations["getManifestSchema"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
 }
 export type webhooks = Record<string, never>;
 export interface components {
@@ -1509,13 +1699,13 @@ export interface components {
              */
             url: string;
             /**
-             * @description CloudEvents types of GET /events/catalog, `platform.<area>.*` for a whole area, or `*` for everything
+             * @description CloudEvents types of GET /events/catalog, `platform.<area>.*` for a whole area, `module.*` for what modules publish themselves, or `*` for everything
              * @example [
              *       "platform.job.*",
              *       "platform.batch.finished"
              *     ]
              */
-            events: ("*" | "platform.setup.*" | "platform.user.*" | "platform.session.*" | "platform.cluster.*" | "platform.relay.*" | "platform.enrollment.*" | "platform.job.*" | "platform.batch.*" | "platform.webhook.*" | "platform.setup.completed" | "platform.user.created" | "platform.user.signed_in" | "platform.user.sign_in_failed" | "platform.user.deleted" | "platform.session.reuse_detected" | "platform.cluster.registered" | "platform.cluster.enrolled" | "platform.cluster.status_changed" | "platform.cluster.updated" | "platform.cluster.deleted" | "platform.relay.replaced" | "platform.enrollment.reuse_detected" | "platform.job.queued" | "platform.job.started" | "platform.job.completed" | "platform.job.failed" | "platform.job.cancelled" | "platform.batch.accepted" | "platform.batch.finished" | "platform.webhook.tested" | "platform.webhook.disabled")[];
+            events: ("*" | "platform.setup.*" | "platform.user.*" | "platform.session.*" | "platform.cluster.*" | "platform.relay.*" | "platform.enrollment.*" | "platform.job.*" | "platform.batch.*" | "platform.module.*" | "platform.webhook.*" | "module.*" | "platform.setup.completed" | "platform.user.created" | "platform.user.signed_in" | "platform.user.sign_in_failed" | "platform.user.deleted" | "platform.session.reuse_detected" | "platform.cluster.registered" | "platform.cluster.enrolled" | "platform.cluster.status_changed" | "platform.cluster.updated" | "platform.cluster.deleted" | "platform.relay.replaced" | "platform.enrollment.reuse_detected" | "platform.job.queued" | "platform.job.started" | "platform.job.completed" | "platform.job.failed" | "platform.job.cancelled" | "platform.batch.accepted" | "platform.batch.finished" | "platform.module.installing" | "platform.module.installed" | "platform.module.failed" | "platform.module.uninstalled" | "platform.module.health_changed" | "platform.module.heartbeat_missed" | "platform.webhook.tested" | "platform.webhook.disabled")[];
             /**
              * @description Default true
              * @example true
@@ -1530,13 +1720,13 @@ export interface components {
              */
             url?: string;
             /**
-             * @description CloudEvents types of GET /events/catalog, `platform.<area>.*` for a whole area, or `*` for everything
+             * @description CloudEvents types of GET /events/catalog, `platform.<area>.*` for a whole area, `module.*` for what modules publish themselves, or `*` for everything
              * @example [
              *       "platform.job.*",
              *       "platform.batch.finished"
              *     ]
              */
-            events?: ("*" | "platform.setup.*" | "platform.user.*" | "platform.session.*" | "platform.cluster.*" | "platform.relay.*" | "platform.enrollment.*" | "platform.job.*" | "platform.batch.*" | "platform.webhook.*" | "platform.setup.completed" | "platform.user.created" | "platform.user.signed_in" | "platform.user.sign_in_failed" | "platform.user.deleted" | "platform.session.reuse_detected" | "platform.cluster.registered" | "platform.cluster.enrolled" | "platform.cluster.status_changed" | "platform.cluster.updated" | "platform.cluster.deleted" | "platform.relay.replaced" | "platform.enrollment.reuse_detected" | "platform.job.queued" | "platform.job.started" | "platform.job.completed" | "platform.job.failed" | "platform.job.cancelled" | "platform.batch.accepted" | "platform.batch.finished" | "platform.webhook.tested" | "platform.webhook.disabled")[];
+            events?: ("*" | "platform.setup.*" | "platform.user.*" | "platform.session.*" | "platform.cluster.*" | "platform.relay.*" | "platform.enrollment.*" | "platform.job.*" | "platform.batch.*" | "platform.module.*" | "platform.webhook.*" | "module.*" | "platform.setup.completed" | "platform.user.created" | "platform.user.signed_in" | "platform.user.sign_in_failed" | "platform.user.deleted" | "platform.session.reuse_detected" | "platform.cluster.registered" | "platform.cluster.enrolled" | "platform.cluster.status_changed" | "platform.cluster.updated" | "platform.cluster.deleted" | "platform.relay.replaced" | "platform.enrollment.reuse_detected" | "platform.job.queued" | "platform.job.started" | "platform.job.completed" | "platform.job.failed" | "platform.job.cancelled" | "platform.batch.accepted" | "platform.batch.finished" | "platform.module.installing" | "platform.module.installed" | "platform.module.failed" | "platform.module.uninstalled" | "platform.module.health_changed" | "platform.module.heartbeat_missed" | "platform.webhook.tested" | "platform.webhook.disabled")[];
             /**
              * @description true starts the count of failures anew
              * @example true
@@ -1549,6 +1739,22 @@ export interface components {
              * @example Acme
              */
             name: string;
+        };
+        CatalogInstallation: {
+            /**
+             * @description Absent: the newest verified release
+             * @example 1.4.0
+             */
+            version?: string;
+        };
+        ImageInstallation: {
+            /** @example registry.example.com/modules/hello:1.0.0 */
+            imageRef: string;
+            /**
+             * Format: uri
+             * @description Where module.json is; absent: in the image
+             */
+            manifestUrl?: string;
         };
         NotificationUpdate: {
             /** @description Those to mark as read; unknown ones are left out */
@@ -1648,7 +1854,7 @@ export interface components {
         };
         ErrorDetail: {
             /** @enum {string} */
-            in: "body" | "query" | "path" | "header";
+            in: "body" | "query" | "path" | "header" | "manifest";
             path: string;
             code: string;
             message: string;
@@ -1991,7 +2197,7 @@ export interface components {
             /** @enum {string} */
             status: "Queued" | "Running" | "Completed" | "Failed" | "Cancelled";
             /** @enum {string} */
-            statusReason?: "cancelled_by_user" | "delivery_timeout" | "exit_nonzero" | "execution_timeout" | "relay_rejected" | "interrupted" | "lease_lost" | "dead_lettered" | "batch_error_limit" | "cluster_removed";
+            statusReason?: "cancelled_by_user" | "delivery_timeout" | "exit_nonzero" | "execution_timeout" | "relay_rejected" | "interrupted" | "lease_lost" | "dead_lettered" | "batch_error_limit" | "cluster_removed" | "module_operation_failed";
             /**
              * Format: date-time
              * @description ISO 8601, UTC
@@ -2153,7 +2359,7 @@ export interface components {
             /** @enum {string} */
             status: "Queued" | "Running" | "Completed" | "Failed" | "Cancelled";
             /** @enum {string} */
-            statusReason?: "cancelled_by_user" | "delivery_timeout" | "exit_nonzero" | "execution_timeout" | "relay_rejected" | "interrupted" | "lease_lost" | "dead_lettered" | "batch_error_limit" | "cluster_removed";
+            statusReason?: "cancelled_by_user" | "delivery_timeout" | "exit_nonzero" | "execution_timeout" | "relay_rejected" | "interrupted" | "lease_lost" | "dead_lettered" | "batch_error_limit" | "cluster_removed" | "module_operation_failed";
             /**
              * Format: date-time
              * @description ISO 8601, UTC
@@ -2183,6 +2389,8 @@ export interface components {
             expiresAt: string;
             result?: components["schemas"]["JobResult"];
             lateResult?: components["schemas"]["LateResult"];
+            /** @description Progress of a job of the platform itself */
+            steps?: components["schemas"]["JobStep"][];
         };
         JobResult: {
             output: string;
@@ -2207,6 +2415,25 @@ export interface components {
              * @example 2026-11-21T09:30:00.000Z
              */
             reportedAt: string;
+        };
+        JobStep: {
+            /** @example deploy */
+            name: string;
+            /** @enum {string} */
+            status: "Pending" | "Running" | "Completed" | "Failed" | "Skipped";
+            message?: string;
+            /**
+             * Format: date-time
+             * @description ISO 8601, UTC
+             * @example 2026-11-21T09:30:00.000Z
+             */
+            startedAt?: string;
+            /**
+             * Format: date-time
+             * @description ISO 8601, UTC
+             * @example 2026-11-21T09:30:00.000Z
+             */
+            completedAt?: string;
         };
         JobOutput: {
             items: components["schemas"]["OutputChunk"][];
@@ -2509,6 +2736,168 @@ export interface components {
              * @example 2026-11-21T09:30:00.000Z
              */
             createdAt: string;
+        };
+        CatalogItem: {
+            /**
+             * @description Stable kebab-case id; must equal the id in the module’s code
+             * @example hello
+             */
+            id: string;
+            /** @example Hello World */
+            name: string;
+            /**
+             * @description The newest release, a verified one where there is any
+             * @example 1.0.0
+             */
+            version: string;
+            description: string;
+            /** @description Signed by a trusted key, over this very image (D46) */
+            verified: boolean;
+            /** @description Name of that key */
+            verifiedBy?: string;
+            /** @description Why it is not verified */
+            unverifiedReason?: string;
+            installed: boolean;
+            /** @example 1.4.0 */
+            installedVersion?: string;
+            /** @description The release is newer than the installed one, by SemVer */
+            updateAvailable: boolean;
+            /**
+             * @description Image repository
+             * @example 127.0.0.1:8081/modules/hello
+             */
+            catalogSource: string;
+        };
+        CatalogScan: {
+            /**
+             * Format: date-time
+             * @description When the sources were last looked at, until now
+             * @example 2026-11-21T09:30:00.000Z
+             */
+            scannedAt?: string;
+        };
+        Module: {
+            /**
+             * @description Stable kebab-case id; must equal the id in the module’s code
+             * @example hello
+             */
+            id: string;
+            name: string;
+            description: string;
+            /** @example 1.4.0 */
+            version: string;
+            /** @enum {string} */
+            state: "Installing" | "Running" | "Upgrading" | "Failed" | "Uninstalling";
+            /** @enum {string} */
+            health: "Healthy" | "Degraded" | "Unhealthy" | "Unknown";
+            checks: {
+                name: string;
+                /** @enum {string} */
+                status: "Healthy" | "Degraded" | "Unhealthy";
+                tags: ("informational" | "degradable" | "critical")[];
+                description: string;
+                durationMs: number;
+                /**
+                 * Format: date-time
+                 * @description ISO 8601, UTC
+                 * @example 2026-11-21T09:30:00.000Z
+                 */
+                checkedAt: string;
+            }[];
+            verified: boolean;
+            verifiedBy?: string;
+            /** @description What runs: repository and digest */
+            image: string;
+            /** @description What keeps it apart from the platform */
+            isolation?: string;
+            apiBasePath: string;
+            warnings: string[];
+            lastError?: {
+                /** @enum {string} */
+                code: "PLAT-MOD-5001" | "PLAT-MOD-5004" | "PLAT-MOD-5005" | "PLAT-MOD-5006" | "PLAT-MOD-5007" | "PLAT-MOD-5008";
+                message: string;
+                /**
+                 * Format: date-time
+                 * @description ISO 8601, UTC
+                 * @example 2026-11-21T09:30:00.000Z
+                 */
+                at: string;
+            };
+            /**
+             * @description The operation under way
+             * @example job_01jd8w5k3zr9x2m4c7t6v0b1qa
+             */
+            jobId?: string;
+            /**
+             * Format: date-time
+             * @description ISO 8601, UTC
+             * @example 2026-11-21T09:30:00.000Z
+             */
+            installedAt?: string;
+            /**
+             * Format: date-time
+             * @description ISO 8601, UTC
+             * @example 2026-11-21T09:30:00.000Z
+             */
+            updatedAt: string;
+        };
+        UninstallAccepted: {
+            /**
+             * @description Identifier with the prefix job_
+             * @example job_01jd8w5k3zr9x2m4c7t6v0b1qa
+             */
+            jobId: string;
+            /**
+             * @description Stable kebab-case id; must equal the id in the module’s code
+             * @example hello
+             */
+            moduleId: string;
+            /** @constant */
+            status: "Uninstalling";
+        };
+        InstallAccepted: {
+            /**
+             * @description Identifier with the prefix job_
+             * @example job_01jd8w5k3zr9x2m4c7t6v0b1qa
+             */
+            jobId: string;
+            /**
+             * @description Stable kebab-case id; must equal the id in the module’s code
+             * @example hello
+             */
+            moduleId: string;
+            /** @example 1.4.0 */
+            version: string;
+            /** @constant */
+            status: "Installing";
+            imageDigest: string;
+            verified: boolean;
+        };
+        NavigationEntry: {
+            /** @enum {string} */
+            slotId: "nav.primary" | "nav.settings";
+            /** @example clusters */
+            id: string;
+            /** @example Clusters */
+            label: string;
+            /**
+             * @description A Lucide icon name
+             * @example server
+             */
+            icon: string;
+            /** @example /clusters */
+            route: string;
+            /**
+             * Format: int32
+             * @description Lower is higher
+             * @example 10
+             */
+            order: number;
+            /**
+             * @description `platform`, or `module:<id>`
+             * @example platform
+             */
+            source: string;
         };
         /**
          * @example {
@@ -4525,6 +4914,7 @@ export interface operations {
             404: components["responses"]["JobNotFound"];
             /**
              * @description - `job_already_finished`: The job has ended; its status does not change any more.
+             *     - `job_not_cancellable`: Jobs of the platform itself cannot be cancelled; they end or go back by themselves.
              *     - `conflict`: Another request changed the same thing at the same time. Try again.
              */
             409: {
@@ -6111,6 +6501,520 @@ export interface operations {
             503: components["responses"]["Unavailable"];
         };
     };
+    listCatalog: {
+        parameters: {
+            query?: {
+                /** @description true: only installed ones; false: only others */
+                installed?: "true" | "false";
+                /** @description true: only verified ones; false: only others */
+                verified?: "true" | "false";
+                /** @description Words that name and description hold, in any order */
+                search?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The catalog */
+            200: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        items: components["schemas"]["CatalogItem"][];
+                        /** Format: int32 */
+                        totalCount: number;
+                        /**
+                         * Format: date-time
+                         * @description When the sources were last looked at
+                         * @example 2026-11-21T09:30:00.000Z
+                         */
+                        scannedAt?: string;
+                        /** @description What kept a source from being read */
+                        problems: string[];
+                    };
+                };
+            };
+            400: components["responses"]["BadParameters"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            413: components["responses"]["PayloadTooLarge"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    scanCatalog: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes the request repeatable: for 24 hours a repeat with the same key and body does nothing and gets the first answer, with the header `Idempotency-Replayed: true`. Only successes are kept, so that what was refused may be corrected under the same key. 1 to 200 visible characters of ASCII that nobody guesses, such as a UUID. */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Asked for; scannedAt of the catalog changes when it is done */
+            202: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CatalogScan"];
+                };
+            };
+            400: components["responses"]["BadParameters"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            413: components["responses"]["PayloadTooLarge"];
+            /** @description - `idempotency_key_reused`: This Idempotency-Key was used with another request. Use a fresh one. */
+            422: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    listModules: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The modules */
+            200: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        items: components["schemas"]["Module"][];
+                    };
+                };
+            };
+            400: components["responses"]["BadPath"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            413: components["responses"]["PayloadTooLarge"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    getModule: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Identifier of the module */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The module */
+            200: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Module"];
+                };
+            };
+            400: components["responses"]["BadParameters"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            /** @description - `module_not_found`: There is no such module. See GET /api/v1/modules and GET /api/v1/modules/catalog. */
+            404: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            413: components["responses"]["PayloadTooLarge"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    uninstallModule: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Identifier of the module */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Accepted; poll GET /jobs/{jobId} */
+            202: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UninstallAccepted"];
+                };
+            };
+            400: components["responses"]["BadParameters"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            /** @description - `module_not_found`: There is no such module. See GET /api/v1/modules and GET /api/v1/modules/catalog. */
+            404: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description - `module_not_installed`: The module is not installed.
+             *     - `module_operation_in_progress`: The module is being installed or uninstalled. Wait for that job to end.
+             *     - `conflict`: Another request changed the same thing at the same time. Try again.
+             */
+            409: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            413: components["responses"]["PayloadTooLarge"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    installModule: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes the request repeatable: for 24 hours a repeat with the same key and body does nothing and gets the first answer, with the header `Idempotency-Replayed: true`. Only successes are kept, so that what was refused may be corrected under the same key. 1 to 200 visible characters of ASCII that nobody guesses, such as a UUID. */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
+            path: {
+                /** @description Identifier of the module */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CatalogInstallation"];
+            };
+        };
+        responses: {
+            /** @description Accepted; poll GET /jobs/{jobId} */
+            202: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InstallAccepted"];
+                };
+            };
+            400: components["responses"]["BadBody"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            /** @description - `module_not_found`: There is no such module. See GET /api/v1/modules and GET /api/v1/modules/catalog. */
+            404: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description - `module_already_installed`: This version of the module is installed and runs. Name another version to change it.
+             *     - `module_operation_in_progress`: The module is being installed or uninstalled. Wait for that job to end.
+             *     - `module_route_taken`: Another module has the API path. Uninstall that one first.
+             *     - `limit_reached`: There are as many of these as there may be. Remove one first.
+             *     - `conflict`: Another request changed the same thing at the same time. Try again.
+             */
+            409: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            413: components["responses"]["PayloadTooLarge"];
+            /**
+             * @description - `idempotency_key_reused`: This Idempotency-Key was used with another request. Use a fresh one.
+             *     - `manifest_invalid`: The module manifest is not valid. See details for each field that must change.
+             *     - `manifest_id_mismatch`: The id of the manifest is not that of the image or the module that was asked for.
+             *     - `manifest_mismatch`: The manifest does not agree with the image. Build and push them together.
+             *     - `sdk_incompatible`: The module needs another version of the SDK than the platform has.
+             *     - `module_signature_unverified`: No trusted key has signed this image. Sign it, or trust the key that did.
+             *     - `image_unreachable`: The image or its manifest could not be read. Check the reference and the registry.
+             *     - `image_not_a_module`: The image does not carry the labels of a module. Build it with plat module build.
+             *     - `version_not_available`: There is no such release. See GET /api/v1/modules/catalog.
+             */
+            422: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    installImage: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes the request repeatable: for 24 hours a repeat with the same key and body does nothing and gets the first answer, with the header `Idempotency-Replayed: true`. Only successes are kept, so that what was refused may be corrected under the same key. 1 to 200 visible characters of ASCII that nobody guesses, such as a UUID. */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ImageInstallation"];
+            };
+        };
+        responses: {
+            /** @description Accepted; poll GET /jobs/{jobId} */
+            202: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InstallAccepted"];
+                };
+            };
+            400: components["responses"]["BadBody"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            /**
+             * @description - `module_already_installed`: This version of the module is installed and runs. Name another version to change it.
+             *     - `module_operation_in_progress`: The module is being installed or uninstalled. Wait for that job to end.
+             *     - `module_route_taken`: Another module has the API path. Uninstall that one first.
+             *     - `limit_reached`: There are as many of these as there may be. Remove one first.
+             *     - `conflict`: Another request changed the same thing at the same time. Try again.
+             */
+            409: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            413: components["responses"]["PayloadTooLarge"];
+            /**
+             * @description - `idempotency_key_reused`: This Idempotency-Key was used with another request. Use a fresh one.
+             *     - `url_not_allowed`: The address is not one that the platform may call.
+             *     - `manifest_invalid`: The module manifest is not valid. See details for each field that must change.
+             *     - `manifest_id_mismatch`: The id of the manifest is not that of the image or the module that was asked for.
+             *     - `manifest_mismatch`: The manifest does not agree with the image. Build and push them together.
+             *     - `sdk_incompatible`: The module needs another version of the SDK than the platform has.
+             *     - `module_signature_unverified`: No trusted key has signed this image. Sign it, or trust the key that did.
+             *     - `image_unreachable`: The image or its manifest could not be read. Check the reference and the registry.
+             *     - `image_not_a_module`: The image does not carry the labels of a module. Build it with plat module build.
+             *     - `version_not_available`: There is no such release. See GET /api/v1/modules/catalog.
+             */
+            422: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    uninstallImage: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Identifier of the module */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Accepted; poll GET /jobs/{jobId} */
+            202: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UninstallAccepted"];
+                };
+            };
+            400: components["responses"]["BadParameters"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            /** @description - `module_not_found`: There is no such module. See GET /api/v1/modules and GET /api/v1/modules/catalog. */
+            404: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description - `module_not_installed`: The module is not installed.
+             *     - `module_operation_in_progress`: The module is being installed or uninstalled. Wait for that job to end.
+             *     - `conflict`: Another request changed the same thing at the same time. Try again.
+             */
+            409: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            413: components["responses"]["PayloadTooLarge"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    getNavigation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The entries */
+            200: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        items: components["schemas"]["NavigationEntry"][];
+                    };
+                };
+            };
+            400: components["responses"]["BadPath"];
+            401: components["responses"]["Unauthenticated"];
+            413: components["responses"]["PayloadTooLarge"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
     listNotifications: {
         parameters: {
             query?: {
@@ -6868,6 +7772,36 @@ export interface operations {
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["Unavailable"];
+        };
+    };
+    getManifestSchema: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description JSON Schema 2020-12 */
+            200: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            400: components["responses"]["BadPath"];
+            413: components["responses"]["PayloadTooLarge"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
         };
     };
 }

@@ -29,6 +29,7 @@ export const tags = [
   { name: 'Notifications', description: 'What a user should know of.' },
   { name: 'Preferences', description: 'Dashboard layout and saved filters of a user.' },
   { name: 'Users', description: 'The users of the organisation, their roles, sessions and API tokens.' },
+  { name: 'Modules', description: 'The catalog, installed modules, and what they add to the portal.' },
   { name: 'Organisations', description: 'The tenants of the platform.' },
   { name: 'Audit', description: 'Who changed what; entries form a chain that can be verified.' },
   {

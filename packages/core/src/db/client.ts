@@ -1,10 +1,11 @@
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb'
 import { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb'
 import { fault } from '../fault.ts'
+import { impatient } from '../patience.ts'
 
 /** One connection per process. Timeouts are short: a caller waits at most a few seconds for a store that is away. */
 export const client: DynamoDBDocumentClient = DynamoDBDocumentClient.from(
-  new DynamoDBClient({ maxAttempts: 4, requestHandler: { connectionTimeout: 1000, requestTimeout: 2000 } }),
+  new DynamoDBClient({ maxAttempts: 4, requestHandler: impatient }),
   { marshallOptions: { removeUndefinedValues: true } },
 )
 

@@ -3,7 +3,8 @@
  * Tenant data carries its organisation in the partition key, so that a foreign id is "not found" by construction.
  *
  * Indexes project keys only. Every index sort key is or ends with the item's own id, so that no two entries are alike.
- *   gsi1  clusters of an organisation by status; jobs of a cluster; batches; sessions; audit by actor; deliveries  gsi1pk, id
+ *   gsi1  clusters of an organisation by status; jobs of a cluster; operations by type; batches; sessions; audit by actor;
+ *         deliveries                                                                 gsi1pk, id
  *   gsi2  clusters of an organisation by type; jobs of an organisation; audit by action  gsi2pk, id
  *   gsi3  clusters of an organisation by type and status; jobs of one by status; audit by resource  gsi3pk, id
  *   due   whatever the sweep must look at, by due time                                 duepk, duesk
@@ -253,6 +254,15 @@ export const jobStatusFiling = ({ organisationId }: { organisationId: string }, 
   gsi3pk: organisationJobs(organisationId, status),
 })
 
+/** Index attributes that file a job of the platform itself: it has no cluster, and is found by its type instead. */
+export const operationFiling = (operation: { organisationId: string; type: string; status: string }) => ({
+  gsi1pk: operationsOf(operation.organisationId, operation.type),
+  gsi2pk: organisationJobs(operation.organisationId),
+  ...jobStatusFiling(operation, operation.status),
+})
+/** The index partition that holds the jobs of one type that the platform does on itself. */
+export const operationsOf = (organisationId: string, type: string): string => `${organisationId}#OPERATIONS#${type}`
+
 /** The index partition that holds the jobs of an organisation, or those of one status. */
 export const organisationJobs = (organisationId: string, status?: string): string =>
   `${organisationId}#JOBS${status === undefined ? '' : `#${status}`}`
@@ -282,6 +292,23 @@ export const openBatches = (organisationId: string): Key => ({ pk: `ORG#${organi
 
 /** How many jobs an organisation has, and how many of each status. */
 export const jobTotals = (organisationId: string): Key => ({ pk: `ORG#${organisationId}`, sk: 'JOB-TOTALS' })
+
+/** Modules: each installed one, and its health beside it, which changes by itself. They belong to the platform as a whole. */
+export const modules = (): { pk: string } => ({ pk: 'MODULES' })
+export const module = (moduleId: string): Key => ({ ...modules(), sk: `MODULE#${moduleId}` })
+export const moduleHealth = (moduleId: string): Key => ({ ...modules(), sk: `HEALTH#${moduleId}` })
+/** Which API paths belong to modules, and where those run: all that a request to one of them needs, in one item. */
+export const moduleRoutes = (): Key => ({ pk: 'PLATFORM', sk: 'MODULE-ROUTES' })
+/** Events that wait for a module, oldest first; expires. */
+export const moduleEvents = (moduleId: string): { pk: string } => ({ pk: `MODULE#${moduleId}#EVENTS` })
+export const moduleEvent = (moduleId: string, eventId: string): Key => ({ ...moduleEvents(moduleId), sk: eventId })
+/** Who hands a module its events just now, and how that goes; expires. */
+export const moduleDelivery = (moduleId: string): Key => ({ pk: `MODULE#${moduleId}`, sk: 'DELIVERY' })
+
+/** What the sources of modules hold, as the last scan found it: one item for each repository, and how the scan went. */
+export const catalog = (): { pk: string } => ({ pk: 'CATALOG' })
+export const catalogRepository = (reference: string): Key => ({ ...catalog(), sk: `REPOSITORY#${reference}` })
+export const catalogScan = (): Key => ({ ...catalog(), sk: 'SCAN' })
 
 /** Partitions of the due index: enough to spread writes, few enough to read them all every minute. */
 export const dueShards = 4

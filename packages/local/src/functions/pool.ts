@@ -8,7 +8,7 @@ export interface PoolOptions {
   functionsDir: string
   /** The whole environment of the functions. */
   environment: Record<string, string>
-  timeoutMs: number
+  timeoutMsOf: (functionName: string) => number
   log: Log
 }
 
@@ -25,7 +25,8 @@ export interface FunctionPool {
 const warmUpTimeoutMs = 60_000
 
 /** Starts the threads. One that dies is replaced at once. */
-export function startPool({ threads: count, functionsDir, environment, timeoutMs, log }: PoolOptions): FunctionPool {
+export function startPool(options: PoolOptions): FunctionPool {
+  const { threads: count, functionsDir, environment, timeoutMsOf, log } = options
   let closed = false
   const threads = new Map<number, FunctionThread>()
 
@@ -44,7 +45,7 @@ export function startPool({ threads: count, functionsDir, environment, timeoutMs
 
   return {
     invoke: (functionName, event, requestId = crypto.randomUUID()) =>
-      leastLoaded().invoke(functionName, event, requestId, timeoutMs),
+      leastLoaded().invoke(functionName, event, requestId, timeoutMsOf(functionName)),
     warmUp: async (functionNames) => {
       const loads = [...threads.values()].flatMap((thread) =>
         functionNames.map((functionName) => thread.warm(functionName, warmUpTimeoutMs)),

@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 
@@ -47,4 +48,15 @@ export function trackConnections(server: Server): Connections {
       for (const [socket, exchanges] of owedBy) if (exchanges.length === 0) socket.destroy()
     },
   }
+}
+
+/** Takes no more connections, answers what is under way, and cuts off what is still there after the limit. */
+export async function drainServer(server: Server, connections: Connections, limitMs: number): Promise<void> {
+  if (!server.listening) return
+  const closed = once(server, 'close')
+  server.close()
+  connections.drain()
+  const limit = setTimeout(() => server.closeAllConnections(), limitMs)
+  await closed
+  clearTimeout(limit)
 }

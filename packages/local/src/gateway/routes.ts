@@ -1,8 +1,9 @@
 /** A method and a path, and the function that serves them. */
 export interface GatewayRoute {
   functionName: string
+  /** `ANY` stands for every method that the path has no route for. */
   method: string
-  /** Path with `{name}` parameters. */
+  /** Path with `{name}` parameters; a `{name+}` at its end takes all segments that are left, at least one. */
   path: string
 }
 
@@ -19,10 +20,14 @@ export type Router = (method: string, path: string) => Match
 interface Branch {
   literals: Map<string, Branch>
   parameter?: Branch
+  greedy?: GatewayRoute
   route?: GatewayRoute
 }
 
-/** Finds the route of a request as API Gateway does: of two that fit, the one with the earlier literal segment. */
+/**
+ * Finds the route of a request as API Gateway does: one that fits the whole path goes before a greedy one; of two that fit,
+ * the one with the earlier literal segment.
+ */
 export function createRouter(routes: readonly GatewayRoute[], defaultFunction: string): Router {
   const roots = new Map<string, Branch>()
   for (const route of routes) {
@@ -32,19 +37,34 @@ export function createRouter(routes: readonly GatewayRoute[], defaultFunction: s
   }
   return (method, path) => {
     const segments = segmentsOf(path)
-    const root = roots.get(method)
-    const route = root && find(root, segments, 0)
+    const candidates = [roots.get(method), roots.get('ANY')].filter((root) => root !== undefined)
+    const route =
+      firstOf(candidates, (root) => find(root, segments, 0)) ??
+      firstOf(candidates, (root) => findGreedy(root, segments, 0))
     return route === undefined ? { functionName: defaultFunction, routeKey: '$default' } : matchOf(route, segments)
   }
+}
+
+function firstOf(roots: readonly Branch[], look: (root: Branch) => GatewayRoute | undefined): GatewayRoute | undefined {
+  for (const root of roots) {
+    const found = look(root)
+    if (found !== undefined) return found
+  }
+  return undefined
 }
 
 const newBranch = (): Branch => ({ literals: new Map() })
 const segmentsOf = (path: string): string[] => path.split('/').slice(1)
 const isParameter = (segment: string): boolean => segment.startsWith('{')
+const isGreedy = (segment: string): boolean => segment.endsWith('+}')
 
 function plant(root: Branch, route: GatewayRoute): void {
   let branch = root
   for (const segment of segmentsOf(route.path)) {
+    if (isGreedy(segment)) {
+      branch.greedy = route
+      return
+    }
     const next: Branch = (isParameter(segment) ? branch.parameter : branch.literals.get(segment)) ?? newBranch()
     if (isParameter(segment)) branch.parameter = next
     else branch.literals.set(segment, next)
@@ -62,10 +82,23 @@ function find(branch: Branch, segments: readonly string[], index: number): Gatew
   return find(branch.parameter, segments, index + 1)
 }
 
+/** The greedy route with the longest beginning that fits. */
+function findGreedy(branch: Branch, segments: readonly string[], index: number): GatewayRoute | undefined {
+  const segment = segments[index]
+  if (segment === undefined) return undefined
+  const literal = branch.literals.get(segment)
+  const below =
+    (literal && findGreedy(literal, segments, index + 1)) ??
+    (branch.parameter && segment !== '' ? findGreedy(branch.parameter, segments, index + 1) : undefined)
+  const isSomethingLeft = segments.length - index > 1 || segment !== ''
+  return below ?? (isSomethingLeft ? branch.greedy : undefined)
+}
+
 function matchOf(route: GatewayRoute, segments: readonly string[]): Match {
-  const named = segmentsOf(route.path).flatMap((segment, index) =>
-    isParameter(segment) ? [[segment.slice(1, -1), segments[index] ?? ''] as const] : [],
-  )
+  const named = segmentsOf(route.path).flatMap((segment, index) => {
+    if (isGreedy(segment)) return [[segment.slice(1, -2), segments.slice(index).join('/')] as const]
+    return isParameter(segment) ? [[segment.slice(1, -1), segments[index] ?? ''] as const] : []
+  })
   return {
     functionName: route.functionName,
     routeKey: `${route.method} ${route.path}`,

@@ -1,9 +1,8 @@
-import { once } from 'node:events'
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { fault } from '@platform/core/fault'
 import { listenAt } from '../listening.ts'
-import { type Connections, trackConnections } from './connections.ts'
+import { drainServer, trackConnections } from './connections.ts'
 import { answerRequest, answerWhileStarting, type ExchangeContext } from './exchange.ts'
 import { rawAnswer, refuseBytes } from './malformed.ts'
 import type { HttpAnswer } from './result.ts'
@@ -57,18 +56,8 @@ export async function listen(host: string, port: number): Promise<Gateway> {
     open: (given) => {
       context = given
     },
-    drain: (limitMs) => drain(server, connections, limitMs),
+    drain: (limitMs) => drainServer(server, connections, limitMs),
   }
-}
-
-async function drain(server: Server, connections: Connections, limitMs: number): Promise<void> {
-  if (!server.listening) return
-  const closed = once(server, 'close')
-  server.close()
-  connections.drain()
-  const limit = setTimeout(() => server.closeAllConnections(), limitMs)
-  await closed
-  clearTimeout(limit)
 }
 
 function send(response: ServerResponse, { status, headers, body }: HttpAnswer, isLast: boolean): void {

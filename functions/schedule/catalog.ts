@@ -1,0 +1,4 @@
+import { scheduled } from '@platform/http/schedule'
+import { scan } from '@platform/modules/manager/scan'
+
+export const handler = scheduled('catalog', scan)

@@ -1,0 +1,101 @@
+import { execFile } from 'node:child_process'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { promisify } from 'node:util'
+import type { ModuleDescription } from '@platform/modules/sdk/describe'
+import { environmentNames } from '@platform/modules/sdk/protocol'
+import { Failure, messageOf } from '../exit.ts'
+import { checkout } from './checkout.ts'
+import { memberOf, parseJson } from './json.ts'
+import type { Project } from './project.ts'
+
+/** Comments and blanks are left out and names stay: the same files make the same program, wherever they lie. */
+const forImages = { minifyWhitespace: true, minifySyntax: true, lineLimit: 200 } as const
+/** With the author's own lines in the traces of errors. */
+const forAuthors = ({ folder }: Project) =>
+  ({ sourcemap: 'inline', sourceRoot: pathToFileURL(`${folder}/`).href }) as const
+
+/** A module's program in one file. Throws `Failure` with what the bundler says. */
+export async function bundle(project: Project, how: typeof forImages | ReturnType<typeof forAuthors> = forImages) {
+  const { build } = await import('esbuild').catch((error: unknown) => {
+    throw new Failure('usage', `The bundler cannot be loaded. In ${checkout.folder}, run: npm ci`, error)
+  })
+  try {
+    const { outputFiles } = await build({
+      entryPoints: [project.mainFile],
+      absWorkingDir: project.folder,
+      bundle: true,
+      write: false,
+      format: 'esm',
+      platform: 'node',
+      target: 'node24',
+      legalComments: 'none',
+      logLevel: 'silent',
+      alias: { '@platform/modules': checkout.sdk },
+      // Libraries of the SDK; the module's own are found first.
+      nodePaths: [checkout.libraries],
+      // What is CommonJS among the libraries asks for Node's own modules by `require`.
+      banner: { js: "import{createRequire}from'node:module';const require=createRequire(import.meta.url);" },
+      ...how,
+    })
+    return outputFiles[0]?.contents ?? new Uint8Array()
+  } catch (error) {
+    throw new Failure('usage', `The module cannot be bundled. ${messageOf(error)}`, error)
+  }
+}
+
+const usualMs = 15_000
+
+/** Runs a module's main file up to `serve`, to hear what it says of itself. Throws `Failure` where it does not get there. */
+export async function describeProject(project: Project, limitMs = usualMs): Promise<ModuleDescription> {
+  const folder = await mkdtemp(join(tmpdir(), 'plat-module-'))
+  const [program, told] = [join(folder, 'main.mjs'), join(folder, 'description.json')]
+  try {
+    await writeFile(program, await bundle(project, forAuthors(project)))
+    await runUpToServe(project, { program, told, limitMs })
+    const description = await readFile(told, 'utf8').catch(() => undefined)
+    if (description !== undefined) return JSON.parse(description)
+    throw new Failure('usage', `${project.mainFile} must end with: await serve(module)`)
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
+}
+
+/** The environment of whoever builds is not the module's business: on a platform it has another one. */
+const environmentFor = (told: string) => ({ PATH: process.env['PATH'], [environmentNames.describe]: told })
+
+async function runUpToServe(
+  { folder, mainFile }: Project,
+  { program, told, limitMs }: { program: string; told: string; limitMs: number },
+): Promise<void> {
+  const args = ['--enable-source-maps', program]
+  const options = { cwd: folder, env: environmentFor(told), timeout: limitMs, killSignal: 'SIGKILL' } as const
+  await promisify(execFile)(process.execPath, args, options).catch((error: ExecError) => {
+    if (error.killed === true) {
+      const seconds = limitMs / 1000
+      throw new Failure('usage', `${mainFile} does not come to serve(module) within ${seconds} seconds.`, error)
+    }
+    throw new Failure('usage', `${mainFile} fails before serve(module):\n${linesOf(error)}`, error)
+  })
+}
+
+type ExecError = Error & { killed?: boolean; stdout?: string; stderr?: string }
+
+const shownLines = 20
+
+/** A line of a module's own log that tells of an error shows where that came from. */
+function unfolded(line: string): string[] {
+  const stack = memberOf(parseJson(line), 'error', 'stack')
+  return typeof stack === 'string' ? stack.split('\n') : [line]
+}
+
+/** What a program said as it failed, without what Node says of itself. */
+const linesOf = (error: ExecError): string =>
+  (error.stderr || error.stdout || messageOf(error))
+    .split('\n')
+    .flatMap(unfolded)
+    .filter((line) => line.trim() !== '' && !/^Node\.js v\d|^\s+at .*node:internal\//.test(line))
+    .slice(0, shownLines)
+    .join('\n')

@@ -1,0 +1,54 @@
+import { spawn } from 'node:child_process'
+import { homedir } from 'node:os'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import type { Credentials } from '@platform/registry/client'
+import { Failure } from '../exit.ts'
+import { memberOf, parseJson, readJson } from './json.ts'
+import { ownRegistry } from './runtime.ts'
+
+/**
+ * Who asks a registry: the owner of the platform that runs on this machine, for its own registry; who the environment names,
+ * where the registry is one that the command is about (`isMeant`); who has signed in with docker. Else nobody.
+ */
+export async function credentialsFor(registry: string, isMeant: boolean): Promise<Credentials | undefined> {
+  const own = await ownRegistry()
+  if (own?.host === registry) return { username: own.username, password: own.password }
+  return (isMeant ? ofEnvironment() : undefined) ?? ofDocker(registry)
+}
+
+function ofEnvironment(): Credentials | undefined {
+  const { PLAT_REGISTRY_USERNAME: username, PLAT_REGISTRY_PASSWORD: password } = process.env
+  if (username && password) return { username, password }
+  if (!username && !password) return undefined
+  throw new Failure('usage', 'PLAT_REGISTRY_USERNAME and PLAT_REGISTRY_PASSWORD go together: set both, or none.')
+}
+
+/** How docker calls the one registry that has several names. */
+const dockerName = (registry: string): string => (registry === 'docker.io' ? 'https://index.docker.io/v1/' : registry)
+
+async function ofDocker(registry: string): Promise<Credentials | undefined> {
+  const folder = process.env['DOCKER_CONFIG'] || join(homedir(), '.docker')
+  const config = await readJson(join(folder, 'config.json'))
+  const name = dockerName(registry)
+  const helper = memberOf(config, 'credHelpers', name) ?? memberOf(config, 'credsStore')
+  const pair = memberOf(config, 'auths', name, 'auth')
+  if (typeof pair === 'string' && pair !== '') return parsePair(pair)
+  return typeof helper === 'string' ? ofHelper(helper, name) : undefined
+}
+
+function parsePair(pair: string): Credentials | undefined {
+  const [username = '', ...password] = Buffer.from(pair, 'base64').toString('utf8').split(':')
+  return { username, password: password.join(':') }
+}
+
+/** Asks the program that keeps docker's passwords. One that is missing, or knows nothing, is as good as none. */
+async function ofHelper(helper: string, name: string): Promise<Credentials | undefined> {
+  const child = spawn(`docker-credential-${helper}`, ['get'], { stdio: ['pipe', 'pipe', 'ignore'] })
+  const failed = new Promise<string>((resolve) => child.on('error', () => resolve('')))
+  child.stdin.on('error', () => {})
+  child.stdin.end(name)
+  const told = parseJson(await Promise.race([text(child.stdout), failed]))
+  const [username, password] = [memberOf(told, 'Username'), memberOf(told, 'Secret')]
+  return typeof username === 'string' && typeof password === 'string' ? { username, password } : undefined
+}

@@ -1,0 +1,25 @@
+import { RegistryFailure, type RegistryProblem } from '@platform/registry/failure'
+import { type exitCodes, Failure } from '../exit.ts'
+
+const reasons: Record<RegistryProblem, keyof typeof exitCodes> = {
+  unreachable: 'unreachable',
+  unauthorized: 'refused',
+  not_found: 'refused',
+  invalid: 'refused',
+  too_large: 'refused',
+  refused: 'refused',
+}
+
+const advice: Partial<Record<RegistryProblem, string>> = {
+  unauthorized: 'Set PLAT_REGISTRY_USERNAME and PLAT_REGISTRY_PASSWORD, or sign in with: docker login',
+}
+
+/** What a registry or a file system refused, in words and with what to do next. Anything else stays as it is. */
+export function explained(error: unknown): unknown {
+  if (error instanceof RegistryFailure) {
+    const { problem, message } = error
+    return new Failure(reasons[problem], [message, advice[problem] ?? []].flat().join('\n'), error)
+  }
+  const isOfSystem = error instanceof Error && 'syscall' in error && 'code' in error
+  return isOfSystem ? new Failure('usage', error.message, error) : error
+}

@@ -1,0 +1,55 @@
+import { readFile, stat, writeFile } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
+import { Failure, messageOf } from '../exit.ts'
+
+/** A module's folder: `src/main.ts`, which serves it, and `module.json`, its manifest. */
+export interface Project {
+  folder: string
+  mainFile: string
+  manifestFile: string
+  /** The bundled program, to be tried by itself. */
+  programFile: string
+  /** Where its image is built: an OCI image layout. */
+  imageFolder: string
+}
+
+/** The module of a folder. Throws `Failure` where there is none. */
+export async function openProject(folder = '.'): Promise<Project> {
+  const absolute = resolve(folder)
+  const project = {
+    folder: absolute,
+    mainFile: join(absolute, 'src/main.ts'),
+    manifestFile: join(absolute, 'module.json'),
+    programFile: join(absolute, 'dist/main.mjs'),
+    imageFolder: join(absolute, 'dist/image'),
+  }
+  for (const file of [project.mainFile, project.manifestFile]) {
+    const found = await stat(file).catch(() => undefined)
+    if (found?.isFile()) continue
+    throw new Failure('usage', `${file} is missing. Go to a module's folder, or begin one: plat module new <id>`)
+  }
+  return project
+}
+
+/** The manifest as it stands in the folder; nothing is known of it but that it is a JSON object. */
+export async function readManifest({ manifestFile }: Project): Promise<Record<string, unknown>> {
+  const content = parsed(manifestFile, await readFile(manifestFile, 'utf8'))
+  if (typeof content === 'object' && content !== null && !Array.isArray(content)) return { ...content }
+  throw new Failure('usage', `${manifestFile} is not a JSON object.`)
+}
+
+function parsed(file: string, text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch (error) {
+    throw new Failure('usage', `${file} is not JSON: ${messageOf(error)}`, error)
+  }
+}
+
+/** Writes the manifest where it says something else; how it is laid out is its author's business. Answers whether it did. */
+export async function writeManifest(project: Project, manifest: object): Promise<boolean> {
+  if (isDeepStrictEqual(await readManifest(project), { ...manifest })) return false
+  await writeFile(project.manifestFile, `${JSON.stringify(manifest, null, 2)}\n`)
+  return true
+}

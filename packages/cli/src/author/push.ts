@@ -1,0 +1,86 @@
+import { readBlob, readIndex, readManifest, tagOf as tagIn } from '@platform/registry/layout-folder'
+import { maxLayerBytes } from '@platform/registry/layer'
+import { packLayer } from '@platform/registry/pack'
+import { formatReference } from '@platform/registry/reference'
+import { signImage } from '@platform/registry/signature/sign'
+import type { Descriptor, Manifest } from '@platform/registry/types'
+import { isDeepStrictEqual } from 'node:util'
+import { Failure } from '../exit.ts'
+import { bundle } from './bundle.ts'
+import { filesOf } from './image.ts'
+import { currentManifest, tagOf } from './manifest.ts'
+import { type Project, readManifest as readOwnManifest } from './project.ts'
+import { openRemote, referenceOf, type Remote } from './remote.ts'
+
+/** What was pushed, and where to. */
+export interface Pushed {
+  /** `registry/repository:tag`. */
+  image: string
+  digest: string
+}
+
+/** Where to, if not where the manifest says; and the private key (PEM) to sign with. */
+interface Wish {
+  to?: string
+  privateKeyPem?: string
+}
+
+/**
+ * Pushes the image that was built in a folder, under its version and `latest`; signed before the tags lead to it, so that nobody
+ * finds it unsigned. Throws `Failure`, also for an image that is not that of the code, and `RegistryFailure`.
+ */
+export async function pushProject(project: Project, { to, privateKeyPem }: Wish): Promise<Pushed> {
+  const { version, image } = await builtImage(project)
+  const remote = openRemote(to === undefined ? image.reference : repositoryOf(to))
+  const { client, repository } = remote
+  await send(project, remote, image)
+  if (privateKeyPem !== undefined) await signImage(client, repository, image.digest, privateKeyPem)
+  const tag = tagOf(version)
+  for (const each of ['latest', tag]) await client.putManifest(repository, each, image.bytes, image.content.mediaType)
+  return { image: formatReference({ registry: client.registry, repository, tag }), digest: image.digest }
+}
+
+function repositoryOf(text: string): string {
+  const { tag, digest } = referenceOf(text)
+  if (tag === undefined && digest === undefined) return text
+  throw new Failure('usage', '--to takes a repository without a tag: the image gets those of its version and latest.')
+}
+
+/** An image in a folder. */
+interface FoundImage {
+  digest: string
+  content: Manifest
+  bytes: Buffer
+}
+
+/** The image of a folder, if it is that of the code as it is now; its reference is where the manifest wants it. */
+async function builtImage(project: Project) {
+  const manifest = await currentManifest(project)
+  const { metadata, spec } = manifest
+  const found = await findImage(project)
+  const isWritten = isDeepStrictEqual(await readOwnManifest(project), { ...manifest })
+  const top = await packLayer(await filesOf(project, await bundle(project)))
+  if (!isWritten || found.content.layers.at(-1)?.digest !== top.descriptor.digest) {
+    throw new Failure('usage', `${project.imageFolder} is not the image of the code as it is now. ${buildFirst}`)
+  }
+  return { version: metadata.version, image: { ...found, reference: spec.image } }
+}
+
+const buildFirst = 'First: plat module build'
+
+async function findImage({ imageFolder }: Project): Promise<FoundImage> {
+  const entry = (await readIndex(imageFolder))?.find((each: Descriptor) => tagIn(each) === 'latest')
+  if (entry === undefined) throw new Failure('usage', `There is no image in ${imageFolder} yet. ${buildFirst}`)
+  const { content, bytes } = await readManifest(imageFolder, entry.digest)
+  if ('manifests' in content) throw new Failure('usage', `${imageFolder} holds something else. ${buildFirst}`)
+  return { digest: entry.digest, content, bytes }
+}
+
+/** What the manifest names has to be there before it. */
+async function send({ imageFolder }: Project, { client, repository }: Remote, image: FoundImage): Promise<void> {
+  const { config, layers, mediaType } = image.content
+  for (const { digest } of [...layers, config]) {
+    await client.putBlob(repository, await readBlob(imageFolder, digest, maxLayerBytes))
+  }
+  await client.putManifest(repository, image.digest, image.bytes, mediaType)
+}

@@ -1,0 +1,141 @@
+import { mkdir, readdir, writeFile } from 'node:fs/promises'
+import { dirname, join, resolve } from 'node:path'
+import { ModuleManifest } from '@platform/contract/manifest'
+import { checkManifest } from '@platform/core/module-check'
+import { parseReference } from '@platform/registry/reference'
+import { Failure, hasCode } from '../exit.ts'
+import { checkout } from './checkout.ts'
+import { ownRegistry } from './runtime.ts'
+
+/** A new module's files: small, complete, and running as they are. */
+
+/** Where the registry of the platform on this machine is if it does not run just now. */
+const usualRegistry = '127.0.0.1:8081'
+
+/** Writes a new module into a folder named like it. Throws `Failure` where the name is none, or the folder holds something. */
+export async function scaffold(id: string, image?: string): Promise<string> {
+  const repository = image ?? `${(await ownRegistry())?.host ?? usualRegistry}/modules/${id}`
+  const manifest = manifestOf(id, repository)
+  checkImage(image)
+  const parsed = ModuleManifest.safeParse(manifest)
+  if (!parsed.success || checkManifest(parsed.data).length > 0) {
+    const advice = 'Use small letters, digits and single hyphens, at most 50, and no word of the platform’s own paths.'
+    throw new Failure('usage', `${id} cannot be a module's id. ${advice}`)
+  }
+  const folder = resolve(id)
+  if ((await entriesOf(folder)).length > 0) throw new Failure('usage', `${folder} is not empty; nothing was written.`)
+  for (const [path, content] of Object.entries(filesOf(id, manifest))) {
+    await mkdir(dirname(join(folder, path)), { recursive: true })
+    await writeFile(join(folder, path), content)
+  }
+  return folder
+}
+
+function checkImage(image: string | undefined): void {
+  const reference = image === undefined ? undefined : parseReference(image)
+  const isRepository = reference !== undefined && reference.tag === undefined && reference.digest === undefined
+  if (image === undefined || isRepository) return
+  throw new Failure('usage', `${image} is no repository with its registry, as registry.example.com/modules/hello is.`)
+}
+
+const entriesOf = (folder: string): Promise<string[]> =>
+  readdir(folder).catch((error: unknown) => {
+    if (hasCode(error, 'ENOENT')) return []
+    throw error
+  })
+
+const firstVersion = '0.1.0'
+
+/** What the code cannot say; the rest comes with the first build. */
+const manifestOf = (id: string, repository: string) => ({
+  metadata: {
+    id,
+    name: nameOf(id),
+    version: firstVersion,
+    description: `What ${nameOf(id)} is good for, in one sentence.`,
+    author: 'Your name',
+  },
+  spec: {
+    sdkVersion: '>=0.1.0 <1.0.0',
+    image: `${repository}:${firstVersion}`,
+    apiBasePath: `/api/${id}`,
+    healthEndpoint: '/health',
+  },
+})
+
+const nameOf = (id: string): string =>
+  id
+    .split('-')
+    .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
+    .join(' ')
+
+const filesOf = (id: string, manifest: object): Record<string, string> => ({
+  'src/main.ts': mainOf(id),
+  'module.json': json(manifest),
+  'package.json': json({ name: id, private: true, type: 'module' }),
+  'tsconfig.json': json({
+    compilerOptions: {
+      target: 'es2024',
+      lib: ['es2024', 'esnext.disposable'],
+      types: ['node'],
+      typeRoots: [join(checkout.libraries, '@types')],
+      module: 'nodenext',
+      strict: true,
+      noEmit: true,
+      skipLibCheck: true,
+      allowImportingTsExtensions: true,
+      paths: { '@platform/modules': [checkout.sdk] },
+    },
+    include: ['src'],
+  }),
+  '.gitignore': 'dist/\nnode_modules/\n*.key\n',
+})
+
+const json = (value: object): string => `${JSON.stringify(value, null, 2)}\n`
+
+/** A name as a property of an object. */
+const propertyOf = (id: string): string => (id.includes('-') ? `'${id}'` : id)
+
+const mainOf = (id: string): string => `import { callerOf, defineModule, serve } from '@platform/modules'
+
+const module = defineModule({
+  id: '${id}',
+  version: '${firstVersion}',
+
+  // An entry in the portal's navigation; icons are named as at https://lucide.dev/icons
+  slots: [
+    {
+      slotId: 'nav.primary',
+      id: '${id}',
+      label: '${nameOf(id).slice(0, 40)}',
+      icon: 'sparkles',
+      route: '/modules/${id}',
+      order: 100,
+    },
+  ],
+
+  // Shown on the platform's health page; asked every minute.
+  healthChecks: {
+    ${propertyOf(id)}: { tags: ['informational'], check: () => ({ status: 'Healthy' }) },
+  },
+
+  // Called by the platform; a module keeps no timers.
+  jobs: {
+    tick: {
+      description: 'Says that it is there.',
+      intervalSeconds: 60,
+      run: (context) => context.getLogger('tick').info('Here I am'),
+    },
+  },
+
+  routes(app, { module }) {
+    app.get('/api/${id}', (c) => {
+      const { userId } = callerOf(c)
+      return c.json({ greeting: 'Hello', to: userId, from: module.id, version: module.version })
+    })
+    app.get('/modules/${id}', (c) => c.html('<!doctype html><title>${nameOf(id)}</title><h1>${nameOf(id)}</h1>'))
+  },
+})
+
+await serve(module)
+`

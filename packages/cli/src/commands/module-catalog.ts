@@ -1,0 +1,84 @@
+import type { Command } from 'commander'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { answer } from '../api/answer.ts'
+import type { Api, Schemas } from '../api/client.ts'
+import { connect } from '../connect.ts'
+import { Failure } from '../exit.ts'
+import { type Shown, showList, showOne } from '../print/show.ts'
+import type { Column } from '../print/table.ts'
+import { counted } from '../print/text.ts'
+import { say } from '../print/write.ts'
+import { leaf } from './leaf.ts'
+
+type CatalogItem = Schemas['CatalogItem']
+
+interface Filter extends Shown {
+  installed?: true
+  verified?: true
+  search?: string
+}
+
+const columns: Column<CatalogItem>[] = [
+  { title: 'ID', of: ({ id }) => id },
+  { title: 'VERSION', of: ({ version }) => version },
+  { title: 'VERIFIED', of: ({ verified }) => (verified ? 'yes' : 'no') },
+  { title: 'INSTALLED', of: ({ installedVersion }) => installedVersion },
+  { title: 'UPDATE', of: ({ updateAvailable }) => (updateAvailable ? 'yes' : '-') },
+  { title: 'DESCRIPTION', of: ({ description }) => description, isFlexible: true },
+]
+
+/** `plat module catalog` and `plat module scan`. */
+export function addCatalogCommands(module: Command): void {
+  leaf(module, 'catalog', 'list modules that can be installed', [
+    'plat module catalog --search greeting',
+    'plat module catalog --verified',
+  ])
+    .option('--installed', 'only installed ones')
+    .option('--verified', 'only those that a trusted key has signed')
+    .option('--search <words>', 'only those whose name or description holds these words')
+    .action(catalog)
+  leaf(module, 'scan', 'look at the sources of the catalog now, and wait for it', ['plat module scan'])
+    .option('--no-wait', 'leave at once')
+    .action(scan)
+}
+
+const readCatalog = (api: Api, query: { installed?: 'true'; verified?: 'true'; search?: string } = {}) =>
+  answer(api.GET('/api/v1/modules/catalog', { params: { query } }))
+
+async function catalog({ json, installed, verified, search }: Filter): Promise<void> {
+  const list = await readCatalog(connect(), {
+    ...(installed && { installed: 'true' as const }),
+    ...(verified && { verified: 'true' as const }),
+    ...(search && { search }),
+  })
+  await showList({ ...(json && { json }) }, list, columns)
+  if (json) return
+  for (const { id, unverifiedReason: reason } of list.items) if (reason) say(`${id} is not verified: ${reason}`)
+  list.problems.forEach(say)
+}
+
+async function scan({ json, wait }: Shown & { wait: boolean }): Promise<void> {
+  const api = connect()
+  const asked = await answer(api.POST('/api/v1/modules/catalog/scan'))
+  if (!wait) return json ? showOne({ json }, asked) : say('Asked for. plat module catalog shows what is found.')
+  const { scannedAt, totalCount, problems } = await newCatalog(api, asked.scannedAt)
+  if (json) return showOne({ json }, { scannedAt, totalCount, problems })
+  say(`The catalog is up to date: ${counted(totalCount, 'module')}.`)
+  problems.forEach(say)
+}
+
+const pauseMs = 300
+/** A registry has a minute to answer. */
+const patienceMs = 180_000
+
+/** The catalog once it is another than at a time. */
+async function newCatalog(api: Api, before: string | undefined) {
+  const untilMs = performance.now() + patienceMs
+  for (;;) {
+    const found = await readCatalog(api)
+    if (found.scannedAt !== before) return found
+    if (performance.now() > untilMs)
+      throw new Failure('unreachable', 'The scan takes long. plat module catalog shows what was found when it is done.')
+    await sleep(pauseMs)
+  }
+}

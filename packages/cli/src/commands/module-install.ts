@@ -1,0 +1,64 @@
+import type { Command } from 'commander'
+import { answer } from '../api/answer.ts'
+import type { Api } from '../api/client.ts'
+import { connectToFollow } from '../connect.ts'
+import { Failure } from '../exit.ts'
+import { followOperation } from '../jobs/operation.ts'
+import { type Shown, showOne } from '../print/show.ts'
+import { leaf } from './leaf.ts'
+
+interface Awaited extends Shown {
+  wait: boolean
+}
+
+interface Wish {
+  version?: string
+  manifest?: string
+}
+
+/** `plat module install` and `plat module uninstall`. */
+export function addInstallCommands(module: Command): void {
+  leaf(module, 'install <id|image>', 'install a module, or upgrade it, and wait for it', [
+    'plat module install hello',
+    'plat module install hello --version 1.0.0',
+    'plat module install registry.example.com/modules/greeting:1.2.0',
+  ])
+    .option('--version <version>', 'this release instead of the newest verified one')
+    .option('--manifest <url>', 'where the module.json of the image is, if not in it')
+    .option('--no-wait', 'leave at once; plat job get shows how it goes')
+    .action(install)
+  leaf(module, 'uninstall <id>', 'uninstall a module, and wait for it', ['plat module uninstall hello'])
+    .option('--no-wait', 'leave at once; plat job get shows how it goes')
+    .action(uninstall)
+}
+
+async function install(what: string, { version, manifest, ...options }: Awaited & Wish): Promise<void> {
+  const accept = what.includes('/')
+    ? installImage(what, { ...(version && { version }), ...(manifest && { manifest }) })
+    : installFromCatalog(what, { ...(version && { version }), ...(manifest && { manifest }) })
+  const api = connectToFollow()
+  await follow(api, await accept(api), options)
+}
+
+function installImage(imageRef: string, { version, manifest }: Wish) {
+  if (version !== undefined) throw new Failure('usage', '--version goes with an id; an image names its version itself.')
+  const body = { imageRef, ...(manifest !== undefined && { manifestUrl: manifest }) }
+  return (api: Api) => answer(api.POST('/api/modules/install', { body }))
+}
+
+function installFromCatalog(id: string, { version, manifest }: Wish) {
+  if (manifest !== undefined)
+    throw new Failure('usage', '--manifest goes with an image, such as host/modules/hello:1.0.0.')
+  const body = version === undefined ? {} : { version }
+  return (api: Api) => answer(api.POST('/api/v1/modules/{id}/install', { params: { path: { id } }, body }))
+}
+
+async function uninstall(id: string, options: Awaited): Promise<void> {
+  const api = connectToFollow()
+  await follow(api, await answer(api.DELETE('/api/v1/modules/{id}', { params: { path: { id } } })), options)
+}
+
+async function follow(api: Api, accepted: { jobId: string }, { wait, ...options }: Awaited): Promise<void> {
+  if (!wait) return showOne(options, accepted)
+  process.exitCode = await followOperation(api, accepted.jobId, options)
+}

@@ -1,0 +1,57 @@
+import type { Command } from 'commander'
+import { answer } from '../api/answer.ts'
+import type { Schemas } from '../api/client.ts'
+import { connect } from '../connect.ts'
+import { type Shown, showList, showOne } from '../print/show.ts'
+import type { Column } from '../print/table.ts'
+import { say } from '../print/write.ts'
+import { leaf } from './leaf.ts'
+import { addAuthorCommands } from './module-author.ts'
+import { addCatalogCommands } from './module-catalog.ts'
+import { addInstallCommands } from './module-install.ts'
+import { addReleaseCommands } from './module-release.ts'
+
+type Module = Schemas['Module']
+
+const columns: Column<Module>[] = [
+  { title: 'ID', of: ({ id }) => id },
+  { title: 'VERSION', of: ({ version }) => version },
+  { title: 'STATE', of: ({ state }) => state },
+  { title: 'HEALTH', of: ({ health }) => health },
+  { title: 'VERIFIED', of: ({ verified }) => (verified ? 'yes' : 'no') },
+  { title: 'API', of: ({ apiBasePath }) => apiBasePath },
+  { title: 'ISOLATION', of: ({ isolation }) => isolation, isFlexible: true },
+]
+
+const notes = `
+Environment
+  PLAT_REGISTRY_USERNAME  who writes to a registry; not needed for that of a platform on this machine,
+  PLAT_REGISTRY_PASSWORD  nor after docker login
+
+How a module is made, step by step: docs/modules.md`
+
+/** `plat module …`. */
+export function addModuleCommands(program: Command): void {
+  const module = program.command('module').description('parts that the platform can be given, and making them')
+  addCatalogCommands(module)
+  leaf(module, 'list', 'list installed modules', ['plat module list']).action(list)
+  leaf(module, 'get <id>', 'show an installed module with its health', ['plat module get hello']).action(get)
+  addInstallCommands(module)
+  addAuthorCommands(module)
+  addReleaseCommands(module)
+  module.addHelpText('after', notes)
+}
+
+async function list({ json }: Shown): Promise<void> {
+  const modules = await answer(connect().GET('/api/v1/modules'))
+  await showList({ ...(json && { json }) }, modules, columns)
+  if (json) return
+  for (const { id, lastError, warnings } of modules.items) {
+    if (lastError) say(`${id}: ${lastError.message} (${lastError.code})`)
+    for (const warning of warnings) say(`${id}: ${warning}`)
+  }
+}
+
+async function get(id: string, options: Shown): Promise<void> {
+  await showOne(options, await answer(connect().GET('/api/v1/modules/{id}', { params: { path: { id } } })))
+}

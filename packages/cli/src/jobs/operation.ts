@@ -1,0 +1,32 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Api } from '../api/client.ts'
+import { exitCodes } from '../exit.ts'
+import type { Shown } from '../print/show.ts'
+import { oneLine } from '../print/text.ts'
+import { say, write, writeJson } from '../print/write.ts'
+import { getJob, type Job } from './job.ts'
+
+const pauseMs = 300
+
+/** Follows a job of the platform itself to its end, a line for each step that has ended. Answers the exit code. */
+export async function followOperation(api: Api, id: string, { json }: Shown): Promise<number> {
+  const told = new Set<string>()
+  for (;;) {
+    const job = await getJob(api, id)
+    if (!json) tellSteps(job, told)
+    if (job.completedAt !== undefined) {
+      const outcome = job.result?.output ?? job.statusReason ?? ''
+      await (json ? writeJson(job) : write(`${job.type} ${job.status}: ${oneLine(outcome)}\n`))
+      return job.status === 'Completed' ? exitCodes.ok : exitCodes.refused
+    }
+    await sleep(pauseMs)
+  }
+}
+
+function tellSteps({ steps = [] }: Job, told: Set<string>): void {
+  for (const { name, status, message } of steps) {
+    if (status === 'Pending' || status === 'Running' || told.has(name)) continue
+    told.add(name)
+    say(`${name}: ${status}${message === undefined ? '' : ` (${message})`}`)
+  }
+}

@@ -1,0 +1,155 @@
+import * as z from 'zod'
+
+/**
+ * The manifest of a module, `module.json`, version 1 (section 2, D49). Objects are strict: a misspelt key is refused, not
+ * ignored. What a schema cannot say — icons that exist, ranges that mean something — the platform checks at install.
+ */
+
+/** The largest `module.json`, in bytes. */
+export const manifestBytes = 262_144
+
+/** Where the schema is published. */
+export const manifestSchemaPath = '/schemas/module/v1.json'
+
+// A version of semver.org's own expression; nothing in it can be matched in two ways. Its three numbers are such as can be
+// compared: with more digits they would be none to whoever orders versions.
+const whole = '(?:0|[1-9][0-9]{0,14})'
+const numeric = '(?:0|[1-9][0-9]*)'
+const prerelease = `(?:${numeric}|[0-9]*[a-zA-Z-][0-9a-zA-Z-]*)`
+const semVer = new RegExp(
+  `^${whole}\\.${whole}\\.${whole}(?:-${prerelease}(?:\\.${prerelease})*)?(?:\\+[0-9a-zA-Z-]+(?:\\.[0-9a-zA-Z-]+)*)?$`,
+)
+
+/** A version by SemVer 2.0, of numbers of at most 15 digits. */
+export const version = z.string().max(256).regex(semVer, 'must be a SemVer 2.0 version').meta({ example: '1.4.0' })
+
+const kebab = (max: number) =>
+  z
+    .string()
+    .max(max)
+    .regex(/^[a-z][a-z0-9]*(?:-[a-z0-9]+)*$/, 'must be kebab-case')
+
+const path = z
+  .string()
+  .max(256)
+  .regex(/^\/(?:[A-Za-z0-9._~-]+(?:\/[A-Za-z0-9._~-]+)*)?$/, 'must be a plain absolute path')
+  .regex(/^(?!.*\/\.\.?(?:\/|$))/, 'must not hold . or ..')
+
+const text = (max: number) => z.string().min(1).max(max)
+
+/** A module's id: it is in paths, names of functions and image labels. */
+export const ModuleId = kebab(50).meta({
+  description: 'Stable kebab-case id; must equal the id in the module’s code',
+  example: 'hello',
+})
+
+/** Places of the portal that modules may add to. */
+export const slotIds = ['nav.primary', 'nav.settings'] as const
+export type SlotId = (typeof slotIds)[number]
+
+/** How much a failing health check matters (D36). */
+export const healthTags = ['informational', 'degradable', 'critical'] as const
+
+export const NavSlot = z
+  .strictObject({
+    slotId: z.enum(slotIds),
+    id: kebab(64).meta({ description: 'Unique in the slot', example: 'hello' }),
+    label: text(40).meta({ example: 'Hello World' }),
+    icon: z
+      .string()
+      .max(64)
+      .regex(/^[a-z0-9]+(?:-[a-z0-9]+)*$/, 'must be a Lucide icon name')
+      .meta({ description: 'A Lucide icon name', example: 'hand' }),
+    route: path
+      .regex(/^\/modules\/[a-z]/, 'must lie under /modules/<id>')
+      .meta({ description: '/modules/<id> or below', example: '/modules/hello' }),
+    order: z
+      .int32()
+      .min(0)
+      .max(10_000)
+      .meta({ description: 'Lower is higher; built-in entries use 0 to 50', example: 100 }),
+  })
+  .meta({ id: 'NavSlot' })
+
+const HealthCheckClaim = z.strictObject({
+  name: kebab(64).meta({ description: 'Unique in the module', example: 'hello-module' }),
+  path: path.meta({ example: '/health' }),
+  tags: z.array(z.enum(healthTags)).max(3).default([]),
+})
+
+const BackgroundJob = z.strictObject({
+  id: kebab(64).meta({ description: 'Unique in the module', example: 'heartbeat' }),
+  description: text(300),
+  intervalSeconds: z
+    .int32()
+    .min(1)
+    .max(86_400)
+    .meta({ description: 'The platform calls it this often (D44)', example: 60 }),
+})
+
+const Metadata = z.strictObject({
+  id: ModuleId,
+  name: text(80).meta({ description: 'Display name in the catalog' }),
+  version,
+  description: text(300).meta({ description: 'One sentence, shown in the catalog' }),
+  author: text(120),
+  publisher: text(120).optional(),
+  license: text(120).optional(),
+  repositoryUrl: z
+    .url()
+    .max(500)
+    .regex(/^https:\/\//, 'must begin with https://')
+    .optional(),
+})
+
+const Spec = z.strictObject({
+  sdkVersion: text(128).meta({
+    description: 'Versions of the SDK that it works with: an npm range, or one like [0.1.0,1.0.0)',
+    example: '>=0.1.0 <1.0.0',
+  }),
+  image: text(512).meta({
+    description: 'Image reference with its registry',
+    example: 'registry.example.com/modules/hello:1.0.0',
+  }),
+  apiBasePath: path
+    .regex(
+      /^\/api\/(?!v[0-9]+(?:\/|$)|modules(?:\/|$))[a-z0-9]/,
+      'must be /api/<name>, not /api/v<digit> or /api/modules',
+    )
+    .meta({ description: 'Prefix of the module’s API; nobody else’s (D48)', example: '/api/hello' }),
+  healthEndpoint: path.meta({ description: 'Answers 2xx while the module runs', example: '/health' }),
+  permissionsRequired: z
+    .array(
+      z
+        .string()
+        .max(60)
+        .regex(/^[a-z][a-z0-9-]*:[a-z][a-z0-9-]*$/),
+    )
+    .max(50)
+    .default([]),
+  navSlots: z.array(NavSlot).max(20).default([]),
+  healthChecks: z.array(HealthCheckClaim).max(20).default([]),
+  backgroundJobs: z.array(BackgroundJob).max(20).default([]),
+})
+
+/** The manifest, as far as JSON Schema can say. */
+export const ModuleManifest = z
+  .strictObject({ $schema: z.url().max(500).optional(), metadata: Metadata, spec: Spec })
+  .meta({ id: 'ModuleManifest', title: 'Platform module manifest, version 1' })
+
+export type ModuleManifest = z.infer<typeof ModuleManifest>
+export type NavSlot = z.infer<typeof NavSlot>
+
+/** JSON Schema 2020-12 of the manifest, as it is published (D49). Its name is the same on every platform. */
+export const manifestJsonSchema = () => ({
+  $id: 'urn:platform:schemas:module:v1',
+  ...z.toJSONSchema(ModuleManifest, { target: 'draft-2020-12', io: 'input', override: withExamples }),
+})
+
+/** JSON Schema knows lists of examples only. */
+function withExamples({ jsonSchema }: { jsonSchema: Record<string, unknown> }): void {
+  const { example } = jsonSchema
+  if (example === undefined) return
+  delete jsonSchema['example']
+  jsonSchema['examples'] = [example]
+}

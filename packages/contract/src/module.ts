@@ -1,0 +1,183 @@
+import * as z from 'zod'
+import { id, listOf, pathId, timestamp } from './common.ts'
+import { endpoint } from './endpoint.ts'
+import { healthTags, ModuleId, version } from './manifest.ts'
+
+/** Modules: what is installed, install and uninstall (sections 2 to 4, D42 to D48). */
+
+export const moduleStates = ['Installing', 'Running', 'Upgrading', 'Failed', 'Uninstalling'] as const
+export type ModuleState = (typeof moduleStates)[number]
+
+export const moduleHealths = ['Healthy', 'Degraded', 'Unhealthy', 'Unknown'] as const
+export type ModuleHealth = (typeof moduleHealths)[number]
+
+export const moduleErrorCodes = [
+  'PLAT-MOD-5001',
+  'PLAT-MOD-5004',
+  'PLAT-MOD-5005',
+  'PLAT-MOD-5006',
+  'PLAT-MOD-5007',
+  'PLAT-MOD-5008',
+] as const
+export type ModuleErrorCode = (typeof moduleErrorCodes)[number]
+
+/** What goes wrong with a module: code → what it means. The first two are those of section 7. */
+export const moduleErrors: Record<ModuleErrorCode, string> = {
+  'PLAT-MOD-5001': 'The id in the module’s code is not that of its manifest.',
+  'PLAT-MOD-5004': 'Configuring the module failed.',
+  'PLAT-MOD-5005': 'Starting the module failed.',
+  'PLAT-MOD-5006': 'The module did not become healthy.',
+  'PLAT-MOD-5007': 'The module could not be deployed.',
+  'PLAT-MOD-5008': 'The module crashed too often.',
+}
+
+/** What may go wrong with a module and leaves it running; logged at load time (section 3). */
+export const slotWarning = 'The slots in the module’s code differ from spec.navSlots.'
+
+const ModuleCheck = z.object({
+  name: z.string().max(64),
+  status: z.enum(['Healthy', 'Degraded', 'Unhealthy']),
+  tags: z.array(z.enum(healthTags)).max(3),
+  description: z.string().max(500),
+  durationMs: z.number().min(0),
+  checkedAt: timestamp,
+})
+
+/** An installed module, or one that is being installed. */
+export const Module = z
+  .object({
+    id: ModuleId,
+    name: z.string().max(80),
+    description: z.string().max(300),
+    version,
+    state: z.enum(moduleStates),
+    health: z.enum(moduleHealths),
+    checks: z.array(ModuleCheck).max(21),
+    verified: z.boolean(),
+    verifiedBy: z.string().max(100).optional(),
+    image: z.string().max(600).meta({ description: 'What runs: repository and digest' }),
+    isolation: z.string().max(200).optional().meta({ description: 'What keeps it apart from the platform' }),
+    apiBasePath: z.string().max(256),
+    warnings: z.array(z.string().max(500)).max(20),
+    lastError: z.object({ code: z.enum(moduleErrorCodes), message: z.string().max(1000), at: timestamp }).optional(),
+    jobId: id('job').optional().meta({ description: 'The operation under way' }),
+    installedAt: timestamp.optional(),
+    updatedAt: timestamp,
+  })
+  .meta({ id: 'Module' })
+
+const accepted = { jobId: id('job'), moduleId: ModuleId }
+
+export const InstallAccepted = z
+  .object({
+    ...accepted,
+    version,
+    status: z.literal('Installing'),
+    imageDigest: z.string().max(71),
+    verified: z.boolean(),
+  })
+  .meta({ id: 'InstallAccepted' })
+
+export const UninstallAccepted = z
+  .object({ ...accepted, status: z.literal('Uninstalling') })
+  .meta({ id: 'UninstallAccepted' })
+
+export const CatalogInstallation = z
+  .object({ version: version.optional().meta({ description: 'Absent: the newest verified release' }) })
+  .meta({ id: 'CatalogInstallation' })
+
+export const ImageInstallation = z
+  .object({
+    imageRef: z.string().min(1).max(512).meta({ example: 'registry.example.com/modules/hello:1.0.0' }),
+    manifestUrl: z
+      .url({ protocol: /^https?$/ })
+      .max(2000)
+      .optional()
+      .meta({ description: 'Where module.json is; absent: in the image' }),
+  })
+  .meta({ id: 'ImageInstallation' })
+
+export type Module = z.infer<typeof Module>
+export type ModuleCheck = z.infer<typeof ModuleCheck>
+export type InstallAccepted = z.infer<typeof InstallAccepted>
+export type UninstallAccepted = z.infer<typeof UninstallAccepted>
+export type ImageInstallation = z.infer<typeof ImageInstallation>
+
+export const listModules = endpoint({
+  method: 'GET',
+  path: '/api/v1/modules',
+  access: 'modules:read',
+  tag: 'Modules',
+  summary: 'Installed modules',
+  responses: { 200: { description: 'The modules', schema: listOf(Module, 1000) } },
+  uses: ['table:read'],
+})
+
+export const getModule = endpoint({
+  method: 'GET',
+  path: '/api/v1/modules/{id}',
+  access: 'modules:read',
+  tag: 'Modules',
+  summary: 'One installed module',
+  request: { params: z.object({ id: pathId('module') }) },
+  responses: { 200: { description: 'The module', schema: Module } },
+  fails: ['module_not_found'],
+  uses: ['table:read'],
+})
+
+const installFails = [
+  'module_already_installed',
+  'module_operation_in_progress',
+  'module_route_taken',
+  'limit_reached',
+  'manifest_invalid',
+  'manifest_id_mismatch',
+  'manifest_mismatch',
+  'sdk_incompatible',
+  'module_signature_unverified',
+  'image_unreachable',
+  'image_not_a_module',
+  'version_not_available',
+  'conflict',
+] as const
+
+const installUses = ['table:read', 'table:write', 'queue:updates', 'queue:events', 'secret:registries'] as const
+
+export const installModule = endpoint({
+  method: 'POST',
+  path: '/api/v1/modules/{id}/install',
+  access: 'modules:install',
+  tag: 'Modules',
+  summary: 'Install a module of the catalog, or upgrade it',
+  request: { params: z.object({ id: pathId('module') }), body: CatalogInstallation },
+  responses: { 202: { description: 'Accepted; poll GET /jobs/{jobId}', schema: InstallAccepted } },
+  fails: ['module_not_found', ...installFails],
+  uses: installUses,
+})
+
+export const installImage = endpoint({
+  method: 'POST',
+  path: '/api/modules/install',
+  access: 'modules:install',
+  tag: 'Modules',
+  summary: 'Install a module by its image',
+  request: { body: ImageInstallation },
+  responses: { 202: { description: 'Accepted; poll GET /jobs/{jobId}', schema: InstallAccepted } },
+  fails: ['url_not_allowed', ...installFails],
+  uses: installUses,
+})
+
+const uninstall = {
+  method: 'DELETE',
+  access: 'modules:install',
+  tag: 'Modules',
+  summary: 'Uninstall a module',
+  request: { params: z.object({ id: pathId('module') }) },
+  responses: { 202: { description: 'Accepted; poll GET /jobs/{jobId}', schema: UninstallAccepted } },
+  fails: ['module_not_found', 'module_not_installed', 'module_operation_in_progress', 'conflict'],
+  uses: ['table:read', 'table:write', 'queue:updates', 'queue:events'],
+} as const
+
+export const uninstallModule = endpoint({ ...uninstall, path: '/api/v1/modules/{id}' })
+/** The same by the path that the reference module's documentation gives (D7). */
+export const uninstallImage = endpoint({ ...uninstall, path: '/api/modules/{id}' })

@@ -1,0 +1,80 @@
+import { type ModuleManifest } from '@platform/contract/manifest'
+import { parseReference } from '@platform/registry/reference'
+import { iconNames } from './icons.ts'
+import { isUnder } from './path-prefix.ts'
+import { sdkRange } from './sdk-range.ts'
+
+/** What the schema of the manifest cannot say (D49): things that have to exist, to mean something, or to agree. */
+
+/** A field of a manifest, and what is wrong with it. */
+export interface ManifestProblem {
+  path: readonly (string | number)[]
+  code: string
+  message: string
+}
+
+/** An id that stands for something else in the paths of the API. */
+const reservedId = 'catalog'
+
+/** What the platform says to a module itself; nobody else may ask for it. */
+const controlPaths = '/_platform'
+
+/** Everything that is wrong with a manifest which follows the schema. */
+export const checkManifest = (manifest: ModuleManifest): ManifestProblem[] => [
+  ...idProblems(manifest),
+  ...specProblems(manifest),
+  ...slotProblems(manifest),
+  ...pathProblems(manifest),
+  ...repeated(manifest.spec.navSlots, 'navSlots', ({ slotId, id }) => `${slotId} ${id}`),
+  ...repeated(manifest.spec.healthChecks, 'healthChecks', ({ name }) => name),
+  ...repeated(manifest.spec.backgroundJobs, 'backgroundJobs', ({ id }) => id),
+]
+
+const idProblems = ({ metadata }: ModuleManifest): ManifestProblem[] =>
+  metadata.id === reservedId
+    ? [{ path: ['metadata', 'id'], code: 'reserved', message: 'is a word of the platform’s own paths' }]
+    : []
+
+function specProblems({ spec }: ModuleManifest): ManifestProblem[] {
+  const problems: ManifestProblem[] = []
+  if (sdkRange(spec.sdkVersion) === undefined) {
+    const message = 'must be a range of npm, or one like [0.1.0,1.0.0)'
+    problems.push({ path: ['spec', 'sdkVersion'], code: 'invalid_range', message })
+  }
+  if (parseReference(spec.image) === undefined) {
+    const message = 'must be an image reference that names its registry'
+    problems.push({ path: ['spec', 'image'], code: 'invalid_reference', message })
+  }
+  return problems
+}
+
+const slotProblems = ({ metadata, spec }: ModuleManifest): ManifestProblem[] =>
+  spec.navSlots.flatMap(({ icon, route }, index) => {
+    const path = ['spec', 'navSlots', index]
+    const isOwn = isUnder(route, `/modules/${metadata.id}`)
+    return [
+      ...(iconNames.has(icon)
+        ? []
+        : [{ path: [...path, 'icon'], code: 'unknown_icon', message: 'is not the name of a Lucide icon' }]),
+      ...(isOwn
+        ? []
+        : [{ path: [...path, 'route'], code: 'foreign_route', message: `must be /modules/${metadata.id} or below` }]),
+    ]
+  })
+
+function pathProblems({ spec }: ModuleManifest): ManifestProblem[] {
+  const message = `must not lie under ${controlPaths}`
+  const checks = spec.healthChecks.map(({ path }, index) => ({ text: path, path: ['healthChecks', index, 'path'] }))
+  return [{ text: spec.healthEndpoint, path: ['healthEndpoint'] }, ...checks].flatMap(({ text, path }) =>
+    isUnder(text, controlPaths) ? [{ path: ['spec', ...path], code: 'reserved', message }] : [],
+  )
+}
+
+function repeated<Each>(entries: readonly Each[], list: string, nameOf: (entry: Each) => string): ManifestProblem[] {
+  const names = entries.map(nameOf)
+  return names.flatMap((name, index) =>
+    names.indexOf(name) === index
+      ? []
+      : [{ path: ['spec', list, index], code: 'duplicate', message: 'has the name of an earlier entry' }],
+  )
+}

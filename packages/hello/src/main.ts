@@ -1,0 +1,4 @@
+import { serve } from '@platform/modules'
+import { hello } from './hello.ts'
+
+await serve(hello)

@@ -1,0 +1,44 @@
+import { now } from '@platform/core/clock'
+import { isOpenToModules, type ModuleClaim, type ModuleRoutes, ownerOf, readRoutes } from '@platform/core/module-routes'
+
+/** The module that answers a path. */
+export interface Owner {
+  moduleId: string
+  claim: ModuleClaim
+}
+
+/** What was installed or removed meanwhile is known to every process after so long. */
+const believedMs = 1000
+/** A path that is unknown may have been installed a moment ago; guessing paths must not become a call for each guess. */
+export const unknownBelievedMs = 100
+
+interface Reading {
+  routes: Promise<ModuleRoutes>
+  atMs: number
+}
+
+let last: Reading | undefined
+
+/** The claims, read not longer ago than this. Requests at the same moment share one call. */
+function routesWithin(ageMs: number, stale: boolean): Promise<ModuleRoutes> {
+  // Clocks are set back at times.
+  const isFresh = last !== undefined && Math.abs(now() - last.atMs) < ageMs
+  if (last === undefined || !isFresh) {
+    const reading = { routes: readRoutes({ stale }), atMs: now() }
+    last = reading
+    reading.routes.catch(() => {
+      if (last === reading) last = undefined
+    })
+  }
+  return last.routes
+}
+
+/** Who answers a path; undefined where nobody does. At most one call, and for known paths one in a second. */
+export async function findOwner(path: string): Promise<Owner | undefined> {
+  if (!isOpenToModules(path)) return undefined
+  return ownerOf(await routesWithin(believedMs, true), path) ?? findOwnerAnew(path)
+}
+
+/** Who answers it now, as far as was known a moment ago. At most one call, shared by those who ask at once. */
+export const findOwnerAnew = async (path: string): Promise<Owner | undefined> =>
+  ownerOf(await routesWithin(unknownBelievedMs, false), path)

@@ -1,0 +1,68 @@
+import { randomBytes } from 'node:crypto'
+import type { Caller } from '@platform/core/caller'
+import { fault } from '@platform/core/fault'
+import { currentTraceId } from '@platform/core/log'
+import { issueModuleToken } from '@platform/core/token'
+import { bytesOf, type GatewayEvent } from './event.ts'
+
+/** A request as a module gets it. */
+export interface ForwardedRequest {
+  method: string
+  /** With its query; percent-encoded. */
+  path: string
+  headers: Readonly<Record<string, string>>
+  body?: Uint8Array
+}
+
+/** What a module may know of a request. Credentials, addresses and whatever else says who asks are not among it (D48). */
+const passed = [
+  'accept',
+  'accept-language',
+  'content-language',
+  'content-type',
+  'idempotency-key',
+  'if-match',
+  'if-modified-since',
+  'if-none-match',
+  'if-range',
+  'if-unmodified-since',
+  'range',
+]
+
+// What a header may hold on its way; another reader could see a second header in anything else.
+const plain = /^[\t\u0020-\u007e\u0080-\u00ff]*$/
+
+/** The request for a module: the caller's, without what is not its business, and with a token that says who asks. */
+export async function forwardedRequest(
+  event: GatewayEvent,
+  moduleId: string,
+  caller: Caller,
+): Promise<ForwardedRequest> {
+  const { method } = event.requestContext.http
+  const isBodiless = !event.body || method === 'GET' || method === 'HEAD'
+  return {
+    method,
+    path: encodedPath(event),
+    headers: {
+      ...passedHeaders(event),
+      traceparent: `00-${currentTraceId()}-${randomBytes(8).toString('hex')}-01`,
+      'x-platform-user': await issueModuleToken(moduleId, caller),
+    },
+    ...(!isBodiless && { body: bytesOf(event) }),
+  }
+}
+
+function passedHeaders({ headers }: GatewayEvent): Record<string, string> {
+  const found = passed.map((name) => [name, headers[name]] as const)
+  return Object.fromEntries(
+    found.filter((header): header is [string, string] => header[1] !== undefined && plain.test(header[1])),
+  )
+}
+
+/** The path was decoded on its way here, and holds no percent sign any more; the query is as it was sent. */
+function encodedPath({ rawPath, rawQueryString }: GatewayEvent): string {
+  if (!rawPath.isWellFormed()) throw fault('invalid_path')
+  const path = rawPath.split('/').map(encodeURIComponent).join('/')
+  const query = rawQueryString.toWellFormed().replaceAll(/[^\u0021-\u007e]|#/gu, encodeURIComponent)
+  return query === '' ? path : `${path}?${query}`
+}

@@ -1,0 +1,127 @@
+import { isUtf8 } from 'node:buffer'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Caller } from '@platform/core/caller'
+import { Fault, fault } from '@platform/core/fault'
+import { annotate } from '@platform/core/log'
+import type { Deployment } from '@platform/core/module-row'
+import { HonoBase as Hono } from 'hono/hono-base'
+import { TrieRouter } from 'hono/router/trie-router'
+import type { StatusCode } from 'hono/utils/http-status'
+import { authenticate, identityOf } from './authorize.ts'
+import type { HttpContext, HttpEnv } from './context.ts'
+import { type GatewayEvent, type GatewayHandler, type GatewayResult, refuseLargeBody, toRequest } from './event.ts'
+import { failure } from './failure.ts'
+import { type ForwardedAnswer, passedAnswer } from './forward-answer.ts'
+import { findOwner, findOwnerAnew, type Owner, unknownBelievedMs } from './forward-owner.ts'
+import { type ForwardedRequest, forwardedRequest } from './forward-request.ts'
+import { limit } from './limits.ts'
+import { observe } from './observe.ts'
+import { refuseStrangePath } from './path.ts'
+
+/** Asks a deployment; throws `module_unavailable`, `module_timeout` or `module_failed`, the first where nothing has reached it. */
+export type Ask = (deployment: Deployment, request: ForwardedRequest) => Promise<ForwardedAnswer>
+
+const methods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'])
+
+/**
+ * One Lambda function that hands requests to modules (D48): it knows the caller, counts the call, and lets through what is on
+ * its lists, there and back. Where no module answers a path nobody needs a token to hear so.
+ */
+export function forward(ask: Ask): GatewayHandler {
+  const app = new Hono<HttpEnv>({
+    router: new TrieRouter(),
+    getPath: (_request, options) => options?.env?.event.rawPath ?? '',
+  })
+  app.use(observe)
+  app.use(refuseStrangePath)
+  app.use((context) => perform(context, ask))
+  app.onError(failure)
+  return async (event) => resultOf(await app.fetch(toRequest(event), { event }))
+}
+
+/** The way of one request; what comes first is what a caller hears of, as it is with the platform's own endpoints. */
+async function perform(context: HttpContext, ask: Ask): Promise<Response> {
+  const { event } = context.env
+  const { rawPath } = event
+  const { method, sourceIp: address } = event.requestContext.http
+  const owner = methods.has(method) ? await findOwner(rawPath) : undefined
+  if (owner === undefined) throw fault('route_not_found')
+  annotate({ moduleId: owner.moduleId })
+
+  refuseLargeBody(event)
+  const caller = await authenticate('user', event)
+  annotate(identityOf(caller))
+  if (caller?.kind !== 'user') throw fault('unauthenticated')
+  limit(context, { method: 'GET', path: rawPath, access: 'user' }, { caller, address, json: () => ({}) })
+  const { moduleId } = owner
+  const answer = await besideOthers(`${moduleId} ${caller.organisationId}`, ofOneOrganisation, () =>
+    besideOthers(moduleId, atOnce, () => askOwner(ask, owner, event, caller)),
+  )
+  const { status, headers, body } = passedAnswer(answer, owner, rawPath)
+  const content = body === undefined ? null : Uint8Array.from(body)
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Hono's types list the statuses that may have a body
+  return context.newResponse(content, { status: status as StatusCode, headers })
+}
+
+/** Asks where the module is known to run; where nothing has reached it, once more where it runs by now. */
+async function askOwner(ask: Ask, owner: Owner, event: GatewayEvent, caller: Caller): Promise<ForwardedAnswer> {
+  const request = await forwardedRequest(event, owner.moduleId, caller)
+  try {
+    return await ask(deploymentOf(owner), request)
+  } catch (error) {
+    if (!(error instanceof Fault) || error.code !== 'module_unavailable') throw error
+    const current = await successorOf(owner, event.rawPath)
+    if (current === undefined) throw error
+    return ask(deploymentOf(current), request)
+  }
+}
+
+/** Who answers instead of an owner that could not be reached. What was read just before may be from before that was so. */
+async function successorOf({ claim }: Owner, path: string): Promise<Owner | undefined> {
+  for (const pauseMs of [0, unknownBelievedMs + 10]) {
+    await delay(pauseMs)
+    const current = await findOwnerAnew(path)
+    if (current === undefined) throw fault('route_not_found')
+    if (current.claim.deployment?.id !== claim.deployment?.id) return current
+  }
+  return undefined
+}
+
+function deploymentOf({ claim: { deployment } }: Owner): Deployment {
+  if (deployment === undefined) throw fault('module_unavailable')
+  return deployment
+}
+
+/** A module that does not answer must not use up what the others and the platform need: connections and memory. */
+const atOnce = 100
+/** One organisation that asks a slow module all the time must leave room for its neighbours. */
+const ofOneOrganisation = 50
+const underWay = new Map<string, number>()
+
+/** Does some work, unless so much of that name is under way already. */
+async function besideOthers<Result>(name: string, most: number, work: () => Promise<Result>): Promise<Result> {
+  const others = underWay.get(name) ?? 0
+  if (others >= most) throw fault('module_unavailable', { retryAfterSeconds: 1 })
+  underWay.set(name, others + 1)
+  try {
+    return await work()
+  } finally {
+    const left = (underWay.get(name) ?? 1) - 1
+    if (left === 0) underWay.delete(name)
+    else underWay.set(name, left)
+  }
+}
+
+/** A text that is large could grow sixfold on Lambda's wire, where Base64 grows by a third. */
+const textLimitBytes = 64 * 1024
+
+async function resultOf(response: Response): Promise<GatewayResult> {
+  const body = Buffer.from(await response.arrayBuffer())
+  const isText = body.length <= textLimitBytes && isUtf8(body)
+  return {
+    statusCode: response.status,
+    headers: Object.fromEntries(response.headers),
+    body: body.toString(isText ? 'utf8' : 'base64'),
+    isBase64Encoded: !isText,
+  }
+}

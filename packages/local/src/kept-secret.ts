@@ -1,0 +1,34 @@
+import { randomBytes } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { writeDurably } from './secrets/durable-file.ts'
+
+/** A text of this data folder that only its owner may read: made at the first start, and the same ever after. */
+async function keptSecret(dataDir: string, name: string, make: () => string | Promise<string>): Promise<string> {
+  const path = join(dataDir, name)
+  try {
+    return (await readFile(path, 'utf8')).trimEnd()
+  } catch (error) {
+    if (!(error instanceof Error) || !('code' in error) || error.code !== 'ENOENT') throw error
+    const made = await make()
+    writeDurably(path, `${made.trimEnd()}\n`)
+    return made.trimEnd()
+  }
+}
+
+const passwordFile = 'registry-password'
+
+/** The password of whoever writes to the embedded registry. */
+export const registryPassword = (dataDir: string): Promise<string> =>
+  keptSecret(dataDir, passwordFile, () => randomBytes(24).toString('base64url'))
+
+/** The password that a platform has made in this folder; rejects where none has run. */
+export const readRegistryPassword = async (dataDir: string): Promise<string> =>
+  (await readFile(join(dataDir, passwordFile), 'utf8')).trimEnd()
+
+/** The private key (PEM) that this platform signs with what it brings along. */
+export const moduleSigningKey = (dataDir: string): Promise<string> =>
+  keptSecret(dataDir, 'module-signing-key.pem', async () => {
+    const { generateKeyPair } = await import('@platform/registry/signature/key')
+    return generateKeyPair().privateKeyPem
+  })

@@ -1,0 +1,112 @@
+import type { RuntimeListener, Work } from './runtime-api.ts'
+
+/** What came of an invocation. */
+export interface Outcome {
+  payload: Buffer
+  /** The header `X-Amz-Function-Error` says so. */
+  isError: boolean
+}
+
+/** The largest payload, both ways. */
+export const maximumPayloadBytes = 6 * 1024 * 1024
+
+/** An invocation that failed, in the words of Lambda. */
+export const failedOutcome = (errorType: string, errorMessage: string): Outcome => ({
+  isError: true,
+  payload: Buffer.from(JSON.stringify({ errorType, errorMessage })),
+})
+
+interface Task {
+  work: Work
+  isGiven: boolean
+  outcome?: Outcome
+  settle: (outcome: Outcome) => void
+}
+
+/** What passes between Lambda and one program: one task at a time, from the program's question to its next one. */
+export class Exchange implements RuntimeListener {
+  readonly #freeze: () => void
+  readonly #thaw: () => void
+  readonly #ready = Promise.withResolvers<boolean>()
+  #give: ((work: Work) => void) | undefined
+  #task: Task | undefined
+  #initError: Outcome | undefined
+  #last: ((id: string) => Outcome) | undefined
+
+  /** Lambda freezes a program whenever it waits for work. */
+  constructor(freeze: () => void, thaw: () => void) {
+    this.#freeze = freeze
+    this.#thaw = thaw
+  }
+
+  get isIdle(): boolean {
+    return this.#give !== undefined && this.#task === undefined
+  }
+
+  /** Whether the program has begun to ask for work; false where its init failed. */
+  get whenReady(): Promise<boolean> {
+    return this.#ready.promise
+  }
+
+  /** Has a task done. Its outcome counts once the program asks for the next one, or has ended. */
+  run(work: Work): Promise<Outcome> {
+    const { promise, resolve } = Promise.withResolvers<Outcome>()
+    this.#task = { work, isGiven: false, settle: resolve }
+    const known = this.#initError ?? this.#last?.(work.id)
+    if (known === undefined) this.#giveTask()
+    else resolve(known)
+    return promise
+  }
+
+  /** Nothing more will come: a task without an outcome has this one. */
+  end(outcome: (id: string) => Outcome): void {
+    this.#last = outcome
+    this.#give = undefined
+    this.#ready.resolve(false)
+    const task = this.#task
+    task?.settle(task.outcome ?? this.#initError ?? outcome(task.work.id))
+  }
+
+  next(give: (work: Work) => void): void {
+    this.#give = give
+    this.#ready.resolve(true)
+    const task = this.#task
+    if (task?.outcome !== undefined) this.#task = undefined
+    if (this.#task === undefined) this.#freeze()
+    else this.#giveTask()
+    if (task?.outcome !== undefined) task.settle(task.outcome)
+  }
+
+  responded(id: string, payload: Buffer): number {
+    if (payload.length <= maximumPayloadBytes) return this.#conclude(id, { payload, isError: false }, 202)
+    const message = `The response is larger than ${maximumPayloadBytes} bytes.`
+    return this.#conclude(id, failedOutcome('Function.ResponseSizeTooLarge', message), 413)
+  }
+
+  failed(id: string, payload: Buffer): number {
+    return this.#conclude(id, { payload, isError: true }, 202)
+  }
+
+  initFailed(payload: Buffer): number {
+    if (this.#give !== undefined) return 403
+    this.#initError = { payload, isError: true }
+    this.#ready.resolve(false)
+    this.#task?.settle(this.#initError)
+    return 202
+  }
+
+  #conclude(id: string, outcome: Outcome, status: number): number {
+    const task = this.#task
+    if (task?.work.id !== id || task.outcome !== undefined) return 400
+    task.outcome = outcome
+    return status
+  }
+
+  #giveTask(): void {
+    const task = this.#task
+    if (this.#give === undefined || task === undefined || task.isGiven) return
+    task.isGiven = true
+    this.#thaw()
+    this.#give(task.work)
+  }
+}

@@ -1,0 +1,84 @@
+import { access } from 'node:fs/promises'
+import { basename, join } from 'node:path'
+import type { RegistryClient } from '@platform/registry/client'
+import { RegistryFailure } from '@platform/registry/failure'
+import { readImage } from '@platform/registry/image'
+import { formatReference, parseReference, targetOf } from '@platform/registry/reference'
+import type { Image } from '@platform/registry/types'
+import { unpackImage } from '@platform/registry/unpack'
+import { type Code, InvalidEntrypoint, type Program } from './code.ts'
+import { invalidValue } from './refusals.ts'
+import type { Settings } from './settings.ts'
+
+/** Where images come from, and where they are unpacked to. */
+export interface ImageSource {
+  registry: (host: string) => RegistryClient
+  storeDir: string
+}
+
+/** An image of one platform. Lambda takes no index, whatever stands in it; and it keeps the digest, not the tag. */
+export async function imageCode({ registry, storeDir }: ImageSource, uri: string): Promise<Code> {
+  const reference = parseReference(uri)
+  if (reference === undefined) throw invalidValue(`The image URI ${JSON.stringify(uri)} is not valid.`)
+  const client = registry(reference.registry)
+  const image = await findImage(client, reference.repository, targetOf(reference), uri)
+  const { registry: host, repository } = reference
+  const ResolvedImageUri = formatReference({ registry: host, repository, digest: image.digest })
+  return {
+    packageType: 'Image',
+    sha256: image.digest.slice('sha256:'.length),
+    sizeBytes: 0,
+    location: { RepositoryType: 'ECR', ImageUri: uri, ResolvedImageUri },
+    prepare: async () => void (await unpackImage(client, image, storeDir)),
+    program: async (settings) => programOf(image, await unpackImage(client, image, storeDir), settings),
+  }
+}
+
+async function findImage(client: RegistryClient, repository: string, target: string, uri: string): Promise<Image> {
+  try {
+    const top = await client.manifest(repository, target)
+    if (top === undefined) throw invalidValue(`There is no source image ${uri}.`)
+    if ('manifests' in top.content) throw unsupported(uri)
+    const image = await readImage(client, repository, top.descriptor.digest)
+    if (image !== undefined) return image
+  } catch (error) {
+    if (!(error instanceof RegistryFailure)) throw error
+  }
+  throw unsupported(uri)
+}
+
+const unsupported = (uri: string) =>
+  invalidValue(`The media type of the manifest, the configuration or a layer of ${uri} is not supported.`)
+
+const architectures = { x86_64: 'amd64', arm64: 'arm64' } as const
+
+/** What official images of Node.js start first; without it the same runs. */
+const wrapper = 'docker-entrypoint.sh'
+
+/** What the image starts, run by this machine's Node.js with the files of the image; nothing else can be started here. */
+async function programOf({ config }: Image, root: string, settings: Settings): Promise<Program> {
+  const { Entrypoint = [], Cmd = [], WorkingDir = '/', Env = [] } = config.config
+  const { EntryPoint = Entrypoint, Command = Cmd, WorkingDirectory = WorkingDir } = settings.ImageConfig ?? {}
+  const start = [...EntryPoint, ...Command]
+  const [program = '', ...given] = basename(start[0] ?? '') === wrapper ? start.slice(1) : start
+  if (config.architecture !== architectures[settings.architecture]) {
+    throw new InvalidEntrypoint(`Error: fork/exec ${program}: exec format error`)
+  }
+  if (basename(program) !== 'node') throw new InvalidEntrypoint(`Error: ${program} cannot be started by this stand-in`)
+  const variables = Env.map((text) => [text.split('=', 1)[0] ?? '', text.slice(text.indexOf('=') + 1)])
+  return {
+    arguments: await Promise.all(given.map((argument) => insideOf(root, argument))),
+    folder: join(root, WorkingDirectory),
+    environment: Object.fromEntries(variables),
+  }
+}
+
+/** The image sees its root as `/`: an absolute path of a file that it has is one below that. */
+async function insideOf(root: string, argument: string): Promise<string> {
+  if (!argument.startsWith('/')) return argument
+  const inside = join(root, argument)
+  return access(inside).then(
+    () => inside,
+    () => argument,
+  )
+}

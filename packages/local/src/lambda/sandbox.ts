@@ -1,0 +1,104 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import type { Program } from './code.ts'
+import { Exchange, failedOutcome, type Outcome } from './exchange.ts'
+import { serveRuntimeApi, type Work } from './runtime-api.ts'
+
+/** A process of a function. It works on one invocation after the other, and is frozen in between. */
+export interface Sandbox {
+  readonly pid: number | undefined
+  /** It waits for work. */
+  readonly isIdle: boolean
+  readonly hasEnded: boolean
+  /** Whether its init succeeded, in time. */
+  begins: (limitMs: number) => Promise<boolean>
+  /** Has it work on one invocation; past the limit it is killed. */
+  run: (work: Work, limitSeconds: number) => Promise<Outcome>
+  /** Kills it; resolves when it is gone. */
+  end: () => Promise<void>
+}
+
+export interface SandboxOptions {
+  program: Program
+  /** Beside that of the program. */
+  environment: Readonly<Record<string, string>>
+  /** Hears what it writes. */
+  onOutput: (text: string) => void
+}
+
+/** Starts a process of Node.js, and the Runtime API that it finds in its environment. */
+export async function startSandbox({ program, environment, onOutput }: SandboxOptions): Promise<Sandbox> {
+  const signal = (name: NodeJS.Signals) => () => signalGroup(child, name)
+  const exchange = new Exchange(signal('SIGSTOP'), signal('SIGCONT'))
+  const api = await serveRuntimeApi(exchange)
+  const env = { ...program.environment, ...environment, AWS_LAMBDA_RUNTIME_API: api.address }
+  // A group of its own: what it starts ends with it.
+  const child = spawn(process.execPath, program.arguments, {
+    cwd: program.folder,
+    env,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    detached: true,
+  })
+  for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', onOutput)
+  let hasEnded = false
+  const gone = exitOf(child).then((outcome) => {
+    hasEnded = true
+    api.close()
+    exchange.end(outcome)
+    return outcome
+  })
+  const end = async () => {
+    signalGroup(child, 'SIGKILL')
+    await gone
+  }
+  return {
+    pid: child.pid,
+    get isIdle() {
+      return exchange.isIdle && !hasEnded
+    },
+    get hasEnded() {
+      return hasEnded
+    },
+    begins: (limitMs) => withinLimit(exchange.whenReady, limitMs, () => false),
+    run: (work, limitSeconds) => {
+      const cutOff = async () => {
+        exchange.end((id) => timedOut(id, limitSeconds))
+        await end()
+        return timedOut(work.id, limitSeconds)
+      }
+      return withinLimit(exchange.run(work), limitSeconds * 1000, cutOff)
+    },
+    end,
+  }
+}
+
+/** Its whole group: the processes that it has started too. */
+function signalGroup({ pid, exitCode, signalCode }: ChildProcess, signal: NodeJS.Signals): void {
+  if (pid === undefined || exitCode !== null || signalCode !== null) return
+  try {
+    process.kill(-pid, signal)
+  } catch {
+    // It has just ended.
+  }
+}
+
+async function withinLimit<Result>(work: Promise<Result>, limitMs: number, late: () => Result | Promise<Result>) {
+  const { promise, resolve } = Promise.withResolvers<Result>()
+  const timer = setTimeout(() => resolve(late()), limitMs)
+  return Promise.race([work, promise]).finally(() => clearTimeout(timer))
+}
+
+const timedOut = (id: string, seconds: number): Outcome =>
+  failedOutcome('Sandbox.Timedout', `RequestId: ${id} Error: Task timed out after ${seconds.toFixed(2)} seconds`)
+
+/** What a task has as its outcome that a process leaves behind. */
+async function exitOf(child: ChildProcess): Promise<(id: string) => Outcome> {
+  try {
+    const [code, signal]: (number | string | null)[] = await once(child, 'exit')
+    const reason = signal === null ? `exit status ${code}` : `signal: ${signal}`
+    const text = code === 0 ? 'Runtime exited without providing a reason' : `Runtime exited with error: ${reason}`
+    return (id) => failedOutcome('Runtime.ExitError', `RequestId: ${id} Error: ${text}`)
+  } catch (error) {
+    return (id) => failedOutcome('Runtime.InvalidEntrypoint', `RequestId: ${id} Error: ${String(error)}`)
+  }
+}

@@ -1,0 +1,53 @@
+/** The thread of the module host: says where it listens, and ends what it runs when it is told to. */
+import { join } from 'node:path'
+import { parentPort, workerData } from 'node:worker_threads'
+import { type FetchImage, Images } from '@platform/modules/runtime/images'
+import { openLocalRuntime } from '@platform/modules/runtime/local-runtime'
+import { HostThreadData, type HostThreadMessage, type HostThreadOrder } from './host.ts'
+import { serveHost } from './host-server.ts'
+import { moduleLine } from './module-log.ts'
+import { runFolderFor } from './run-folder.ts'
+
+/** Modules get so long to end when the platform does. */
+const graceMs = 10_000
+
+const { dataDir, mode, token, port } = HostThreadData.parse(workerData)
+const parent = parentPort
+if (parent === null) throw new Error('This file runs as a worker thread only.')
+// oxlint-disable-next-line unicorn/require-post-message-target-origin -- a worker is not a window
+const tell = (message: HostThreadMessage) => parent.postMessage(message)
+
+// Loaded when it is needed: most starts ask no registry, as what shall run is here already.
+const fetch: FetchImage = async (name, folder) => {
+  const { fetchImage } = await import('@platform/modules/runtime/image-fetch')
+  const { clientOf } = await import('@platform/core/registries')
+  return fetchImage(clientOf, name, folder)
+}
+
+const tokens = new Map<string, string>()
+const runtime = await openLocalRuntime({
+  mode,
+  images: new Images(join(dataDir, 'modules', 'images'), fetch),
+  runFolder: await runFolderFor(dataDir),
+  tokenOf: async (id) => tokens.get(id) ?? '',
+  onLog: (moduleId, line) => process.stdout.write(`${moduleLine(moduleId, line)}\n`),
+  onFallback: (reason) =>
+    tell({ kind: 'log', message: 'modules run as processes, not in containers', details: { reason } }),
+})
+const server = await serveHost({
+  runtime,
+  token,
+  port,
+  onToken: (id, its) => tokens.set(id, its),
+  onError: (error) => tell({ kind: 'log', message: 'the module host failed', details: { error } }),
+})
+const closing = new Promise<void>((resolve) => {
+  parent.on('message', (order: HostThreadOrder) => {
+    if (order === 'close') resolve()
+    else Object.assign(process.env, order.environment)
+  })
+})
+tell({ kind: 'ready', url: server.url, isolation: runtime.isolation })
+await closing
+await Promise.all([server.close(), runtime.close(graceMs)])
+parent.close()

@@ -1,0 +1,20 @@
+import { escapeTerminal } from '@platform/core/log'
+
+/** A line of a module as it goes to the platform's output: JSON, whatever it was, that names the module. */
+export function moduleLine(moduleId: string, line: string): string {
+  const fields = objectIn(line)
+  // A module's own JSON stays as it is, unless it says that it is somebody else's.
+  if (fields?.['module_id'] === moduleId) return escapeTerminal(line)
+  const time = new Date().toISOString()
+  const content = fields ?? { time, level: 'info', message: line }
+  return escapeTerminal(JSON.stringify({ ...content, module_id: moduleId }))
+}
+
+function objectIn(line: string): Record<string, unknown> | undefined {
+  if (!line.startsWith('{')) return undefined
+  try {
+    return JSON.parse(line)
+  } catch {
+    return undefined
+  }
+}

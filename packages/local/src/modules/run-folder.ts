@@ -1,0 +1,27 @@
+import { createHash } from 'node:crypto'
+import { lstat, mkdir } from 'node:fs/promises'
+import { tmpdir, userInfo } from 'node:os'
+import { join } from 'node:path'
+import { checkRunFolder } from '@platform/modules/runtime/supervised'
+import { StartFailure } from '../start-failure.ts'
+
+/**
+ * The folder for the sockets of modules: in the data folder, unless its path is too long for sockets; then one in the folder
+ * for temporary files, always the same for the same data. Throws `StartFailure` where that belongs to somebody else.
+ */
+export async function runFolderFor(dataDir: string): Promise<string> {
+  const usual = join(dataDir, 'modules', 'run')
+  try {
+    checkRunFolder(usual)
+    return usual
+  } catch {
+    const { uid } = userInfo()
+    const folder = join(tmpdir(), `platform-${uid}-${createHash('sha256').update(dataDir).digest('hex').slice(0, 12)}`)
+    await mkdir(folder, { mode: 0o700 }).catch(() => undefined)
+    const found = await lstat(folder)
+    const isOwn = found.isDirectory() && found.uid === uid && (found.mode & 0o077) === 0
+    if (!isOwn)
+      throw new StartFailure(`${folder} belongs to somebody else. Set PLAT_DATA_DIR to a folder with a shorter path.`)
+    return join(folder, 'run')
+  }
+}

@@ -1,0 +1,15 @@
+/** `npm run -s registry-password`: prints the password of the embedded registry's user `platform`, and nothing else. */
+import { readRegistryPassword } from './kept-secret.ts'
+import { parseSettings } from './settings.ts'
+
+try {
+  const { dataDir } = parseSettings(process.env)
+  console.log(
+    await readRegistryPassword(dataDir).catch((cause: unknown) => {
+      throw new Error(`No platform has run on the data in ${dataDir}. Start it with: npm start`, { cause })
+    }),
+  )
+} catch (error) {
+  console.error(error instanceof Error ? error.message : error)
+  process.exitCode = 1
+}

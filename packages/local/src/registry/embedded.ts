@@ -1,0 +1,34 @@
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { registryPassword } from '../kept-secret.ts'
+import type { Log } from '../log.ts'
+import { explainListenError } from '../start-failure.ts'
+import { type Registry, startRegistry } from './server.ts'
+
+/** The registry of a platform. */
+export interface EmbeddedRegistry extends Registry {
+  password: string
+  folder: string
+  /** Whether it is elsewhere than at the last start: what was noted of where its images are is out of date. */
+  hasMoved: boolean
+}
+
+/** Starts the registry of a data folder. Where any port will do it takes the one that it had last, if that is free. */
+export async function startEmbeddedRegistry(dataDir: string, port: number, log: Log): Promise<EmbeddedRegistry> {
+  const folder = join(dataDir, 'registry')
+  const password = await registryPassword(dataDir)
+  const lastPort = await portNotedIn(folder)
+  const start = (at: number) => startRegistry({ folder, port: at, password, log })
+  const starting = port === 0 && lastPort !== undefined ? start(lastPort).catch(() => start(0)) : start(port)
+  const place = { host: '127.0.0.1', port, setting: 'PLAT_REGISTRY_PORT' }
+  const registry = await starting.catch(explainListenError(place))
+  const ownPort = Number(registry.host.split(':')[1])
+  const hasMoved = ownPort !== lastPort
+  if (hasMoved) await writeFile(join(folder, 'port'), String(ownPort))
+  return { ...registry, password, folder, hasMoved }
+}
+
+async function portNotedIn(folder: string): Promise<number | undefined> {
+  const text = await readFile(join(folder, 'port'), 'utf8').catch(() => '')
+  return /^\d{1,5}$/.test(text) ? Number(text) : undefined
+}

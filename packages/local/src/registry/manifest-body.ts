@@ -1,0 +1,63 @@
+import { mediaTypes } from '@platform/registry/types'
+import { isDigest } from '@platform/registry/digest'
+import * as z from 'zod'
+import { Refusal } from './refusal.ts'
+import type { Store } from './store.ts'
+
+export const maximumManifestBytes = 4 * 1024 * 1024
+
+const Reference = z.object({ digest: z.string().refine(isDigest), size: z.number().int().min(0) })
+const ManifestBody = z.object({
+  schemaVersion: z.literal(2),
+  mediaType: z.string().optional(),
+  config: Reference.optional(),
+  layers: z.array(Reference).default([]),
+  manifests: z.array(Reference).default([]),
+  subject: Reference.optional(),
+})
+type ManifestBody = z.infer<typeof ManifestBody>
+
+const indexTypes = new Set<string>([mediaTypes.index, mediaTypes.dockerIndex])
+const imageTypes = new Set<string>([mediaTypes.manifest, mediaTypes.dockerManifest])
+
+/** Reads what a manifest names; refuses one that is none, or that names what the repository does not have. */
+export async function checkManifest(store: Store, repository: string, mediaType: string, bytes: Buffer) {
+  const manifest = parse(mediaType, bytes)
+  const isMissing = await Promise.all([
+    ...blobsOf(manifest).map(async (digest) => (await store.blob(repository, digest)) === undefined && digest),
+    ...manifest.manifests.map(async ({ digest }) => !(await store.hasManifest(repository, digest)) && digest),
+  ])
+  const missing = isMissing.find((digest) => digest !== false)
+  if (missing !== undefined) throw new Refusal('MANIFEST_BLOB_UNKNOWN', `The repository does not have ${missing}.`)
+  return { subject: manifest.subject?.digest }
+}
+
+const blobsOf = ({ config, layers }: ManifestBody): string[] =>
+  [...(config === undefined ? [] : [config]), ...layers].map(({ digest }) => digest)
+
+function parse(mediaType: string, bytes: Buffer): ManifestBody {
+  const isIndex = indexTypes.has(mediaType)
+  if (!isIndex && !imageTypes.has(mediaType)) {
+    throw new Refusal('MANIFEST_INVALID', 'Content-Type must be that of an OCI or Docker manifest, version 2.')
+  }
+  const parsed = ManifestBody.safeParse(jsonOf(bytes))
+  if (!parsed.success) throw new Refusal('MANIFEST_INVALID', 'The manifest is not of the form that its type has.')
+  const { data } = parsed
+  if ((data.mediaType ?? mediaType) !== mediaType) {
+    throw new Refusal('MANIFEST_INVALID', 'The manifest says another type than Content-Type.')
+  }
+  // One document that is read as an image by some and as a list by others could be signed as the one and run as the other.
+  const isBoth = isIndex ? data.config !== undefined || data.layers.length > 0 : data.manifests.length > 0
+  if (isBoth || (!isIndex && data.config === undefined)) {
+    throw new Refusal('MANIFEST_INVALID', 'A manifest has a config and layers, an index has manifests.')
+  }
+  return data
+}
+
+function jsonOf(bytes: Buffer): unknown {
+  try {
+    return JSON.parse(bytes.toString('utf8'))
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,22 @@
+import { Refusal } from './refusal.ts'
+
+const maximumPage = 1000
+
+/** A page of a sorted list, and the `Link` header that leads to the next one. */
+export interface Page {
+  items: string[]
+  link: Readonly<Record<string, string>>
+}
+
+/** The part of a list that `n` and `last` of a query ask for. */
+export function pageOf(all: readonly string[], path: string, query: URLSearchParams): Page {
+  const asked = query.get('n') ?? String(maximumPage)
+  if (!/^\d{1,9}$/.test(asked)) throw new Refusal('PAGINATION_NUMBER_INVALID', 'n must be a whole number.')
+  const count = Math.min(Number(asked), maximumPage)
+  const last = query.get('last')
+  const left = last === null ? all : all.filter((item) => item > last)
+  const items = left.slice(0, count)
+  const [end] = items.slice(-1)
+  if (end === undefined || left.length <= items.length) return { items, link: {} }
+  return { items, link: { link: `<${path}?n=${count}&last=${encodeURIComponent(end)}>; rel="next"` } }
+}

@@ -1,0 +1,90 @@
+import { mediaTypes } from '@platform/registry/types'
+import * as z from 'zod'
+import { fileAnswer, jsonAnswer, type RegistryAnswer } from './answers.ts'
+import type { Target } from './names.ts'
+import { pageOf } from './paging.ts'
+import { Refusal } from './refusal.ts'
+import type { KeptManifest, Store } from './store.ts'
+
+/** A request that changes nothing. */
+export interface Question {
+  target: Target
+  path: string
+  query: URLSearchParams
+  range: string | undefined
+}
+
+/** Answers GET and HEAD: everything but the state of an upload. */
+export async function answerReading(store: Store, { target, path, query, range }: Question): Promise<RegistryAnswer> {
+  switch (target.kind) {
+    case 'base':
+      return jsonAnswer(200, {})
+    case 'catalog': {
+      const { items, link } = pageOf(await store.repositories(), path, query)
+      return jsonAnswer(200, { repositories: items }, link)
+    }
+    case 'tags':
+      return tagsOf(store, target.repository, path, query)
+    case 'manifest':
+      return manifestOf(store, target.repository, target.reference)
+    case 'blob':
+      return blobOf(store, target.repository, target.digest, range)
+    case 'referrers':
+      return referrersOf(store, target.repository, target.digest, query.get('artifactType'))
+    default:
+      throw new Refusal('UNSUPPORTED', 'There is no such operation.')
+  }
+}
+
+async function tagsOf(store: Store, name: string, path: string, query: URLSearchParams): Promise<RegistryAnswer> {
+  const tags = await store.tags(name)
+  if (tags === undefined) throw new Refusal('NAME_UNKNOWN', 'There is no such repository.')
+  const { items, link } = pageOf(tags, path, query)
+  return jsonAnswer(200, { name, tags: items }, link)
+}
+
+async function manifestOf(store: Store, repository: string, reference: string): Promise<RegistryAnswer> {
+  const manifest = await store.manifest(repository, reference)
+  if (manifest === undefined) throw new Refusal('MANIFEST_UNKNOWN', 'There is no such manifest.')
+  const { digest, mediaType, bytes } = manifest
+  return {
+    status: 200,
+    headers: { 'content-type': mediaType, 'docker-content-digest': digest, etag: `"${digest}"` },
+    body: bytes,
+  }
+}
+
+async function blobOf(store: Store, repository: string, digest: string, range: string | undefined) {
+  const blob = await store.blob(repository, digest)
+  if (blob === undefined) throw new Refusal('BLOB_UNKNOWN', 'There is no such blob.')
+  const headers = { 'content-type': 'application/octet-stream', 'accept-ranges': 'bytes', etag: `"${digest}"` }
+  return fileAnswer(blob.path, blob.size, range, { ...headers, 'docker-content-digest': digest })
+}
+
+const Referrer = z.object({
+  artifactType: z.string().optional(),
+  config: z.object({ mediaType: z.string() }).optional(),
+  annotations: z.record(z.string(), z.string()).optional(),
+})
+
+function descriptorOf({ mediaType, digest, bytes }: KeptManifest) {
+  const { artifactType, config, annotations } = Referrer.parse(JSON.parse(bytes.toString('utf8')))
+  const type = artifactType ?? config?.mediaType
+  return {
+    mediaType,
+    digest,
+    size: bytes.length,
+    ...(type !== undefined && { artifactType: type }),
+    ...(annotations !== undefined && { annotations }),
+  }
+}
+
+async function referrersOf(store: Store, repository: string, subject: string, type: string | null) {
+  const all = (await store.referrers(repository, subject)).map(descriptorOf)
+  const manifests = type === null ? all : all.filter(({ artifactType }) => artifactType === type)
+  const index = { schemaVersion: 2, mediaType: mediaTypes.index, manifests }
+  return jsonAnswer(200, index, {
+    'content-type': mediaTypes.index,
+    ...(type !== null && { 'oci-filters-applied': 'artifactType' }),
+  })
+}

@@ -1,0 +1,70 @@
+import { createPublicKey } from 'node:crypto'
+import { readFile, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { digestOf } from '@platform/registry/digest'
+import { projectDir } from '../settings.ts'
+import type { EmbeddedRegistry } from './embedded.ts'
+import { writerName } from './writer.ts'
+
+/** Where the reference module is, of all that the platform's own key may sign. */
+export const helloRepository = 'modules/hello'
+
+const manifestFile = join(projectDir, 'packages/hello/module.json')
+
+/**
+ * Puts the reference module into the registry, signed, under the tags `latest` and its version; answers whether there was
+ * something to do. What was put there before is left alone, and so is its absence: somebody has removed it.
+ */
+export async function seedHello(registry: EmbeddedRegistry, assetsDir: string, signingKey: string): Promise<boolean> {
+  const [program, manifest] = await Promise.all([
+    readFile(join(assetsDir, 'hello.mjs')),
+    readFile(manifestFile, 'utf8'),
+  ])
+  const content = digestOf([program.toString('base64'), manifest, publicHalf(signingKey)].join('\n'))
+  const note = join(registry.folder, 'seeded')
+  if ((await readFile(note, 'utf8').catch(() => '')) === content) return false
+  await rm(note, { force: true })
+  await pushHello(registry, { program, manifest, signingKey })
+  await writeFile(note, content)
+  return true
+}
+
+const publicHalf = (privateKeyPem: string): string =>
+  createPublicKey(privateKeyPem).export({ type: 'spki', format: 'pem' }).toString()
+
+interface Release {
+  program: Uint8Array
+  manifest: string
+  signingKey: string
+}
+
+// What makes and sends images is loaded at the starts that need it only.
+async function pushHello({ host, password }: EmbeddedRegistry, { program, manifest, signingKey }: Release) {
+  const [{ buildImage }, { pushImage }, { registryClient }, { plainTransport }, { signImage }] = await Promise.all([
+    import('@platform/registry/build'),
+    import('@platform/registry/push'),
+    import('@platform/registry/client'),
+    import('@platform/registry/plain-transport'),
+    import('@platform/registry/signature/sign'),
+  ])
+  const credentials = async () => ({ username: writerName, password })
+  const client = registryClient(host, { transport: plainTransport, credentials })
+  const { id, version, repositoryUrl } = JSON.parse(manifest).metadata
+  const image = await buildImage({
+    files: [
+      { path: '/module.json', content: manifest },
+      { path: '/app/main.mjs', content: program },
+    ],
+    config: { Entrypoint: ['node', '/app/main.mjs'], WorkingDir: '/app' },
+    labels: {
+      'org.platform.module': 'true',
+      'org.platform.module.id': id,
+      'org.platform.module.version': version,
+      'org.opencontainers.image.source': repositoryUrl,
+    },
+  })
+  // Signed before the tags lead to it: a scan in between would find it unverified.
+  const { digest } = await pushImage(client, helloRepository, image, [])
+  await signImage(client, helloRepository, digest, signingKey)
+  await pushImage(client, helloRepository, image, [version, 'latest'])
+}

@@ -1,0 +1,103 @@
+import { createHash, type Hash, randomUUID } from 'node:crypto'
+import { open, rm } from 'node:fs/promises'
+import { Refusal } from './refusal.ts'
+
+/** Blobs on their way in. They are of this process only: after a restart a client begins again. */
+export interface Uploads {
+  begin: (repository: string) => Promise<Upload>
+  /** Throws `BLOB_UPLOAD_UNKNOWN`. */
+  find: (repository: string, id: string) => Upload
+  /** Writes more of a blob. What arrived before the sender broke off stays. */
+  append: (upload: Upload, chunks: AsyncIterable<Uint8Array>) => Promise<void>
+  /** Ends an upload: its file is the caller's if the content is what the digest says, else it is thrown away. */
+  finish: (upload: Upload, digest: string) => Promise<void>
+  cancel: (upload: Upload) => Promise<void>
+}
+
+export interface Upload {
+  id: string
+  repository: string
+  /** The file that is being written. */
+  draft: string
+  /** Bytes so far. */
+  size: number
+  hash: Hash
+  isBusy: boolean
+  touchedMs: number
+}
+
+const maximumUploads = 100
+const forgottenAfterMs = 3_600_000
+
+/** `maximumBytes` is the size of the largest blob. */
+export function createUploads(newDraft: () => string, maximumBytes: number): Uploads {
+  const uploads = new Map<string, Upload>()
+
+  const cancel = async (upload: Upload) => {
+    uploads.delete(upload.id)
+    await rm(upload.draft, { force: true })
+  }
+  const cancelForgotten = () => {
+    const forgotten = [...uploads.values()].filter(
+      ({ isBusy, touchedMs }) => !isBusy && Date.now() - touchedMs > forgottenAfterMs,
+    )
+    return Promise.all(forgotten.map(cancel))
+  }
+  return {
+    begin: async (repository) => {
+      await cancelForgotten()
+      if (uploads.size >= maximumUploads) throw new Refusal('TOOMANYREQUESTS', 'Too many uploads are under way.')
+      const draft = newDraft()
+      const id = randomUUID()
+      const hash = createHash('sha256')
+      const upload = { id, repository, draft, size: 0, hash, isBusy: false, touchedMs: Date.now() }
+      uploads.set(id, upload)
+      return upload
+    },
+    find: (repository, id) => {
+      const upload = uploads.get(id)
+      if (upload?.repository === repository) return upload
+      throw new Refusal('BLOB_UPLOAD_UNKNOWN', 'There is no such upload, or the registry was restarted: begin again.')
+    },
+    append: async (upload, chunks) => {
+      if (upload.isBusy) throw new Refusal('BLOB_UPLOAD_INVALID', 'Another request writes to this upload.')
+      upload.isBusy = true
+      try {
+        await write(upload, chunks, maximumBytes)
+      } catch (error) {
+        // Of what failed while it was written nobody knows how much is there.
+        if (!isHangUp(error)) await cancel(upload)
+        throw error
+      } finally {
+        upload.isBusy = false
+        upload.touchedMs = Date.now()
+      }
+    },
+    finish: async (upload, digest) => {
+      uploads.delete(upload.id)
+      const found = `sha256:${upload.hash.digest('hex')}`
+      if (found === digest) return
+      await rm(upload.draft, { force: true })
+      throw new Refusal('DIGEST_INVALID', `What arrived has the digest ${found}.`)
+    },
+    cancel,
+  }
+}
+
+async function write(upload: Upload, chunks: AsyncIterable<Uint8Array>, maximumBytes: number): Promise<void> {
+  await using file = await open(upload.draft, 'a', 0o600)
+  for await (const chunk of chunks) {
+    if (upload.size + chunk.length > maximumBytes) {
+      throw new Refusal('SIZE_INVALID', `A blob holds at most ${maximumBytes} bytes.`)
+    }
+    await file.writeFile(chunk)
+    upload.hash.update(chunk)
+    upload.size += chunk.length
+  }
+}
+
+/** The sender broke off: the request ended before its body did. */
+const isHangUp = (error: unknown): boolean =>
+  error instanceof Error &&
+  'code' in error &&
+  (error.code === 'ECONNRESET' || error.code === 'ERR_STREAM_PREMATURE_CLOSE')

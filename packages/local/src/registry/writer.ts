@@ -1,0 +1,17 @@
+import { createHash, timingSafeEqual } from 'node:crypto'
+import type { IncomingMessage } from 'node:http'
+import { Refusal } from './refusal.ts'
+
+/** The one user who may write. */
+export const writerName = 'platform'
+
+const hash = (text: string): Buffer => createHash('sha256').update(text).digest()
+
+/** Lets the writer through; refuses everybody else with `UNAUTHORIZED`. */
+export function requireWriter({ headers }: IncomingMessage, password: string): void {
+  const [, encoded = ''] = /^basic +([\w+/]+=*)$/i.exec(headers.authorization ?? '') ?? []
+  const given = Buffer.from(encoded, 'base64').toString('utf8')
+  if (timingSafeEqual(hash(given), hash(`${writerName}:${password}`))) return
+  const challenge = { 'www-authenticate': 'Basic realm="platform"' }
+  throw new Refusal('UNAUTHORIZED', `Writing needs the password of the user ${writerName}.`, challenge)
+}

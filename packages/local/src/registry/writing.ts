@@ -1,0 +1,142 @@
+import type { IncomingMessage } from 'node:http'
+import { digestOf, isDigest } from '@platform/registry/digest'
+import type { RegistryAnswer } from './answers.ts'
+import { checkManifest, maximumManifestBytes } from './manifest-body.ts'
+import { isRepository, type Target } from './names.ts'
+import { Refusal } from './refusal.ts'
+import type { Store } from './store.ts'
+import type { Upload, Uploads } from './uploads.ts'
+
+/** A request that changes something, or asks how far an upload is. */
+export interface Order {
+  target: Target
+  query: URLSearchParams
+  request: IncomingMessage
+}
+
+/** What may be done, by method and what it is done to. */
+export function answerWriting(store: Store, uploads: Uploads, { target, query, request }: Order) {
+  const { method } = request
+  if (target.kind === 'uploads' && method === 'POST')
+    return beginUpload(store, uploads, target.repository, query, request)
+  if (target.kind === 'upload') return continueUpload(store, uploads, target, query, request)
+  if (target.kind === 'manifest' && method === 'PUT') return putManifest(store, target, request)
+  if (target.kind === 'manifest' && method === 'DELETE') return removeManifest(store, target)
+  if (target.kind === 'blob' && method === 'DELETE') return removeBlob(store, target)
+  throw new Refusal('UNSUPPORTED', 'There is no such operation.')
+}
+
+const created = (repository: string, kind: 'blobs' | 'manifests', digest: string): RegistryAnswer => ({
+  status: 201,
+  headers: { location: `/v2/${repository}/${kind}/${digest}`, 'docker-content-digest': digest },
+})
+
+const progress = (status: number, { repository, id, size }: Upload): RegistryAnswer => ({
+  status,
+  headers: {
+    location: `/v2/${repository}/blobs/uploads/${id}`,
+    'docker-upload-uuid': id,
+    range: `0-${Math.max(0, size - 1)}`,
+  },
+})
+
+async function beginUpload(
+  store: Store,
+  uploads: Uploads,
+  repository: string,
+  query: URLSearchParams,
+  request: IncomingMessage,
+): Promise<RegistryAnswer> {
+  const [mount, from, digest] = ['mount', 'from', 'digest'].map((name) => query.get(name) ?? '')
+  if (mount && from && isDigest(mount) && isRepository(from) && (await store.mountBlob(repository, mount, from))) {
+    return created(repository, 'blobs', mount)
+  }
+  if (digest) requireDigest(digest)
+  const upload = await uploads.begin(repository)
+  await uploads.append(upload, request)
+  return digest ? finishUpload(store, uploads, upload, digest) : progress(202, upload)
+}
+
+async function continueUpload(
+  store: Store,
+  uploads: Uploads,
+  { repository, uploadId }: { repository: string; uploadId: string },
+  query: URLSearchParams,
+  request: IncomingMessage,
+): Promise<RegistryAnswer> {
+  const upload = uploads.find(repository, uploadId)
+  const { method } = request
+  if (method === 'GET') return progress(204, upload)
+  if (method === 'DELETE') {
+    await uploads.cancel(upload)
+    return { status: 204 }
+  }
+  if (method !== 'PATCH' && method !== 'PUT') throw new Refusal('UNSUPPORTED', 'There is no such operation.')
+  const digest = query.get('digest') ?? ''
+  if (method === 'PUT') requireDigest(digest)
+  requireOrder(upload, request.headers['content-range'])
+  await uploads.append(upload, request)
+  return method === 'PUT' ? finishUpload(store, uploads, upload, digest) : progress(202, upload)
+}
+
+async function finishUpload(store: Store, uploads: Uploads, upload: Upload, digest: string): Promise<RegistryAnswer> {
+  await uploads.finish(upload, digest)
+  await store.adoptBlob(upload.repository, digest, upload.draft)
+  return created(upload.repository, 'blobs', digest)
+}
+
+function requireDigest(digest: string): void {
+  if (!isDigest(digest)) throw new Refusal('DIGEST_INVALID', 'digest must be sha256: and 64 hexadecimal digits.')
+}
+
+/** Chunks come in order: each begins where the one before ended. */
+function requireOrder(upload: Upload, contentRange: string | undefined): void {
+  const start = /^(?:bytes[ =])?(\d{1,15})-\d{1,15}(?:\/.*)?$/.exec(contentRange ?? '')?.[1]
+  const isInOrder = contentRange === undefined || (start !== undefined && Number(start) === upload.size)
+  if (isInOrder) return
+  throw new Refusal('RANGE_INVALID', 'The chunk does not begin where the last one ended.', {
+    ...progress(416, upload).headers,
+  })
+}
+
+async function putManifest(
+  store: Store,
+  { repository, reference }: { repository: string; reference: string },
+  request: IncomingMessage,
+): Promise<RegistryAnswer> {
+  const bytes = await readManifest(request)
+  const digest = digestOf(bytes)
+  if (isDigest(reference) && reference !== digest) {
+    throw new Refusal('DIGEST_INVALID', `The manifest has the digest ${digest}.`)
+  }
+  const mediaType = (request.headers['content-type'] ?? '').split(';', 1)[0]?.trim() ?? ''
+  const { subject } = await checkManifest(store, repository, mediaType, bytes)
+  await store.addManifest(repository, mediaType, bytes, subject)
+  if (!isDigest(reference)) await store.setTag(repository, reference, digest)
+  const answer = created(repository, 'manifests', digest)
+  return { ...answer, headers: { ...answer.headers, ...(subject !== undefined && { 'oci-subject': subject }) } }
+}
+
+async function readManifest(request: AsyncIterable<Buffer>): Promise<Buffer> {
+  const chunks: Buffer[] = []
+  let size = 0
+  for await (const chunk of request) {
+    size += chunk.length
+    if (size > maximumManifestBytes) throw new Refusal('SIZE_INVALID', 'A manifest holds at most 4 MiB.')
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks)
+}
+
+async function removeManifest(
+  store: Store,
+  target: { repository: string; reference: string },
+): Promise<RegistryAnswer> {
+  if (await store.removeManifest(target.repository, target.reference)) return { status: 202 }
+  throw new Refusal('MANIFEST_UNKNOWN', 'There is no such manifest.')
+}
+
+async function removeBlob(store: Store, target: { repository: string; digest: string }): Promise<RegistryAnswer> {
+  if (await store.removeBlob(target.repository, target.digest)) return { status: 202 }
+  throw new Refusal('BLOB_UNKNOWN', 'There is no such blob.')
+}

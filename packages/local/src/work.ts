@@ -1,0 +1,49 @@
+import type { StandIns } from './aws-environment.ts'
+import { startConsumers } from './consumers.ts'
+import type { FunctionPool } from './functions/pool.ts'
+import type { Log } from './log.ts'
+import type { Queues } from './provision.ts'
+import { startSchedule } from './schedule.ts'
+import type { Settings } from './settings.ts'
+
+/** The functions of a platform, and what runs them. */
+export interface Functions {
+  pool: FunctionPool
+  names: readonly string[]
+}
+
+/** The sources of modules are looked at so often. */
+const catalogIntervalMs = 300_000
+
+/** What is there to be worked on. */
+interface Work {
+  standIns: StandIns
+  queues: Queues
+  /** Whether the catalog was made a moment ago. */
+  isCatalogNew: boolean
+}
+
+/**
+ * Starts what runs without a request: the consumers of the queues and the schedules. Modules that are installed are loaded at
+ * once. What it answers stops it: nothing begins any more, and what is under way ends.
+ */
+export function startWork(
+  settings: Settings,
+  { standIns, queues, isCatalogNew }: Work,
+  { pool, names }: Functions,
+  log: Log,
+): () => Promise<void> {
+  const consumers = startConsumers({ standIns, queues, functionNames: names, pool, log })
+  const schedules = [
+    { name: 'sweep', intervalMs: settings.sweepIntervalSeconds * 1000 },
+    { name: 'heartbeat', intervalMs: settings.moduleTickSeconds * 1000, startsNow: true },
+    { name: 'catalog', intervalMs: catalogIntervalMs, startsNow: !isCatalogNew },
+  ]
+    .filter(({ name }) => names.includes(`schedule/${name}`))
+    .map((schedule) =>
+      startSchedule({ ...schedule, invoke: (event) => pool.invoke(`schedule/${schedule.name}`, event), log }),
+    )
+  return async () => {
+    await Promise.all([consumers.stop(), ...schedules.map((schedule) => schedule.stop())])
+  }
+}

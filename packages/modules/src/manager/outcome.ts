@@ -1,0 +1,41 @@
+import { system } from '@platform/core/caller'
+import { commit } from '@platform/core/change'
+import { type Step } from '@platform/core/db/table'
+import { type Standing } from '@platform/core/module-lock'
+import { ending, type OperationEnd, OperationLost } from '@platform/core/operation'
+import { type Told } from '@platform/core/record'
+import { againstOthers } from './contention.ts'
+import { type Journal } from './journal.ts'
+import { standingNow } from './rows.ts'
+
+/** What the end of an operation makes of its module. */
+export interface Outcome {
+  steps: readonly Step[]
+  events: NonNullable<Told['events']>
+}
+
+/**
+ * Ends an operation together with the change that it was for: one transaction. Looks again where the claims of paths have
+ * changed meanwhile. Answers what was there before. Throws `OperationLost`. Two calls and a message.
+ */
+export async function endWith(
+  { operation }: Journal,
+  end: OperationEnd,
+  moduleId: string,
+  outcomeOf: (standing: Standing) => Outcome,
+): Promise<Standing> {
+  let before: Standing | undefined
+  const refusal = await againstOthers(async () => {
+    const standing = await standingNow(moduleId)
+    before = standing
+    const { steps, events } = outcomeOf(standing)
+    const ended = ending(operation, end)
+    return commit(system(operation.organisationId), {
+      steps: [...ended.steps, ...steps],
+      events: [...events, ...ended.events],
+      moves: ended.moves,
+    })
+  })
+  if (refusal || before === undefined) throw new OperationLost(operation.id)
+  return before
+}

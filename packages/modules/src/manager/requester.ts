@@ -1,0 +1,21 @@
+import { config } from '@platform/core/config'
+import { type ModuleRequester } from '../runtime/port.ts'
+
+let picked: Promise<ModuleRequester> | undefined
+
+/** What asks modules here, for functions that only ask: with it comes no code that deploys, and reads no images. */
+export const moduleRequester = (): Promise<ModuleRequester> =>
+  (picked ??= config.PLAT_MODULE_RUNTIME === 'lambda' ? ofLambda() : ofHost())
+
+async function ofHost(): Promise<ModuleRequester> {
+  const { hostedRuntime } = await import('../runtime/hosted.ts')
+  return hostedRuntime()
+}
+
+async function ofLambda(): Promise<ModuleRequester> {
+  const [{ lambdaRequest }, { tokenOf }] = await Promise.all([
+    import('../runtime/lambda-request.ts'),
+    import('../runtime/token.ts'),
+  ])
+  return { request: lambdaRequest({}, tokenOf) }
+}

@@ -1,0 +1,36 @@
+import * as keys from '@platform/core/db/keys'
+import { get, getAll } from '@platform/core/db/table'
+import { type Standing } from '@platform/core/module-lock'
+import { isServing } from '@platform/core/module'
+import { type Deployment, type ModuleRow, parseModule } from '@platform/core/module-row'
+import { parseRoutes } from '@platform/core/module-routes'
+
+/** A module that has something to serve with. */
+export type ServingModule = ModuleRow & { deployment: Deployment }
+
+export const isServed = (row: ModuleRow): row is ServingModule => isServing(row) && row.deployment !== undefined
+
+/** All modules share the item of the claims: none may fill it. */
+const subscriptionLimit = 50
+const warningLimit = 20
+
+/** What is kept of what a module says of itself when it is loaded. */
+export const keptOf = ({ subscriptions, warnings }: Pick<ModuleRow, 'subscriptions' | 'warnings'>) => ({
+  subscriptions: subscriptions.slice(0, subscriptionLimit),
+  warnings: [
+    ...(subscriptions.length > subscriptionLimit ? [`Only ${subscriptionLimit} of its subscriptions count.`] : []),
+    ...warnings,
+  ].slice(0, warningLimit),
+})
+
+/** A module's row, if there is one. One call. */
+export async function findModule(moduleId: string): Promise<ModuleRow | undefined> {
+  const item = await get(keys.module(moduleId))
+  return item && parseModule(item)
+}
+
+/** A module as it stands now, and all claims of paths. One call. */
+export async function standingNow(moduleId: string): Promise<Standing> {
+  const [item, routes] = await getAll([keys.module(moduleId), keys.moduleRoutes()])
+  return { row: item && parseModule(item), routes: parseRoutes(routes) }
+}

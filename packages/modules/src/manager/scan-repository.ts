@@ -1,0 +1,131 @@
+import { type CatalogOther, type CatalogRelease, type CatalogRepositoryRow, releaseLimit } from '@platform/core/catalog'
+import { now } from '@platform/core/clock'
+import { config } from '@platform/core/config'
+import { Fault } from '@platform/core/fault'
+import { manifestOf } from '@platform/core/module-manifest'
+import { claimsOf } from '@platform/core/module-release'
+import { fewAtOnce } from '@platform/core/parts'
+import { type RegistryClient } from '@platform/registry/client'
+import { RegistryFailure } from '@platform/registry/failure'
+import { readImage } from '@platform/registry/image'
+import { verifyImage } from '@platform/registry/signature/verify'
+import compareBuild from 'semver/functions/compare-build.js'
+import valid from 'semver/functions/valid.js'
+
+/** Requests to one repository at once. */
+const atOnce = 4
+/** Tags that are looked at: more than one may lead to a release. */
+const tagLimit = 2 * releaseLimit
+const [reasonLength, problemLength] = [500, 150]
+
+/** A repository that is looked at. */
+export interface Repository {
+  client: RegistryClient
+  name: string
+}
+
+/** What a repository holds. */
+export interface Holdings {
+  releases: CatalogRelease[]
+  others: CatalogOther[]
+  problems: string[]
+}
+
+/**
+ * What the tags of a repository lead to. What an earlier scan has found (`before`) is not read again, because a digest stays what
+ * it is; who has signed it is: a signature may come later, and a key may leave the trust list. Throws `RegistryFailure`
+ * where the tags cannot be had. A request for each tag, two for each release, and a few for each new one.
+ */
+export async function scanRepository(repository: Repository, before?: CatalogRepositoryRow): Promise<Holdings> {
+  const problems: string[] = []
+  const digests = await digestsOf(repository, problems)
+  const known = new Map<string, CatalogRelease | CatalogOther>()
+  for (const each of [...(before?.releases ?? []), ...(before?.others ?? [])]) known.set(each.digest, each)
+  const releases: CatalogRelease[] = []
+  const others: CatalogOther[] = []
+  const keep = (each: CatalogRelease | CatalogOther) => ('moduleId' in each ? releases.push(each) : others.push(each))
+  await fewAtOnce(atOnce, digests, async (digest) => {
+    try {
+      const each = known.get(digest) ?? (await readRelease(repository, digest))
+      keep('moduleId' in each ? await judged(repository, each) : each)
+    } catch (error) {
+      if (!(error instanceof RegistryFailure)) throw error
+      problems.push(error.message)
+      // What cannot be asked for just now is as it was.
+      const each = known.get(digest)
+      if (each !== undefined) keep(each)
+    }
+  })
+  return {
+    releases: releases.toSorted(newestFirst),
+    others: others.toSorted((a, b) => (a.digest < b.digest ? -1 : 1)),
+    problems: [...problems, ...others.flatMap(({ problem }) => problem ?? [])],
+  }
+}
+
+const newestFirst = (a: CatalogRelease, b: CatalogRelease): number =>
+  compareBuild(b.version, a.version) || (b.createdAtMs ?? 0) - (a.createdAtMs ?? 0) || (a.digest < b.digest ? -1 : 1)
+
+/** Signatures and attestations stand beside images, under tags that are made of digests. */
+const isOfDigest = (tag: string): boolean => /^sha256-[0-9a-f]{64}/.test(tag)
+
+/** What the tags of a repository lead to, each once; of too many tags those of the newest versions. */
+async function digestsOf({ client, name }: Repository, problems: string[]): Promise<string[]> {
+  const tags: string[] = []
+  for await (const tag of client.tags(name)) if (!isOfDigest(tag)) tags.push(tag)
+  if (tags.length > tagLimit) problems.push(`It has ${tags.length} tags; ${tagLimit} of them are looked at.`)
+  const digests = new Set<string>()
+  await fewAtOnce(atOnce, tags.toSorted(byVersion).slice(0, tagLimit), async (tag) => {
+    const descriptor = await client.resolve(name, tag)
+    if (descriptor !== undefined && digests.size < releaseLimit) digests.add(descriptor.digest)
+  })
+  return [...digests]
+}
+
+function byVersion(a: string, b: string): number {
+  const [first, second] = [valid(a), valid(b)]
+  if (first === null || second === null) return Number(first === null) - Number(second === null) || (a < b ? 1 : -1)
+  return compareBuild(second, first)
+}
+
+/** What a digest stands for. */
+async function readRelease({ client, name }: Repository, digest: string): Promise<CatalogRelease | CatalogOther> {
+  try {
+    const image = await readImage(client, name, digest)
+    const claims = image && claimsOf(image)
+    if (image === undefined || claims === undefined) return { digest }
+    const { metadata } = await manifestOf({ client, image }, { manifestUrl: undefined, isVerified: false })
+    const { id, version, description } = metadata
+    if (claims.id !== id || claims.version !== version) return other(digest, 'labels and module.json disagree')
+    const createdAtMs = Date.parse(image.config.created ?? '')
+    return {
+      moduleId: id,
+      version,
+      digest,
+      name: metadata.name,
+      description,
+      isVerified: false,
+      ...(Number.isFinite(createdAtMs) && { createdAtMs }),
+      ...(image.digest !== digest && { imageDigest: image.digest }),
+    }
+  } catch (error) {
+    if (error instanceof Fault) return other(digest, error.message)
+    // Broken for good, unlike what could not be had just now.
+    if (error instanceof RegistryFailure && error.problem === 'invalid') return { digest }
+    throw error
+  }
+}
+
+const other = (digest: string, problem: string): CatalogOther => ({
+  digest,
+  problem: `${digest.slice(0, 19)}…: ${problem}`.slice(0, problemLength).toWellFormed(),
+})
+
+/** A release and who vouches for it now. */
+async function judged({ client, name }: Repository, release: CatalogRelease): Promise<CatalogRelease> {
+  const { isVerified: _, verifiedBy: __, reason: ___, ...facts } = release
+  const digests = [release.digest, release.imageDigest ?? release.digest]
+  const verdict = await verifyImage(client, name, digests, config.PLAT_MODULE_KEYS, { atMs: now() })
+  if (verdict.isVerified) return { ...facts, isVerified: true, verifiedBy: verdict.by }
+  return { ...facts, isVerified: false, reason: verdict.reason.slice(0, reasonLength).toWellFormed() }
+}

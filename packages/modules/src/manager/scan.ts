@@ -1,0 +1,127 @@
+import { type CatalogRelease, type CatalogRepositoryRow, readCatalog, storeCatalog } from '@platform/core/catalog'
+import { now } from '@platform/core/clock'
+import { config } from '@platform/core/config'
+import { log } from '@platform/core/log'
+import { fewAtOnce } from '@platform/core/parts'
+import { clientOf } from '@platform/core/registries'
+import { type RegistryClient } from '@platform/registry/client'
+import { RegistryFailure } from '@platform/registry/failure'
+import { scanRepository } from './scan-repository.ts'
+import { isIn, type Source, sourcesOf } from './sources.ts'
+
+/** What all sources of modules hold, into the catalog (D45). */
+
+/** What one registry may take in a scan: what it has not told by then is as it was, and the next scan goes on from there. */
+const registryMs = 60_000
+const [repositoryLimit, repositoriesAtOnce] = [1000, 4]
+
+/** A repository that a source names. */
+interface Place {
+  reference: string
+  name: string
+  place: number
+}
+
+interface Found {
+  rows: CatalogRepositoryRow[]
+  problems: string[]
+}
+
+/**
+ * Looks at all sources, those of different registries at once, and stores what they hold. What goes wrong with one repository or
+ * registry is told as a problem and keeps what was known of it. A request for each tag, a few for each release.
+ */
+export async function scan(setting: string = config.PLAT_MODULE_SOURCES): Promise<void> {
+  const before = await readCatalog()
+  const known = new Map(before.repositories.map((row) => [row.reference, row]))
+  const { sources, problems } = sourcesOf(setting)
+  const numbered = sources.map((source, place) => ({ source, place }))
+  const registries = [...Map.groupBy(numbered, ({ source }) => source.registry)]
+  const found = await Promise.all(registries.map(([registry, own]) => scanRegistry(registry, own, known)))
+  const repositories = found.flatMap(({ rows }) => rows)
+  const scanned = { scannedAtMs: now(), problems: [...problems, ...found.flatMap((each) => each.problems)] }
+  await storeCatalog({ repositories, scan: scanned }, before)
+  log('info', 'The sources of modules were looked at', {
+    repositories: repositories.length,
+    problems: scanned.problems,
+  })
+}
+
+type Known = ReadonlyMap<string, CatalogRepositoryRow>
+
+async function scanRegistry(
+  registry: string,
+  sources: readonly { source: Source; place: number }[],
+  known: Known,
+): Promise<Found> {
+  const client = clientOf(registry, { untilMs: now() + registryMs })
+  const found: Found = { rows: [], problems: [] }
+  const places = await placesOf(client, sources, known, found.problems)
+  let isDown = false
+  await fewAtOnce(repositoriesAtOnce, places, async (place) => {
+    const before = known.get(place.reference)
+    try {
+      if (isDown) throw new RegistryFailure('unreachable', '')
+      const { problems, releases, others } = await scanRepository({ client, name: place.name }, before)
+      found.rows.push({ reference: place.reference, place: place.place, releases, others })
+      found.problems.push(...problems.map((problem) => `${place.reference}: ${problem}`))
+    } catch (error) {
+      // One that does not answer is asked no more: the others would wait for it as long.
+      if (!isDown) found.problems.push(`${place.reference}: ${wordsOf(error, place.reference)}`)
+      isDown ||= error instanceof RegistryFailure && error.problem === 'unreachable'
+      if (before !== undefined)
+        found.rows.push({ ...before, place: place.place, releases: before.releases.map(asTrusted) })
+    }
+  })
+  return found
+}
+
+function wordsOf(error: unknown, reference: string): string {
+  if (error instanceof RegistryFailure) return error.message
+  log('error', 'A repository could not be looked at', { reference, cause: error })
+  return 'It could not be looked at; the log tells more.'
+}
+
+/** The repositories of the sources of one registry, each once; those known of a registry that does not list them now. */
+async function placesOf(
+  client: RegistryClient,
+  sources: readonly { source: Source; place: number }[],
+  known: Known,
+  problems: string[],
+): Promise<Place[]> {
+  const { registry } = client
+  const places = new Map<string, Place>()
+  for (const { source, place } of sources) {
+    for (const name of source.isWhole ? await listed(client, source, known, problems) : [source.repository]) {
+      const reference = `${registry}/${name}`
+      if (!places.has(reference)) places.set(reference, { reference, name, place })
+    }
+  }
+  if (places.size > repositoryLimit) problems.push(`${registry}: only ${repositoryLimit} repositories are looked at.`)
+  return [...places.values()].slice(0, repositoryLimit)
+}
+
+async function listed(client: RegistryClient, source: Source, known: Known, problems: string[]): Promise<string[]> {
+  const names: string[] = []
+  try {
+    for await (const name of client.repositories()) {
+      if (isIn(source, name)) names.push(name)
+      if (names.length > repositoryLimit) break
+    }
+    return names
+  } catch (error) {
+    problems.push(`${client.registry}: ${wordsOf(error, client.registry)}`)
+    const prefix = `${client.registry}/`
+    const before = [...known.keys()].filter((reference) => reference.startsWith(prefix))
+    return before.map((reference) => reference.slice(prefix.length)).filter((name) => isIn(source, name))
+  }
+}
+
+/** A release that could not be looked at: a key that is not trusted any more vouches for nothing. */
+function asTrusted(release: CatalogRelease): CatalogRelease {
+  const { verifiedBy, ...facts } = release
+  const isTrusted = config.PLAT_MODULE_KEYS.some(({ name }) => name === verifiedBy)
+  return !release.isVerified || isTrusted
+    ? release
+    : { ...facts, isVerified: false, reason: 'Its key is not trusted now.' }
+}

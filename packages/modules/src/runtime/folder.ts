@@ -1,0 +1,20 @@
+import { execFile } from 'node:child_process'
+import { mkdir, rm } from 'node:fs/promises'
+import { promisify } from 'node:util'
+import { systemPath } from './launcher.ts'
+
+/** Removes a folder that belongs to the platform, whatever a module has put into it and however it has locked it. */
+export async function removeFolder(path: string): Promise<void> {
+  const remove = () => rm(path, { recursive: true, force: true, maxRetries: 3 })
+  await remove().catch(async (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EACCES' && error.code !== 'EPERM') throw error
+    await promisify(execFile)('chmod', ['-R', 'u+rwx', path], { env: { PATH: systemPath } })
+    await remove()
+  })
+}
+
+/** Makes a folder for the platform alone, empty. */
+export async function emptyFolder(path: string): Promise<void> {
+  await removeFolder(path)
+  await mkdir(path, { recursive: true, mode: 0o700 })
+}

@@ -1,0 +1,46 @@
+import { Deployment } from '@platform/core/module-row'
+import * as z from 'zod'
+
+/**
+ * How functions speak to the module host of a platform that runs on one machine: JSON over HTTP on loopback, with a token
+ * that the host made up at its start. Modules are asked without it, on their own sockets.
+ *
+ * | call           | body            | answer                                          |
+ * | -------------- | --------------- | ----------------------------------------------- |
+ * | POST /deploy   | `DeployRequest` | 200 `Deployment`                                |
+ * | POST /remove   | `RemoveRequest` | 204                                             |
+ * | GET /list      |                 | 200 `StatusList`                                |
+ *
+ * What a runtime refuses is 422 `HostFailure`; what is no request of this kind is 400, 401 or 404 without a body.
+ */
+
+const Assignment = z.strictObject({
+  id: z.string().min(1).max(200),
+  moduleId: z.string().min(1).max(200),
+  version: z.string().max(200),
+  repository: z.string().max(512),
+  digest: z.string().regex(/^sha256:[0-9a-f]{64}$/),
+  organisationId: z.string().max(200),
+  startsItself: z.boolean(),
+})
+
+/** The token is derived from a secret that the host has no part in. */
+export const DeployRequest = z.strictObject({ assignment: Assignment, token: z.string().min(1).max(200) })
+
+export const RemoveRequest = z.strictObject({ deployment: Deployment, graceMs: z.number().min(0).max(900_000) })
+
+export const StatusList = z.object({
+  items: z.array(
+    z.object({
+      deployment: Deployment,
+      state: z.enum(['running', 'restarting', 'failed']),
+      crashes: z.number(),
+      lastCrash: z.string().exactOptional(),
+    }),
+  ),
+})
+
+export const HostFailure = z.object({
+  problem: z.enum(['unavailable', 'timeout', 'crashed', 'init_failed', 'too_large', 'refused']),
+  message: z.string(),
+})

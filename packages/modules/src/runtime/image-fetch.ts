@@ -1,0 +1,31 @@
+import { type RegistryClient } from '@platform/registry/client'
+import { RegistryFailure } from '@platform/registry/failure'
+import { readImage } from '@platform/registry/image'
+import { parseReference } from '@platform/registry/reference'
+import { unpackImage } from '@platform/registry/unpack'
+import { type ImageName } from './images.ts'
+import { type UnpackedImage } from './launcher.ts'
+import { RuntimeFailure } from './port.ts'
+
+/**
+ * Fetches an image from its registry and unpacks it in a folder. Throws `RuntimeFailure`: `unavailable` where trying again may
+ * help, else `refused`.
+ */
+export async function fetchImage(
+  clientOf: (registry: string) => RegistryClient,
+  { repository, digest }: ImageName,
+  folder: string,
+): Promise<UnpackedImage> {
+  try {
+    const reference = parseReference(`${repository}@${digest}`)
+    if (reference === undefined) throw new RegistryFailure('invalid', 'That is no reference.')
+    const client = clientOf(reference.registry)
+    const image = await readImage(client, reference.repository, digest)
+    if (image === undefined) throw new RegistryFailure('not_found', 'The registry does not have it.')
+    return { root: await unpackImage(client, image, folder), config: image.config.config }
+  } catch (cause) {
+    if (!(cause instanceof RegistryFailure)) throw cause
+    const problem = cause.problem === 'unreachable' ? 'unavailable' : 'refused'
+    throw new RuntimeFailure(problem, `The image ${repository}@${digest} is not to be had: ${cause.message}`, { cause })
+  }
+}

@@ -1,0 +1,95 @@
+import { access, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { removeFolder } from './folder.ts'
+import { type UnpackedImage } from './launcher.ts'
+import { type Assignment } from './port.ts'
+
+/** An image as an assignment names it. */
+export type ImageName = Pick<Assignment, 'repository' | 'digest'>
+
+/** Gets an image into a folder. Throws `RuntimeFailure`. */
+export type FetchImage = (name: ImageName, folder: string) => Promise<UnpackedImage>
+
+/**
+ * The images that this machine has unpacked, each once, whoever needs it. What is there already is used without asking its
+ * registry, so that a platform starts again whether or not the registry is to be had.
+ */
+export class Images {
+  readonly #folder: string
+  readonly #fetch: FetchImage
+  /** By the digest that was verified: how many need it, and the image when it is here. */
+  readonly #held = new Map<string, { count: number; image: Promise<UnpackedImage> }>()
+  readonly #removals = new Map<string, Promise<void>>()
+
+  constructor(folder: string, fetch: FetchImage) {
+    this.#folder = folder
+    this.#fetch = fetch
+  }
+
+  /** Fetches an image, unless it is there; it stays until `release`. Throws what fetching throws; then it is not held. */
+  async hold(name: ImageName): Promise<UnpackedImage> {
+    const held = this.#held.get(name.digest) ?? { count: 0, image: this.#take(name) }
+    held.count += 1
+    this.#held.set(name.digest, held)
+    try {
+      return await held.image
+    } catch (error) {
+      await this.release(name.digest)
+      throw error
+    }
+  }
+
+  /** Lets go of an image, and removes it where nobody else holds it. */
+  async release(digest: string): Promise<void> {
+    const held = this.#held.get(digest)
+    if (held !== undefined && --held.count === 0) this.#held.delete(digest)
+    await this.removeUnheld(digest)
+  }
+
+  /** Removes an image unless somebody holds it. */
+  async removeUnheld(digest: string): Promise<void> {
+    if (this.#held.has(digest)) return
+    const removal = this.#afterRemoval(digest).then(() => removeFolder(this.#folderOf(digest)))
+    this.#removals.set(digest, removal)
+    try {
+      await removal
+    } finally {
+      if (this.#removals.get(digest) === removal) this.#removals.delete(digest)
+    }
+  }
+
+  /** Settles when no removal of an image is under way, however it went. */
+  async #afterRemoval(digest: string): Promise<void> {
+    await this.#removals.get(digest)?.catch(() => {})
+  }
+
+  async #take(name: ImageName): Promise<UnpackedImage> {
+    await this.#afterRemoval(name.digest)
+    const found = await this.#find(name.digest)
+    if (found !== undefined) return found
+    const image = await this.#fetch(name, this.#folderOf(name.digest))
+    await writeFile(this.#noteOf(name.digest), JSON.stringify(image))
+    return image
+  }
+
+  async #find(digest: string): Promise<UnpackedImage | undefined> {
+    try {
+      const image: UnpackedImage = JSON.parse(await readFile(this.#noteOf(digest), 'utf8'))
+      // A copy of the folder names the files of the original.
+      if (!image.root.startsWith(this.#folderOf(digest))) return undefined
+      await access(image.root)
+      return image
+    } catch {
+      return undefined
+    }
+  }
+
+  #folderOf(digest: string): string {
+    return join(this.#folder, digest.replace(':', '-'))
+  }
+
+  /** The file beside an unpacked image that says so; it is written last. */
+  #noteOf(digest: string): string {
+    return join(this.#folderOf(digest), 'image.json')
+  }
+}

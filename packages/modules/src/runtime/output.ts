@@ -1,0 +1,113 @@
+import { type Readable } from 'node:stream'
+import { iso, now } from '@platform/core/clock'
+
+/** The output of an instance as lines. However much it prints: all is read as it comes, and what is too much is dropped. */
+
+/** The longest line that is passed on whole; of a longer one the rest is left out. */
+const maxLineBytes = 8192
+/** What is passed on in one second. */
+const maxLines = 200
+const maxBytes = 65_536
+const windowMs = 1000
+
+/** The last lines, for whoever asks why an instance ended. */
+const keptLines = 10
+const keptCharacters = 2000
+
+const tooMuch = 'The module prints too much: lines were dropped'
+
+const lineFeed = 10
+
+/** What an instance printed last. */
+export interface Output {
+  tail: () => string
+}
+
+/** Reads streams to their ends, and passes their lines on, empty ones excepted. */
+export function followOutput(streams: readonly Readable[], onLine: (line: string) => void): Output {
+  const kept: string[] = []
+  const keep = (line: string) => {
+    kept.push(line)
+    if (kept.length > keptLines) kept.shift()
+    onLine(line)
+  }
+  const onDropped = (dropped: number) =>
+    onLine(JSON.stringify({ time: iso(now()), level: 'warn', message: tooMuch, dropped }))
+  const valve = new Valve(keep, onDropped)
+  for (const stream of streams) splitLines(stream, valve)
+  return { tail: () => kept.join('\n').slice(-keptCharacters) }
+}
+
+/** Lets so many lines and bytes through in each second, and tells after it how many lines it held back. */
+class Valve {
+  readonly #pass: (line: string) => void
+  readonly #onDropped: (dropped: number) => void
+  #lines = 0
+  #bytes = 0
+  #dropped = 0
+
+  constructor(pass: (line: string) => void, onDropped: (dropped: number) => void) {
+    this.#pass = pass
+    this.#onDropped = onDropped
+  }
+
+  get isShut(): boolean {
+    return this.#lines >= maxLines || this.#bytes >= maxBytes
+  }
+
+  drop(): void {
+    this.#dropped += 1
+  }
+
+  take(line: string): void {
+    if (this.#lines === 0) setTimeout(() => this.#renew(), windowMs).unref()
+    this.#lines += 1
+    this.#bytes += Buffer.byteLength(line)
+    this.#pass(line)
+  }
+
+  #renew(): void {
+    if (this.#dropped > 0) this.#onDropped(this.#dropped)
+    this.#lines = this.#bytes = this.#dropped = 0
+  }
+}
+
+/** While the valve is shut nothing is copied: a flood costs one look at each of its bytes. */
+function splitLines(stream: Readable, valve: Valve): void {
+  let parts: Buffer[] = []
+  let bytes = 0
+  let isDropped = false
+  const add = (chunk: Buffer, start: number, end: number) => {
+    isDropped ||= valve.isShut
+    // A copy: a part of it would keep the whole chunk.
+    if (!isDropped && bytes <= maxLineBytes)
+      parts.push(Buffer.from(chunk.subarray(start, Math.min(end, start + maxLineBytes + 1))))
+    bytes += end - start
+  }
+  const finish = () => {
+    if (bytes === 0) return
+    if (isDropped) valve.drop()
+    else valve.take(textOf(parts))
+    parts = []
+    bytes = 0
+    isDropped = false
+  }
+  stream.on('data', (chunk: Buffer) => {
+    let start = 0
+    for (let index = 0; index < chunk.length; index++) {
+      if (chunk[index] !== lineFeed) continue
+      add(chunk, start, index)
+      finish()
+      start = index + 1
+    }
+    if (start < chunk.length) add(chunk, start, chunk.length)
+  })
+  stream.on('end', finish)
+  // It ends with its process; who waits for that is told.
+  stream.on('error', finish)
+}
+
+function textOf(parts: readonly Buffer[]): string {
+  const line = Buffer.concat(parts)
+  return line.length > maxLineBytes ? `${line.subarray(0, maxLineBytes).toString()}…` : line.toString()
+}

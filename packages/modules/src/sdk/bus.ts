@@ -1,0 +1,58 @@
+import { type EventBus, type EventHandler, type ModuleEvent } from './events.ts'
+import { messageOf } from './message.ts'
+import { Outbox } from './outbox.ts'
+import { type EventsAnswer } from './protocol.ts'
+import { Subscription } from './subscription.ts'
+
+/** The event bus of one instance. */
+export class Bus implements EventBus {
+  readonly outbox: Outbox
+  readonly #subscriptions = new Set<Subscription>()
+  #isOpen = true
+
+  constructor(moduleId: string) {
+    this.outbox = new Outbox(moduleId)
+  }
+
+  /** The types that there are subscriptions to. */
+  get types(): string[] {
+    return [...new Set([...this.#subscriptions].map(({ type }) => type))].toSorted()
+  }
+
+  subscribe<Type extends string>(type: Type, handler: EventHandler<Type>): Disposable {
+    if (!this.#isOpen) throw new Error('Subscribe in configure: later the platform does not learn of it.')
+    if (!/^(platform|module)\../.test(type)) throw new TypeError(`${type} is not the type of an event.`)
+    // The platform hands over events of the subscribed type, and what their data are is its contract.
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion
+    const subscription = new Subscription(type, handler as EventHandler)
+    this.#subscriptions.add(subscription)
+    return { [Symbol.dispose]: () => void this.#subscriptions.delete(subscription) }
+  }
+
+  async publish(type: string, data: unknown, options: { subject?: string } = {}): Promise<void> {
+    this.outbox.add(type, data, options.subject)
+  }
+
+  /** From now on subscriptions only end. */
+  close(): void {
+    this.#isOpen = false
+  }
+
+  /** Hands events to their handlers, one after the other, and tells what became of each; what is left at the end failed. */
+  async deliver(events: readonly ModuleEvent[], signal: AbortSignal): Promise<EventsAnswer> {
+    const handled: string[] = []
+    const failed: { id: string; message: string }[] = []
+    for (const event of events) {
+      const problems = await this.#handOver(event, signal)
+      if (problems.length === 0) handled.push(event.id)
+      else failed.push({ id: event.id, message: problems.join('; ').slice(0, 1000) })
+    }
+    return { handled, failed }
+  }
+
+  async #handOver(event: ModuleEvent, signal: AbortSignal): Promise<string[]> {
+    const interested = [...this.#subscriptions].filter(({ type }) => type === event.type)
+    const results = await Promise.allSettled(interested.map((subscription) => subscription.hand(event, signal)))
+    return results.flatMap((result) => (result.status === 'rejected' ? [messageOf(result.reason)] : []))
+  }
+}

@@ -1,0 +1,28 @@
+import { type ModuleDefinition } from './definition.ts'
+import { type Description, sdkVersion } from './protocol.ts'
+
+/** What a module says of itself without running: what the generated parts of its manifest are made of. */
+export type ModuleDescription = Pick<Description, 'id' | 'version' | 'slots' | 'healthChecks' | 'jobs'>
+
+/** Describes a module. */
+export function describe({
+  id,
+  version,
+  slots = [],
+  healthChecks = {},
+  jobs = {},
+}: ModuleDefinition): ModuleDescription {
+  return {
+    id,
+    version,
+    slots: slots.map((slot) => ({ ...slot })),
+    healthChecks: Object.entries(healthChecks).map(([name, { tags }]) => ({ name, tags })),
+    jobs: Object.entries(jobs).map(([id, { description, intervalSeconds }]) => ({ id, description, intervalSeconds })),
+  }
+}
+
+/** Describes an instance of a module. */
+export const describeInstance = (
+  definition: ModuleDefinition,
+  instance: Pick<Description, 'state' | 'subscriptions'>,
+): Description => ({ sdkVersion, ...describe(definition), ...instance })

@@ -1,0 +1,79 @@
+import { type Health, type HealthCheck } from './definition.ts'
+import { type ModuleHost } from './host.ts'
+import { messageOf } from './message.ts'
+import { type State } from './protocol.ts'
+import { withinLimit } from './time-limit.ts'
+
+/** Shorter than what the platform waits: an answer that says Unhealthy is better than none. */
+const checkMs = 4000
+const statuses = ['Healthy', 'Degraded', 'Unhealthy'] as const
+
+/** Answer of `GET /health`, to anybody: no descriptions. */
+interface Aggregate {
+  status: Health['status']
+  state: State
+  checks: { name: string; status: Health['status'] }[]
+}
+
+/** The health checks of an instance. A check that is asked for while it runs is not run beside itself. */
+export class HealthChecks {
+  readonly #host: ModuleHost
+  readonly #running = new Map<string, Promise<Health>>()
+
+  constructor(host: ModuleHost) {
+    this.#host = host
+  }
+
+  /** The result of one check; undefined where there is none of that name. */
+  async result(name: string): Promise<Health | undefined> {
+    const check = this.#checks[name]
+    if (!check || !Object.hasOwn(this.#checks, name)) return undefined
+    const running = this.#running.get(name) ?? this.#run(name, check)
+    return running
+  }
+
+  /** All checks as one: an informational one never counts, a degradable one degrades, a critical one decides (D36). */
+  async aggregate(): Promise<Aggregate> {
+    const { state } = this.#host
+    if (state !== 'Started') return { status: 'Unhealthy', state, checks: [] }
+    const results = await Promise.all(
+      Object.entries(this.#checks).map(async ([name, check]) => {
+        const status = (await this.result(name))?.status ?? 'Unhealthy'
+        return { name, status, counted: counted(check, status) }
+      }),
+    )
+    const worst = Math.max(0, ...results.map((result) => statuses.indexOf(result.counted)))
+    return {
+      status: statuses[worst] ?? 'Unhealthy',
+      state,
+      checks: results.map(({ name, status }) => ({ name, status })),
+    }
+  }
+
+  get #checks(): Readonly<Record<string, HealthCheck>> {
+    return this.#host.definition.healthChecks ?? {}
+  }
+
+  #run(name: string, { check }: HealthCheck): Promise<Health> {
+    const { context, stopping } = this.#host
+    const running = withinLimit(`The check ${name}`, checkMs, [stopping], (signal) => check(context, signal))
+      .then(wellFormed)
+      .catch((error): Health => ({ status: 'Unhealthy', description: messageOf(error) }))
+      .finally(() => this.#running.delete(name))
+    this.#running.set(name, running)
+    return running
+  }
+}
+
+function counted({ tags }: HealthCheck, status: Health['status']): Health['status'] {
+  if (tags.includes('critical')) return status
+  return tags.includes('degradable') && status !== 'Healthy' ? 'Degraded' : 'Healthy'
+}
+
+/** Authors write JavaScript too. */
+function wellFormed(health: Partial<Health> | undefined): Health {
+  const status = statuses.find((known) => known === health?.status)
+  if (status === undefined) return { status: 'Unhealthy', description: 'The check answered no status.' }
+  const description: unknown = health?.description
+  return { status, ...(typeof description === 'string' && { description: description.slice(0, 500) }) }
+}

@@ -1,0 +1,62 @@
+import { type ModuleDefinition } from './definition.ts'
+
+/**
+ * The author's SDK: everything that a module is made with. See `defineModule` for what a module is, and `serve` for how
+ * it runs.
+ */
+
+export { callerOf, type Caller } from './caller.ts'
+export { type ModuleContext } from './context.ts'
+export {
+  type Health,
+  type HealthCheck,
+  type HealthTag,
+  type Job,
+  type ModuleDefinition,
+  type NavigationSlot,
+  type Slot,
+  type SlotRegistry,
+} from './definition.ts'
+export {
+  type EventBus,
+  type EventData,
+  type EventHandler,
+  type EventRegistry,
+  type EventType,
+  type ModuleEvent,
+} from './events.ts'
+export { type LogFields, type Logger } from './logger.ts'
+export { type State } from './protocol.ts'
+export { serve } from './serve.ts'
+export {
+  type ServiceCollection,
+  type ServiceFactory,
+  type ServiceProvider,
+  type ServiceToken,
+  token,
+} from './services.ts'
+
+const kebab = /^[a-z][a-z0-9]*(?:-[a-z0-9]+)*$/
+
+/**
+ * Declares a module. Throws a `TypeError` that names what is wrong: ids that are not kebab-case, two slots of one id, or an
+ * interval that is no whole number of 1 to 86,400 seconds.
+ */
+export function defineModule(definition: ModuleDefinition): Readonly<ModuleDefinition> {
+  const problem = problemOf(definition)
+  if (problem !== undefined) throw new TypeError(`The module ${JSON.stringify(definition.id)} cannot be: ${problem}`)
+  return Object.freeze(definition)
+}
+
+function problemOf({ id, version, slots = [], healthChecks = {}, jobs = {} }: ModuleDefinition): string | undefined {
+  const wrongName = [id, ...Object.keys(healthChecks), ...Object.keys(jobs)].find((name) => !kebab.test(name))
+  if (wrongName !== undefined) return `${JSON.stringify(wrongName)} is not kebab-case.`
+  if (!/^\d+\.\d+\.\d+/.test(version)) return `its version ${JSON.stringify(version)} is not SemVer.`
+  const names = slots.map((slot) => `${slot.slotId}/${slot.id}`)
+  const twice = names.find((name, index) => names.indexOf(name) !== index)
+  if (twice !== undefined) return `it has two slots ${twice}.`
+  const hasty = Object.entries(jobs).find(([, { intervalSeconds }]) => !isInterval(intervalSeconds))
+  return hasty && `the job ${hasty[0]} has an interval of ${hasty[1].intervalSeconds} seconds.`
+}
+
+const isInterval = (seconds: number): boolean => Number.isInteger(seconds) && seconds >= 1 && seconds <= 86_400

@@ -1,0 +1,67 @@
+import { isUtf8 } from 'node:buffer'
+
+/** What is used of an API Gateway event (HTTP API, payload format 2.0). */
+interface HttpEvent {
+  rawPath: string
+  rawQueryString?: string
+  headers?: Record<string, string>
+  requestContext: { http: { method: string } }
+  body?: string
+  isBase64Encoded?: boolean
+}
+
+/** What Lambda takes as an answer. */
+export interface HttpResult {
+  statusCode: number
+  headers: Record<string, string>
+  cookies?: string[]
+  body: string
+  isBase64Encoded: boolean
+}
+
+/** Of the 6 MB that Lambda carries: the rest is for headers, and for what JSON adds to a text. */
+const maxBodyBytes = 4 * 1024 * 1024
+
+const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null
+
+const isHttpEvent = (event: unknown): event is HttpEvent =>
+  isObject(event) &&
+  typeof event['rawPath'] === 'string' &&
+  isObject(event['requestContext']) &&
+  isObject(event['requestContext']['http'])
+
+/** The request that an event stands for; undefined where it is none. The path of an event is decoded. */
+export function requestOf(event: unknown): Request | undefined {
+  if (!isHttpEvent(event)) return undefined
+  const { rawPath, rawQueryString = '', headers = {}, requestContext, body, isBase64Encoded } = event
+  const url = new URL('http://module')
+  url.pathname = rawPath
+  url.search = rawQueryString
+  const { method } = requestContext.http
+  const isBodiless = body === undefined || method === 'GET' || method === 'HEAD'
+  const content = isBodiless ? {} : { body: Buffer.from(body, isBase64Encoded === true ? 'base64' : 'utf8') }
+  return new Request(url, { method, headers, ...content })
+}
+
+/** The result that stands for an answer. */
+export async function resultOf(response: Response): Promise<HttpResult> {
+  const body = Buffer.from(await response.arrayBuffer())
+  if (body.length > maxBodyBytes) return tooLarge
+  const { status, headers } = response
+  const cookies = headers.getSetCookie()
+  const isText = isUtf8(body)
+  return {
+    statusCode: status,
+    headers: Object.fromEntries([...headers].filter(([name]) => name !== 'set-cookie')),
+    ...(cookies.length > 0 && { cookies }),
+    body: body.toString(isText ? 'utf8' : 'base64'),
+    isBase64Encoded: !isText,
+  }
+}
+
+const tooLarge: HttpResult = {
+  statusCode: 502,
+  headers: { 'content-type': 'application/json' },
+  body: JSON.stringify({ error: 'answer_too_large', message: `The answer is larger than ${maxBodyBytes} bytes.` }),
+  isBase64Encoded: false,
+}

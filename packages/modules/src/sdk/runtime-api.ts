@@ -1,0 +1,54 @@
+import { Agent, type IncomingHttpHeaders, request } from 'node:http'
+import { text } from 'node:stream/consumers'
+
+/** An event that Lambda hands to this instance. */
+export interface Invocation {
+  id: string
+  event: unknown
+}
+
+/** Lambda's Runtime API, at `host:port`. No call has a time limit: an instance may be frozen for hours while it asks. */
+export class RuntimeApi {
+  readonly #base: string
+  readonly #agent = new Agent({ keepAlive: true })
+
+  constructor(address: string) {
+    this.#base = `http://${address}/2018-06-01/runtime`
+  }
+
+  /** The next event; waits until there is one. */
+  async next(): Promise<Invocation> {
+    const { headers, body } = await this.#call('GET', '/invocation/next')
+    return { id: String(headers['lambda-runtime-aws-request-id']), event: JSON.parse(body) }
+  }
+
+  /** Answers an event. */
+  async respond(id: string, result: object): Promise<void> {
+    await this.#call('POST', `/invocation/${id}/response`, result)
+  }
+
+  /** Tells that an event could not be worked on. */
+  async fail(id: string, type: string, message: string): Promise<void> {
+    await this.#call('POST', `/invocation/${id}/error`, errorOf(type, message), type)
+  }
+
+  /** Tells that this instance cannot begin. */
+  async failInit(type: string, message: string): Promise<void> {
+    await this.#call('POST', '/init/error', errorOf(type, message), type)
+  }
+
+  async #call(method: string, path: string, content?: object, errorType?: string) {
+    const headers = {
+      'content-type': 'application/json',
+      ...(errorType !== undefined && { 'lambda-runtime-function-error-type': errorType }),
+    }
+    return new Promise<{ headers: IncomingHttpHeaders; body: string }>((resolve, reject) => {
+      const outgoing = request(`${this.#base}${path}`, { method, headers, agent: this.#agent }, (answer) => {
+        text(answer).then((body) => resolve({ headers: answer.headers, body }), reject)
+      })
+      outgoing.on('error', reject).end(content && JSON.stringify(content))
+    })
+  }
+}
+
+const errorOf = (errorType: string, errorMessage: string) => ({ errorType, errorMessage, stackTrace: [] })

@@ -1,0 +1,31 @@
+import { answerOf } from './answer.ts'
+import { type ModuleDefinition } from './definition.ts'
+import { type ModuleEnvironment } from './environment.ts'
+import { defaultHookMs, drainMs, ModuleHost } from './host.ts'
+import { listen } from './server.ts'
+import { onTermination } from './termination.ts'
+
+/** Serves a module over HTTP until the process is told to end. */
+export async function serveHttp(definition: ModuleDefinition, environment: ModuleEnvironment): Promise<void> {
+  const host = new ModuleHost(definition, { ...environment, isPersistent: true })
+  const log = host.context.getLogger('lifecycle')
+  const server = await listen(answerOf(host, environment.token), environment.address, log)
+  log.info('The module listens', { address: server.address })
+
+  onTermination(async () => {
+    const drained = server.drain()
+    await host.stop(defaultHookMs).catch(() => {})
+    const timer = setTimeout(() => server.cut(), drainMs)
+    await drained
+    clearTimeout(timer)
+    await host.dispose().catch(() => {})
+  })
+
+  if (!environment.startsItself) return
+  await host.whenStarted().catch(async () => {
+    // Asked to end while it was starting: that is no failure.
+    if (host.stopping.aborted) return
+    await host.dispose().catch(() => {})
+    process.exit(1)
+  })
+}

@@ -1,0 +1,44 @@
+import { type Answer, answerOf } from './answer.ts'
+import { type ModuleDefinition } from './definition.ts'
+import { type ModuleEnvironment } from './environment.ts'
+import { ModuleHost } from './host.ts'
+import { requestOf, resultOf } from './lambda-event.ts'
+import { messageOf } from './message.ts'
+import { type Invocation, type RuntimeApi } from './runtime-api.ts'
+import { onTermination } from './termination.ts'
+
+/** Lambda gives an instance 10 seconds to begin. */
+const initMs = 9000
+/** Lambda kills an instance half a second after SIGTERM, which it sends only where an extension asks for it. */
+const graceMs = 300
+
+/** Serves a module on Lambda: one event after the other, for as long as the instance lives. */
+export async function serveLambda(
+  definition: ModuleDefinition,
+  environment: ModuleEnvironment,
+  api: RuntimeApi,
+): Promise<never> {
+  const host = new ModuleHost(definition, { ...environment, isPersistent: false })
+  onTermination(async () => {
+    await host.stop(graceMs).catch(() => {})
+    await host.dispose().catch(() => {})
+  })
+  if (environment.startsItself) await host.configure(initMs).catch((error) => failInit(api, error))
+  const answer = answerOf(host, environment.token)
+  for (;;) await work(api, answer, await api.next())
+}
+
+async function failInit(api: RuntimeApi, error: unknown): Promise<never> {
+  await api.failInit('PLAT-MOD-5004', messageOf(error))
+  process.exit(1)
+}
+
+async function work(api: RuntimeApi, answer: Answer, { id, event }: Invocation): Promise<void> {
+  const request = requestOf(event)
+  if (!request) return api.fail(id, 'InvalidEvent', 'A module takes events of API Gateway only, of format 2.0.')
+  try {
+    await api.respond(id, await resultOf(await answer(request)))
+  } catch (error) {
+    await api.fail(id, 'Unhandled', messageOf(error))
+  }
+}

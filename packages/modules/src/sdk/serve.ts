@@ -1,0 +1,46 @@
+import { writeFile } from 'node:fs/promises'
+import { type ModuleDefinition } from './definition.ts'
+import { describe } from './describe.ts'
+import { type ModuleEnvironment, readEnvironment } from './environment.ts'
+import { type Logger, loggerOf } from './logger.ts'
+import { environmentNames } from './protocol.ts'
+import { RuntimeApi } from './runtime-api.ts'
+import { serveHttp } from './serve-http.ts'
+import { serveLambda } from './serve-lambda.ts'
+
+/**
+ * Serves a module: the last line of its main file. The same image runs wherever the platform puts it: as a function of
+ * Lambda, or as a process on a Unix socket (`PLATFORM_SOCKET`) or on `HOST` (127.0.0.1) and `PORT` (3000).
+ *
+ * To try a module by itself, build it, give it a token of your own and let it start itself:
+ *
+ *     PLATFORM_MODULE_TOKEN=try PLATFORM_STARTS_ITSELF=1 node dist/main.mjs
+ *     curl -H 'x-platform-token: try' http://127.0.0.1:3000/api/hello
+ *
+ * Ends the process with 1 where there is no token, it cannot listen, or code of the module throws outside of any hook; with
+ * 0 after SIGTERM, when `stop` and `dispose` are through.
+ */
+export async function serve(definition: ModuleDefinition): Promise<void> {
+  const log = loggerOf(definition, 'lifecycle')
+  process.on('uncaughtException', (error) => {
+    log.error('The module crashed', { error })
+    process.exit(1)
+  })
+  const environment = startingOnlyItself(definition, readEnvironment(process.env), log)
+  if (environment.describeFile !== undefined) {
+    await writeFile(environment.describeFile, JSON.stringify(describe(definition)))
+    process.exit(0)
+  }
+  if (environment.token === '') throw new Error(`${environmentNames.token} is not set: nobody could ask the module.`)
+  const { runtimeApi } = environment
+  if (runtimeApi === undefined) await serveHttp(definition, environment)
+  else await serveLambda(definition, environment, new RuntimeApi(runtimeApi))
+}
+
+/** On Lambda an instance begins by itself, always. Code of another id than the manifest's never does (PLAT-MOD-5001). */
+function startingOnlyItself({ id }: ModuleDefinition, given: ModuleEnvironment, log: Logger): ModuleEnvironment {
+  const { expectedId = id, runtimeApi } = given
+  const isExpected = id === expectedId
+  if (!isExpected) log.error('The id in the code is not that of the manifest', { code: 'PLAT-MOD-5001', expectedId })
+  return { ...given, startsItself: isExpected && (given.startsItself || runtimeApi !== undefined) }
+}

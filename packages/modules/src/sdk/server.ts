@@ -1,0 +1,108 @@
+import { once } from 'node:events'
+import { rmSync } from 'node:fs'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { type Answer } from './answer.ts'
+import { type ModuleEnvironment } from './environment.ts'
+import { type Logger } from './logger.ts'
+
+/** Larger than anything that the platform's gateway lets through. */
+const maxBodyBytes = 8 * 1024 * 1024
+
+/** Serves over HTTP, on a Unix socket or a port. Rejects when it cannot listen there. */
+export async function listen(answer: Answer, address: ModuleEnvironment['address'], log: Logger): Promise<HttpServer> {
+  const server = createServer()
+  const listening = new HttpServer(server, answer, log)
+  if ('path' in address) removeLeftover(address.path)
+  server.listen(address)
+  await once(server, 'listening')
+  return listening
+}
+
+/** The socket of an instance that has crashed. Where it may not be removed and is in the way, listening says so. */
+function removeLeftover(path: string): void {
+  try {
+    rmSync(path, { force: true })
+  } catch {}
+}
+
+/** A server that can be closed although its clients keep their connections. */
+class HttpServer {
+  readonly #server: Server
+  readonly #answer: Answer
+  readonly #log: Logger
+  #isDraining = false
+
+  constructor(server: Server, answer: Answer, log: Logger) {
+    this.#server = server
+    this.#answer = answer
+    this.#log = log
+    server.on('request', (incoming, outgoing) => void this.#exchange(incoming, outgoing))
+  }
+
+  /** Where it listens: the path of a socket, or `host:port`. */
+  get address(): string {
+    const address = this.#server.address()
+    return typeof address === 'object' && address ? `${address.address}:${address.port}` : String(address)
+  }
+
+  /** Takes no new connections; those that are busy end with their answer. */
+  async drain(): Promise<void> {
+    this.#isDraining = true
+    const closed = once(this.#server, 'close')
+    this.#server.close()
+    await closed
+  }
+
+  /** Ends whatever connections there are. */
+  cut(): void {
+    this.#server.closeAllConnections()
+  }
+
+  /** Answers one request. A failure ends the connection: nobody is left waiting. */
+  async #exchange(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
+    const gone = new AbortController()
+    outgoing.once('close', () => gone.abort())
+    try {
+      const body = await bodyOf(incoming)
+      const response = body
+        ? await this.#answer(requestOf(incoming, body, gone.signal))
+        : new Response(null, { status: 413 })
+      if (this.#isDraining) outgoing.setHeader('connection', 'close')
+      await send(response, outgoing)
+    } catch (error) {
+      if (!gone.signal.aborted) this.#log.error('An answer broke off', { path: incoming.url, error })
+      outgoing.destroy()
+    }
+  }
+}
+
+/** The whole body; undefined where it is too large. */
+async function bodyOf(incoming: IncomingMessage): Promise<Buffer<ArrayBuffer> | undefined> {
+  const chunks: Buffer[] = []
+  let bytes = 0
+  incoming.on('data', (chunk: Buffer) => {
+    bytes += chunk.length
+    if (bytes <= maxBodyBytes) chunks.push(chunk)
+  })
+  await once(incoming, 'end')
+  return bytes > maxBodyBytes ? undefined : Buffer.concat(chunks)
+}
+
+function requestOf(incoming: IncomingMessage, body: Buffer<ArrayBuffer>, signal: AbortSignal): Request {
+  const { method = 'GET', url = '/', rawHeaders } = incoming
+  const headers = new Headers()
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    headers.append(rawHeaders[index] ?? '', rawHeaders[index + 1] ?? '')
+  }
+  const isBodiless = method === 'GET' || method === 'HEAD'
+  return new Request(`http://module${url}`, { method, headers, signal, ...(!isBodiless && { body }) })
+}
+
+async function send({ status, headers, body }: Response, outgoing: ServerResponse): Promise<void> {
+  for (const [name, value] of headers) outgoing.appendHeader(name, value)
+  outgoing.writeHead(status)
+  if (body === null || outgoing.req.method === 'HEAD') outgoing.end()
+  else await pipeline(Readable.fromWeb(body), outgoing)
+}

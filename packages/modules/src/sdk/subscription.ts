@@ -1,0 +1,39 @@
+import { type EventHandler, type ModuleEvent } from './events.ts'
+import { withinLimit } from './time-limit.ts'
+
+const remembered = 1000
+const handlerMs = 10_000
+
+/** A handler, and the events that it has handled or is handling. */
+export class Subscription {
+  readonly type: string
+  readonly #handler: EventHandler
+  /** Event id → the work on it; oldest first. */
+  readonly #works = new Map<string, Promise<void>>()
+
+  constructor(type: string, handler: EventHandler) {
+    this.type = type
+    this.#handler = handler
+  }
+
+  /** Hands an event over, unless that was done or is being done. Rejects when the handler fails or takes too long. */
+  hand(event: ModuleEvent, signal: AbortSignal): Promise<void> {
+    return withinLimit('A handler', handlerMs, [signal], async (limited) => {
+      await (this.#works.get(event.id) ?? this.#begin(event, limited))
+    })
+  }
+
+  #begin(event: ModuleEvent, signal: AbortSignal): Promise<void> {
+    const work = Promise.resolve(event).then((given) => this.#handler(given, signal))
+    this.#works.set(event.id, work)
+    this.#forgetOldest()
+    // One that failed is handed over again when it is delivered again.
+    work.catch(() => this.#works.delete(event.id))
+    return work
+  }
+
+  #forgetOldest(): void {
+    const [oldest] = this.#works.keys()
+    if (this.#works.size > remembered && oldest !== undefined) this.#works.delete(oldest)
+  }
+}

@@ -1,0 +1,74 @@
+import { lstat, readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { buffer } from 'node:stream/consumers'
+import { promisify } from 'node:util'
+import { gzip } from 'node:zlib'
+import { pack } from 'tar-stream'
+import { digestOf } from './digest.ts'
+import { imagePath, parentOf, whiteoutOf } from './image-path.ts'
+import { type Descriptor, mediaTypes } from './types.ts'
+
+/** A file of an image: its content, or the path of a local file or folder that has it. Mode 644 unless it says otherwise. */
+export type FileToPack = { path: string; mode?: number } & ({ content: string | Uint8Array } | { source: string })
+
+/** A layer to be pushed: its bytes, or the repository of the same registry that has them. */
+export type BuiltLayer = { descriptor: Descriptor; diffId: string } & ({ bytes: Buffer } | { repository: string })
+
+interface Packed {
+  content: Uint8Array
+  mode: number
+}
+
+/**
+ * Files as a layer. The same files make the same bytes, whenever and in whatever order they are given: no times, no
+ * owners, names sorted. (The compression is zlib's as Node.js carries it: another version, or another kind of
+ * processor, may find other bytes for the same content.) Links are refused.
+ */
+export async function packLayer(files: readonly FileToPack[]): Promise<BuiltLayer & { bytes: Buffer }> {
+  const packed = new Map<string, Packed>()
+  for (const file of files) await collect(file, packed)
+  const tar = await tarOf(packed)
+  const bytes = await promisify(gzip)(tar, { level: 6 })
+  // The system on which it was compressed; any is the same to us.
+  bytes[9] = 255
+  const descriptor = { mediaType: mediaTypes.layer, digest: digestOf(bytes), size: bytes.length }
+  return { descriptor, diffId: digestOf(tar), bytes }
+}
+
+async function collect(file: FileToPack, packed: Map<string, Packed>): Promise<void> {
+  const path = imagePath(file.path)
+  if ('source' in file) {
+    const found = await lstat(file.source)
+    if (found.isDirectory()) {
+      for (const name of await readdir(file.source)) {
+        await collect({ ...file, path: `${path}/${name}`, source: join(file.source, name) }, packed)
+      }
+      return
+    }
+    if (!found.isFile()) throw new TypeError(`${file.source} is neither a file nor a folder.`)
+  }
+  if (path === '' || packed.has(path)) throw new TypeError(`There are two files for /${path}, or it is a folder.`)
+  if (path.split('/').some((part) => whiteoutOf(part) !== undefined)) throw new TypeError(`/${path} would hide files.`)
+  const content = 'source' in file ? await readFile(file.source) : Buffer.from(file.content)
+  packed.set(path, { content, mode: (file.mode ?? 0o644) & 0o777 })
+}
+
+async function tarOf(packed: ReadonlyMap<string, Packed>): Promise<Buffer> {
+  const directories = new Set<string>()
+  for (const path of packed.keys()) {
+    for (let each = parentOf(path); each !== ''; each = parentOf(each)) directories.add(each)
+  }
+  const archive = pack()
+  const common = { mtime: new Date(0), uid: 0, gid: 0 }
+  for (const path of [...packed.keys(), ...directories].toSorted(byCodeUnit)) {
+    const file = packed.get(path)
+    if (file !== undefined && directories.has(path)) throw new TypeError(`/${path} is a file and a folder.`)
+    if (file === undefined) archive.entry({ ...common, name: `${path}/`, type: 'directory', mode: 0o755 })
+    else archive.entry({ ...common, name: path, type: 'file', mode: file.mode }, Buffer.from(file.content))
+  }
+  archive.finalize()
+  return buffer(archive)
+}
+
+/** The order of whoever compares strings, without a language's rules. */
+const byCodeUnit = (left: string, right: string): number => (left < right ? -1 : Number(left > right))

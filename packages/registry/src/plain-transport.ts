@@ -1,0 +1,42 @@
+import * as http from 'node:http'
+import * as https from 'node:https'
+import type { Transport, TransportAnswer } from './transport.ts'
+
+/**
+ * A transport for programs that run where their user may reach whatever it names: the command line, tests. Nothing is
+ * checked of where a name leads. Every request has a connection of its own, so that none dies of a neighbour's.
+ */
+export const plainTransport: Transport = (url, { method, headers, body, timeoutMs, maxBytes }) =>
+  new Promise((resolve, reject) => {
+    const open = url.startsWith('https:') ? https.request : http.request
+    const outgoing = open(url, { method, headers: { 'user-agent': 'Platform', ...headers }, agent: false })
+    const fail = (error: unknown) => {
+      reject(error instanceof Error ? error : new Error('The connection failed.'))
+      outgoing.destroy()
+    }
+    const timer = setTimeout(() => fail(new Error(`No whole answer within ${timeoutMs / 1000} s.`)), timeoutMs)
+    let isAnswered = false
+    outgoing.on('response', (incoming) => {
+      isAnswered = true
+      read(incoming, maxBytes).then(resolve, fail)
+    })
+    outgoing.on('error', fail)
+    // An answer that is none, such as a change of protocol, ends without an error.
+    outgoing.on('close', () => {
+      clearTimeout(timer)
+      if (!isAnswered) fail(new Error('The connection ended without an answer.'))
+    })
+    outgoing.end(body)
+  })
+
+async function read(incoming: http.IncomingMessage, maxBytes: number): Promise<TransportAnswer> {
+  const parts: Buffer[] = []
+  let bytes = 0
+  for await (const part of incoming as AsyncIterable<Buffer>) {
+    parts.push(part)
+    bytes += part.length
+    if (bytes > maxBytes) break
+  }
+  const { statusCode: status = 0, headers } = incoming
+  return { status, headers, body: Buffer.concat(parts).subarray(0, maxBytes), isCutShort: bytes > maxBytes }
+}

@@ -1,0 +1,68 @@
+/** The words of the OCI distribution and image specifications, version 1.1. */
+
+export const mediaTypes = {
+  manifest: 'application/vnd.oci.image.manifest.v1+json',
+  index: 'application/vnd.oci.image.index.v1+json',
+  dockerManifest: 'application/vnd.docker.distribution.manifest.v2+json',
+  dockerIndex: 'application/vnd.docker.distribution.manifest.list.v2+json',
+  config: 'application/vnd.oci.image.config.v1+json',
+  layer: 'application/vnd.oci.image.layer.v1.tar+gzip',
+  empty: 'application/vnd.oci.empty.v1+json',
+} as const
+
+/** Names a manifest or a blob by its content. `digest` is `sha256:` and 64 hexadecimal digits; `size` counts bytes. */
+export interface Descriptor {
+  mediaType: string
+  digest: string
+  size: number
+  annotations?: Record<string, string>
+  artifactType?: string
+  platform?: { os: string; architecture: string; variant?: string }
+}
+
+/** An image, or any other artifact. */
+export interface Manifest {
+  schemaVersion: 2
+  mediaType: string
+  artifactType?: string
+  config: Descriptor
+  layers: Descriptor[]
+  subject?: Descriptor
+  annotations?: Record<string, string>
+}
+
+/** Several manifests under one name: one for each platform, or what refers to an image. */
+export interface Index {
+  schemaVersion: 2
+  mediaType: string
+  manifests: Descriptor[]
+  annotations?: Record<string, string>
+}
+
+/** What an image is started as. */
+export interface ImageConfig {
+  architecture: string
+  os: string
+  created?: string
+  config: {
+    Env?: string[]
+    Entrypoint?: string[]
+    Cmd?: string[]
+    WorkingDir?: string
+    User?: string
+    Labels?: Record<string, string>
+  }
+  rootfs: { type: 'layers'; diff_ids: string[] }
+}
+
+/** An image of one platform, read and found whole but for its layers. */
+export interface Image {
+  repository: string
+  /** Of the manifest of the chosen platform. */
+  digest: string
+  /** Of what the reference named: an index, or the same manifest. Signatures may be over either. */
+  topDigest: string
+  manifest: Manifest
+  config: ImageConfig
+  labels: Readonly<Record<string, string>>
+}

@@ -1,0 +1,238 @@
+import { execFile } from 'node:child_process'
+import { cp, mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { describeProject } from '@platform/cli/author/bundle'
+import { openProject } from '@platform/cli/author/project'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { until } from '../../conformance/until.ts'
+import { missing, outputOf } from '../support/peers.ts'
+import { Program } from '../support/program.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
+import { type Author, startAuthor } from './support/author.ts'
+
+/** Making modules at the command line: what is written, and what is said where it cannot be. */
+
+const run = promisify(execFile)
+const at = (path: string): string => fileURLToPath(new URL(`../../${path}`, import.meta.url))
+const readJson = async (...path: string[]) => JSON.parse(await readFile(join(...path), 'utf8'))
+
+/** The image of a module as its folder has it. */
+async function imageIn(folder: string) {
+  const blob = (digest: string) => readJson(folder, 'dist/image/blobs', ...digest.split(':'))
+  const { manifests } = await readJson(folder, 'dist/image/index.json')
+  const manifest = await blob(manifests[0].digest)
+  return {
+    tags: manifests.map(({ annotations }: any) => annotations['org.opencontainers.image.ref.name']),
+    manifest,
+    config: await blob(manifest.config.digest),
+  }
+}
+
+let author: Author
+let files: Record<string, string>
+
+beforeAll(async () => {
+  author = await startAuthor()
+  const read = (file: string) => readFile(join(author.module, file), 'utf8')
+  files = { 'src/main.ts': await read('src/main.ts'), 'module.json': await read('module.json') }
+})
+afterEach(async () => {
+  for (const [file, text] of Object.entries(files)) await writeFile(join(author.module, file), text)
+  await rm(join(author.module, 'dist'), { recursive: true, force: true })
+})
+afterAll(() => author[Symbol.asyncDispose]())
+
+describe('a new module', () => {
+  test('is built as it is, into an image with the labels of a module', async () => {
+    await using author = await startAuthor({}, 'registry.example.com/modules/greeting')
+    await author.change('module.json', '"author"', '"repositoryUrl": "https://example.com/greeting",\n    "author"')
+    expect(await author.plat.json(['module', 'build', '--dir', 'greeting'])).toEqual({
+      id: 'greeting',
+      version: '0.1.0',
+      digest: expect.stringMatching(/^sha256:[0-9a-f]{64}$/),
+    })
+    const { tags, manifest, config } = await imageIn(author.module)
+    expect(tags).toEqual(['0.1.0', 'latest'])
+    expect(manifest.layers).toHaveLength(1)
+    expect(config.config).toEqual({
+      Entrypoint: ['node', '/app/main.mjs'],
+      Cmd: [],
+      WorkingDir: '/app',
+      Labels: {
+        'org.opencontainers.image.source': 'https://example.com/greeting',
+        'org.platform.module': 'true',
+        'org.platform.module.id': 'greeting',
+        'org.platform.module.version': '0.1.0',
+      },
+    })
+  })
+
+  test('has no error of types, in its editor as in a build', async () => {
+    const types = run(at('node_modules/.bin/tsc'), ['-p', author.module])
+    expect(
+      await types.then(
+        () => 'none',
+        ({ stdout }: { stdout: string }) => stdout,
+      ),
+    ).toBe('none')
+  })
+
+  test('may have any id that the manifest may have', async () => {
+    const id = `a-2-${'long-'.repeat(9)}z`
+    await author.plat.prints(['module', 'new', id])
+    expect(await author.plat.json(['module', 'build', '--dir', id])).toMatchObject({ id })
+  })
+
+  test.for(['Greeting', 'a_b', '-x', 'v2', 'modules', 'catalog', 'x'.repeat(51), '../x'])(
+    'cannot be called %s: nothing is written',
+    async (id) => {
+      const { exitCode, err } = await author.plat.run(['module', 'new', '--', id])
+      expect({ exitCode, err }).toEqual({ exitCode: 2, err: expect.stringContaining(`${id} cannot be a module's id`) })
+      await expect(stat(join(author.folder, id))).rejects.toThrow('ENOENT')
+    },
+  )
+
+  test('is never written over something', async () => {
+    await writeFile(join(author.folder, 'taken'), 'mine')
+    for (const id of ['greeting', 'taken']) {
+      expect(await author.plat.run(['module', 'new', id])).toMatchObject({ exitCode: 2, out: '' })
+    }
+    expect(await readFile(join(author.folder, 'taken'), 'utf8')).toBe('mine')
+  })
+
+  test('goes to a registry that can be one', async () => {
+    for (const image of ['greeting', 'registry.example.com/greeting:1.0.0', 'registry.example.com/Greeting']) {
+      const { exitCode, err } = await author.plat.run(['module', 'new', 'other', '--image', image])
+      expect([exitCode, err]).toEqual([2, expect.stringContaining(image)])
+    }
+  })
+})
+
+describe('a build', () => {
+  test('of the same files makes the same image, again and in another folder', async () => {
+    const digestOf = async (folder: string) =>
+      (await author.plat.json(['module', 'build', '--dir', folder])).digest as string
+    const first = await digestOf('greeting')
+    await cp(author.module, join(author.folder, 'elsewhere/copy'), { recursive: true })
+    expect(await digestOf('greeting')).toBe(first)
+    expect(await digestOf('elsewhere/copy')).toBe(first)
+    await author.change('src/main.ts', 'Here I am', 'There I was')
+    expect(await digestOf('greeting')).not.toBe(first)
+  })
+
+  test('makes the manifest say what the code says, and leaves the rest, and its layout, alone', async () => {
+    await author.plat.prints(['module', 'manifest', '--dir', 'greeting'])
+    const file = join(author.module, 'module.json')
+    const manifest = await readJson(file)
+    expect(manifest.spec).toMatchObject({
+      image: '127.0.0.1:8081/modules/greeting:0.1.0',
+      navSlots: [{ slotId: 'nav.primary', id: 'greeting' }],
+      healthChecks: [{ name: 'greeting', path: '/health/greeting', tags: ['informational'] }],
+      backgroundJobs: [{ id: 'tick', intervalSeconds: 60 }],
+    })
+    const dense = JSON.stringify(manifest)
+    await writeFile(file, dense)
+    expect((await author.plat.run(['module', 'manifest', '--dir', 'greeting'])).err).toMatch(
+      /valid, and up to date\.$/m,
+    )
+    expect(await readFile(file, 'utf8')).toBe(dense)
+    await author.change('src/main.ts', `version: '0.1.0'`, `version: '0.2.0+build.7'`)
+    const { metadata, spec } = await author.plat.json(['module', 'manifest', '--dir', 'greeting'])
+    expect([metadata.version, spec.image]).toEqual(['0.2.0+build.7', '127.0.0.1:8081/modules/greeting:0.2.0_build.7'])
+    expect(await readJson(file)).toEqual({ metadata, spec })
+  })
+
+  test('takes libraries of the module’s own, and nothing of the author’s environment', async () => {
+    await using author = await startAuthor({ PLAT_TOKEN: 'secret' })
+    await mkdir(join(author.module, 'node_modules/greetings'), { recursive: true })
+    await writeFile(join(author.module, 'node_modules/greetings/index.js'), `module.exports = 'Ahoy'`)
+    await writeFile(join(author.module, 'node_modules/greetings/package.json'), '{"name": "greetings"}')
+    await author.change(
+      'src/main.ts',
+      /^/,
+      `import greeting from 'greetings'\nif (process.env.PLAT_TOKEN) throw 'seen'\n`,
+    )
+    await author.change('src/main.ts', `'Hello'`, 'greeting')
+    await author.plat.prints(['module', 'build', '--dir', 'greeting'])
+    expect(await readFile(join(author.module, 'dist/main.mjs'), 'utf8')).toContain('Ahoy')
+  })
+
+  test('leaves a program that runs by itself', async () => {
+    await author.plat.prints(['module', 'build', '--dir', 'greeting'])
+    const env = { PLATFORM_MODULE_TOKEN: 'try', PLATFORM_STARTS_ITSELF: '1', PORT: '0' }
+    await using program = new Program(process.execPath, ['dist/main.mjs'], { cwd: author.module, env })
+    const [, address = ''] = await program.writes(/"address":"(.*?)"/)
+    const get = (path: string) => fetch(`http://${address}${path}`, { headers: { 'x-platform-token': 'try' } })
+    expect(await (await get('/modules/greeting')).text()).toContain('<h1>Greeting</h1>')
+    await until('it is healthy', async () => (await get('/health')).ok)
+  })
+
+  const lacking = missing('skopeo')
+  test.skipIf(lacking !== '')(`makes a folder that skopeo reads${lacking}`, async () => {
+    const { digest } = await author.plat.json(['module', 'build', '--dir', 'greeting'])
+    const told = JSON.parse(await outputOf('skopeo', 'inspect', `oci:${author.module}/dist/image:0.1.0`))
+    expect(told).toMatchObject({ Digest: digest, Labels: { 'org.platform.module.id': 'greeting' } })
+  })
+})
+
+/** What an author got wrong, in which file, and what is said to that. */
+const mistakes: [name: string, file: string, before: string | RegExp, after: string, said: RegExp][] = [
+  ['does not serve', 'src/main.ts', 'await serve(module)', '', /main\.ts must end with: await serve\(module\)/],
+  [
+    'throws',
+    'src/main.ts',
+    'await serve',
+    `throw new Error('no luck')\nawait serve`,
+    /Error: no luck\n.*main\.ts:\d+:/,
+  ],
+  [
+    'crashes as it serves',
+    'src/main.ts',
+    'await serve',
+    `process.nextTick(() => nothing)\nawait serve`,
+    /nothing is not/,
+  ],
+  ['ends', 'src/main.ts', 'await serve', `process.exit(3)\nawait serve`, /main\.ts fails before serve\(module\)/],
+  ['is no program', 'src/main.ts', 'await serve(', 'await serve((', /cannot be bundled.*\n.*main\.ts:\d+:\d+: ERROR/],
+  ['needs what is not there', 'src/main.ts', /^/, `import 'nowhere'\n`, /main\.ts:1:7: .*"nowhere"/],
+  ['has an id that cannot be', 'src/main.ts', `  id: 'greeting'`, `  id: 'Greeting'`, /"Greeting" is not kebab-case/],
+  ['has a slot that cannot be', 'src/main.ts', 'order: 100', 'order: -1', /spec\.navSlots\.0\.order: /],
+  ['has an icon that is none', 'src/main.ts', 'sparkles', 'sparkels', /spec\.navSlots\.0\.icon: .*Lucide/],
+  ['lacks a field', 'module.json', '"author"', '"autor"', /metadata\.author: .*\n.*metadata: .*"autor"/],
+  ['wants a path of the platform', 'module.json', '/api/greeting', '/api/v1/x', /spec\.apiBasePath: must be/],
+  ['has an image without a registry', 'module.json', '127.0.0.1:8081/', '', /spec\.image: must be/],
+  ['has a manifest that is no JSON', 'module.json', '{', '[', /module\.json is not JSON: /],
+  ['has a manifest of another kind', 'module.json', /^[^]*$/, '[]', /module\.json is not a JSON object/],
+]
+
+describe('a module that cannot be built', () => {
+  test.for(mistakes)('because it %s: 2, and the reason', async ([, file, before, after, said]) => {
+    await author.change(file, before, after)
+    const { exitCode, out, err } = await author.plat.run(['module', 'build', '--dir', 'greeting'])
+    expect({ exitCode, out, err }).toEqual({ exitCode: 2, out: '', err: expect.stringMatching(said) })
+    expect(err).not.toMatch(/Unexpected error|node:internal/)
+    await expect(stat(join(author.module, 'dist'))).rejects.toThrow('ENOENT')
+  })
+
+  test('because it never comes to serve: it is ended', async () => {
+    await author.change('src/main.ts', 'await serve(module)', 'await new Promise(() => setInterval(() => {}, 1000))')
+    const describing = describeProject(await openProject(author.module), 500)
+    await expect(describing).rejects.toMatchObject({ exitCode: 2, message: expect.stringContaining('0.5 seconds') })
+  })
+
+  test('because the bundler is not installed: it says what to do', async () => {
+    const hooks = `import { registerHooks } from 'node:module'
+      registerHooks({ resolve: (name, context, next) => next(name === 'esbuild' ? 'no-esbuild' : name, context) })`
+    const plat = author.plat.with({ NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(hooks)}` })
+    const { exitCode, err } = await plat.run(['module', 'build', '--dir', 'greeting'])
+    expect([exitCode, err]).toEqual([2, expect.stringMatching(/^The bundler cannot be loaded.*npm ci\n$/)])
+  })
+
+  test('because there is none: it says how to begin', async () => {
+    await using folder = await temporaryFolder()
+    const { exitCode, err } = await author.plat.in(folder.path).run(['module', 'build'])
+    expect([exitCode, err]).toEqual([2, expect.stringContaining('plat module new <id>')])
+  })
+})

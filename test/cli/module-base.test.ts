@@ -1,0 +1,72 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { startRegistry } from '@platform/local/registry/server'
+import { buildImage } from '@platform/registry/build'
+import { registryClient } from '@platform/registry/client'
+import { importLayout } from '@platform/registry/layout'
+import { plainTransport } from '@platform/registry/plain-transport'
+import { pushImage } from '@platform/registry/push'
+import { expect, test } from 'vitest'
+import { assignmentOf, limits, localRuntime, textOf } from '../support/local-runtime.ts'
+import { missing } from '../support/peers.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
+import { startAuthor } from './support/author.ts'
+
+/** What the images of modules stand on. */
+
+const password = 'correct horse battery'
+
+test('an image that stands on another one is whole in its folder, and is pushed from there', async () => {
+  await using folder = await temporaryFolder()
+  const registry = await startRegistry({ folder: folder.path, port: 0, password, log: () => undefined })
+  await using closing = new AsyncDisposableStack()
+  closing.defer(() => registry.close(0))
+  const credentials = async () => ({ username: 'platform', password })
+  const client = registryClient(registry.host, { transport: plainTransport, credentials })
+  const base = await buildImage({
+    files: [{ path: '/usr/local/bin/node', content: '#!/bin/sh\n', mode: 0o755 }],
+    config: { Env: ['COLOR=blue'], Cmd: ['node'] },
+    labels: { vendor: 'tests', 'org.platform.module.id': 'another' },
+  })
+  await pushImage(client, 'library/node', base, ['24'])
+
+  const settings = { PLAT_REGISTRY_USERNAME: 'platform', PLAT_REGISTRY_PASSWORD: password }
+  await using author = await startAuthor(settings, `${registry.host}/modules/greeting`)
+  const from = ['--from', `${registry.host}/library/node:24`]
+  await author.plat.prints(['module', 'build', '--dir', 'greeting', ...from])
+  const { digest } = await author.plat.json(['module', 'push', '--dir', 'greeting'])
+
+  const found = (await client.manifest('modules/greeting', digest))!
+  const { layers, config } = JSON.parse(found.bytes.toString())
+  expect(layers).toHaveLength(2)
+  expect(layers[0].digest).toBe(base.layers[0]!.descriptor.digest)
+  for (const layer of layers) await readFile(join(author.module, 'dist/image/blobs', ...layer.digest.split(':')))
+  expect(JSON.parse((await client.blob('modules/greeting', config)).toString()).config).toMatchObject({
+    Entrypoint: ['node', '/app/main.mjs'],
+    Cmd: [],
+    Env: ['COLOR=blue'],
+    Labels: { vendor: 'tests', 'org.platform.module.id': 'greeting' },
+  })
+
+  const absent = ['--from', `${registry.host}/library/node:25`]
+  const { exitCode, err } = await author.plat.run(['module', 'build', '--dir', 'greeting', ...absent])
+  expect([exitCode, err]).toEqual([1, `There is no image ${registry.host}/library/node:25.\n`])
+})
+
+const lacking = missing('runc')
+
+test.skipIf(lacking !== '')(
+  `an image with Node.js runs on that, and on nothing of the machine${lacking}`,
+  async () => {
+    await using author = await startAuthor()
+    await author.change('src/main.ts', `'/modules/greeting', (c) => c.html(`, `'/x', (c) => c.text(process.execPath + `)
+    await author.plat.prints(['module', 'build', '--dir', 'greeting', '--with-node'])
+    await using runtime = await localRuntime('container')
+    const [image] = await importLayout(runtime.registry, 'greeting', join(author.module, 'dist/image'))
+    const repository = `${runtime.registry.registry}/greeting`
+    const deployment = await runtime.deploy(assignmentOf({ repository, digest: image!.digest }))
+    const answer = await runtime.request(deployment, { method: 'GET', path: '/x' }, limits)
+    expect(textOf(answer)).toMatch(/^\/usr\/local\/bin\/node</)
+  },
+  180_000,
+)

@@ -1,0 +1,95 @@
+import { defineModule, serve } from '@platform/modules'
+
+/**
+ * A module that does as it is told: by its first argument for good, and by `POST /api/<id>/be` until it is told otherwise.
+ * `GET /api/<id>/seen` answers what it has been through.
+ */
+export interface ActorPlan {
+  id: string
+  version: string
+  /** The id in the code, where it is to differ. */
+  codeId?: string
+  subscribes?: string[]
+  /** Job → its interval in seconds. */
+  jobs?: Record<string, number>
+  /** The hook that throws. */
+  throwsIn?: 'configure' | 'start' | 'stop'
+  /** From when on, in milliseconds since 1970, that hook throws. */
+  throwsFromMs?: number
+  /** How long configure takes. */
+  configureMs?: number
+}
+
+export interface ActorMood {
+  /** What answers at the health endpoint. */
+  alive?: 'yes' | 'no' | 'hangs'
+  status?: 'Healthy' | 'Degraded' | 'Unhealthy'
+  jobs?: 'run' | 'throw' | 'hang'
+  /** What its handlers do with events whose subject this is; others are handled. */
+  events?: { subject: string; how: 'throw' | 'exit' | 'hang' }
+}
+
+const plan: ActorPlan = JSON.parse(process.argv[2] ?? '')
+const { id, version, codeId = id, subscribes = [], jobs = {}, throwsIn, throwsFromMs = 0, configureMs = 0 } = plan
+let mood: ActorMood = {}
+const seen = { hooks: [] as string[], events: [] as object[], jobs: [] as string[] }
+const forever = () => new Promise<void>((resolve) => setTimeout(resolve, 2 ** 31 - 1))
+
+const step = (hook: string): void => {
+  seen.hooks.push(hook)
+  console.log(`hook ${hook} ${process.hrtime.bigint()}`)
+  if (throwsIn === hook && Date.now() >= throwsFromMs) throw new Error(`It throws in ${hook}.`)
+}
+
+await serve(
+  defineModule({
+    id: codeId,
+    version,
+    healthChecks: { mood: { tags: ['critical'], check: () => ({ status: mood.status ?? 'Healthy' }) } },
+    jobs: Object.fromEntries(
+      Object.entries(jobs).map(([job, intervalSeconds]) => [
+        job,
+        {
+          description: 'Does as it is told.',
+          intervalSeconds,
+          run: async ({ eventBus }) => {
+            seen.jobs.push(job)
+            if (mood.jobs === 'throw') throw new Error('The job throws.')
+            if (mood.jobs === 'hang') await forever()
+            await eventBus.publish(`module.${codeId}.worked`, { job })
+          },
+        },
+      ]),
+    ),
+    async configure({ eventBus }) {
+      await new Promise((resolve) => setTimeout(resolve, configureMs))
+      step('configure')
+      for (const type of subscribes) {
+        eventBus.subscribe(type as any, async (event) => {
+          if (mood.events?.subject === event.subject) {
+            if (mood.events.how === 'exit') process.exit(7)
+            if (mood.events.how === 'hang') await forever()
+            throw new Error('The handler throws.')
+          }
+          seen.events.push(event)
+          await eventBus.publish(`module.${codeId}.heard`, { type: event.type }, { subject: event.subject })
+        })
+      }
+      await eventBus.publish(`module.${codeId}.configured`, {})
+    },
+    start: () => step('start'),
+    stop: () => step('stop'),
+    routes(app) {
+      app.get(`/api/${id}/alive`, async (c) => {
+        if (mood.alive === 'hangs') await forever()
+        return c.text('', mood.alive === 'no' ? 500 : 200)
+      })
+      app.get(`/api/${id}/seen`, (c) => c.json(seen))
+      app.post(`/api/${id}/be`, async (c) => {
+        mood = { ...mood, ...(await c.req.json()) }
+        return c.json(mood)
+      })
+      app.post(`/api/${id}/exit`, () => process.exit(9))
+    },
+  }),
+)

@@ -1,0 +1,98 @@
+import { accept, acceptRemoval, install, nothing, pick, toldSince, tracesOf } from './module-platform.ts'
+import { pushModule } from './module-images.ts'
+import { expect } from 'vitest'
+import { type Caller } from '@platform/core/caller'
+import * as Job from '@platform/core/job'
+import { type OperationReference } from '@platform/core/queue'
+import { perform } from '@platform/modules/manager/operation'
+import { supervise } from '@platform/modules/manager/supervise'
+import { callerOf } from '../../support/world.ts'
+import { newModuleId } from './modules.ts'
+import { atStoreCalls } from './store-hook.ts'
+
+/** Operations on modules before their worker has begun, and what is expected of their ends. */
+
+const admin = () => callerOf(undefined, 'PlatformAdmin')
+
+/** What is accepted, and as what it has to end. */
+export interface Case {
+  caller: Caller
+  id: string
+  accepted: OperationReference
+  /** The version that has to run in the end; none where the module is not to be there. */
+  version: string | undefined
+  status: 'Completed' | 'Failed'
+}
+
+export const cases = {
+  async installation(): Promise<Case> {
+    const [caller, id] = [await admin(), newModuleId()]
+    const { reference } = await pushModule({ id })
+    return { caller, id, accepted: await accept(caller, reference), version: '1.0.0', status: 'Completed' }
+  },
+  async 'installation that fails'(): Promise<Case> {
+    const [caller, id] = [await admin(), newModuleId()]
+    const { reference } = await pushModule({ id, throwsIn: 'start' })
+    return { caller, id, accepted: await accept(caller, reference), version: undefined, status: 'Failed' }
+  },
+  async upgrade(): Promise<Case> {
+    const [caller, id] = [await admin(), newModuleId()]
+    await install(caller, { id })
+    await toldSince(caller)
+    const { reference } = await pushModule({ id, version: '2.0.0' })
+    return { caller, id, accepted: await accept(caller, reference), version: '2.0.0', status: 'Completed' }
+  },
+  async 'upgrade that fails'(): Promise<Case> {
+    const [caller, id] = [await admin(), newModuleId()]
+    await install(caller, { id })
+    await toldSince(caller)
+    const { reference } = await pushModule({ id, version: '2.0.0', throwsIn: 'configure' })
+    return { caller, id, accepted: await accept(caller, reference), version: '1.0.0', status: 'Failed' }
+  },
+  async uninstallation(): Promise<Case> {
+    const [caller, id] = [await admin(), newModuleId()]
+    await install(caller, { id })
+    await toldSince(caller)
+    return { caller, id, accepted: await acceptRemoval(caller, id), version: undefined, status: 'Completed' }
+  },
+}
+
+const ends = new Set(['job.completed', 'job.failed', 'module.installed', 'module.failed', 'module.uninstalled'])
+
+/** The end is what it had to be, whole, told once, and nothing of the way there is left. */
+export async function expectEnd({ caller, id, accepted, version, status }: Case): Promise<void> {
+  expect((await Job.read(caller, accepted.jobId)).status).toBe(status)
+  const told = (await toldSince(caller)).filter(({ name, data }) => ends.has(name) && data.jobId === accepted.jobId)
+  expect(told).toHaveLength(2)
+  // What is left of a worker that was killed is cleared away at the next heartbeat.
+  await supervise(pick)
+  const traces = await tracesOf(id)
+  if (version === undefined) return expect(traces).toEqual(nothing)
+  const { row, claim, deployments } = traces
+  expect(row).toMatchObject({ state: 'Running', release: { version } })
+  expect(row?.jobId).toBeUndefined()
+  expect(deployments).toEqual([row?.deployment?.id])
+  expect(JSON.parse(String(claim)).deployment).toEqual(row?.deployment)
+  return undefined
+}
+
+/** A worker whose connection to the store ends at its n-th call: before that is made, or before it hears the answer. */
+export async function cutOff(accepted: OperationReference, n: number, when: 'before' | 'after'): Promise<boolean> {
+  let calls = 0
+  const cut = async () => {
+    if (when === 'after' ? calls >= n : ++calls >= n) throw new Error('The connection has ended.')
+  }
+  using _ = atStoreCalls(
+    when === 'before'
+      ? { before: cut }
+      : {
+          before: async () => {
+            if (calls >= n) throw new Error('The connection has ended.')
+            calls++
+          },
+          after: cut,
+        },
+  )
+  await perform(accepted, pick).catch(() => undefined)
+  return calls >= n
+}

@@ -1,0 +1,140 @@
+// First: it sets what the platform may reach, which core reads when it is imported.
+import { folder, pushModule, type PushedModule } from './module-images.ts'
+import { mkdtempSync } from 'node:fs'
+import { join } from 'node:path'
+import { tmpdir } from 'node:os'
+import { rm } from 'node:fs/promises'
+import { bookAll } from '@platform/core/all-books'
+import { type Caller } from '@platform/core/caller'
+import * as keys from '@platform/core/db/keys'
+import { get, query, remove, removeAll, transact } from '@platform/core/db/table'
+import * as Job from '@platform/core/job'
+import { installFromImage } from '@platform/core/module-install'
+import { uninstall } from '@platform/core/module-uninstall'
+import { clientOf } from '@platform/core/registries'
+import { perform } from '@platform/modules/manager/operation'
+import { findModule } from '@platform/modules/manager/rows'
+import { fetchImage } from '@platform/modules/runtime/image-fetch'
+import { Images } from '@platform/modules/runtime/images'
+import { processLauncher } from '@platform/modules/runtime/process'
+import { superviseModules, type SupervisedRuntime } from '@platform/modules/runtime/supervised'
+import { tokenOf } from '@platform/modules/runtime/token'
+import { afterAll, afterEach } from 'vitest'
+import type { ActorMood } from './actor-module.ts'
+import { callerOf } from '../../support/world.ts'
+import { waitingRecords } from './books.ts'
+import { newModuleId } from './modules.ts'
+
+/** Modules as the platform runs them: real images, real processes, the verbs of the API and the workers behind them. */
+
+/** Sockets have short paths. */
+const runFolder = mkdtempSync(join(tmpdir(), 'run-'))
+export const output: string[] = []
+
+/** A runtime that knows nothing of another one, as after a restart; its images are its own where it says so. */
+export const openRuntime = (name: string, images = 'images'): Promise<SupervisedRuntime> =>
+  superviseModules({
+    launcher: processLauncher,
+    images: new Images(join(folder, images), (image, place) => fetchImage(clientOf, image, place)),
+    runFolder: join(runFolder, name),
+    tokenOf,
+    onLog: (moduleId, line) => void output.push(`${moduleId} ${line}`),
+  })
+
+export const runtime = await openRuntime('a')
+export const pick = async () => runtime
+
+afterAll(async () => {
+  await runtime.close(0)
+  await rm(runFolder, { recursive: true, force: true })
+})
+
+/** Modules are the whole platform's: those of one test are not to be seen by the next. */
+afterEach(async () => {
+  for (const { deployment } of await runtime.list()) await runtime.remove(deployment, 0)
+  await removeAll(keys.modules())
+  await transact([remove(keys.moduleRoutes())])
+  output.length = 0
+})
+
+/** The module of that id as its processes are asked by the platform. */
+async function ask(id: string, method: string, path: string, body?: object): Promise<any> {
+  const row = await findModule(id)
+  if (row?.deployment === undefined) throw new Error(`${id} does not run.`)
+  const answer = await runtime.request(
+    row.deployment,
+    { method, path: `/api/${id}/${path}`, ...(body && { body: Buffer.from(JSON.stringify(body)) }) },
+    { timeoutMs: 5000, maxBytes: 1_000_000 },
+  )
+  return JSON.parse(Buffer.from(answer.body).toString())
+}
+
+/** Tells a module how to be from now on. */
+export const be = (id: string, mood: ActorMood): Promise<void> => ask(id, 'POST', 'be', mood)
+
+/** What a module has been through. */
+export const seenBy = (
+  id: string,
+): Promise<{ hooks: string[]; events: { id: string; type: string; subject: string }[]; jobs: string[] }> =>
+  ask(id, 'GET', 'seen')
+
+/** Asks the API for a module's image; answers how its worker is told of the job. */
+export async function accept(caller: Caller, imageRef: string) {
+  const { jobId } = await installFromImage(caller, { imageRef })
+  return { organisationId: caller.organisationId, jobId }
+}
+
+export async function acceptRemoval(caller: Caller, moduleId: string) {
+  const { jobId } = await uninstall(caller, moduleId)
+  return { organisationId: caller.organisationId, jobId }
+}
+
+/** Installs a module from nothing to its end; answers its job as callers see it. */
+export async function install(caller: Caller, module: PushedModule) {
+  const { reference } = await pushModule(module)
+  const accepted = await accept(caller, reference)
+  await perform(accepted, pick)
+  return Job.read(caller, accepted.jobId)
+}
+
+/** All that there is of a module, wherever it is kept. */
+export async function tracesOf(id: string) {
+  const deployments = (await runtime.list()).filter(({ deployment }) => deployment.moduleId === id)
+  const routes = await get(keys.moduleRoutes())
+  return {
+    row: await findModule(id),
+    claim: routes?.[`module:${id}`],
+    health: await get(keys.moduleHealth(id)),
+    events: (await query(keys.moduleEvents(id))).items.length,
+    delivery: await get(keys.moduleDelivery(id)),
+    deployments: deployments.map(({ deployment }) => deployment.id),
+  }
+}
+
+export const nothing = {
+  row: undefined,
+  claim: undefined,
+  health: undefined,
+  events: 0,
+  delivery: undefined,
+  deployments: [],
+}
+
+/** The events that have been told since they were last asked for, and are booked then. */
+export async function toldSince({ organisationId }: Caller): Promise<{ name: string; data: any; subject: string }[]> {
+  const records = await waitingRecords(organisationId)
+  await bookAll(organisationId)
+  return records.flatMap(({ events }) => events)
+}
+
+/** A module that runs; what its installation has told is booked. */
+export async function running(module: Partial<PushedModule> = {}) {
+  const [caller, id] = [await callerOf(undefined, 'PlatformAdmin'), newModuleId()]
+  await install(caller, { id, ...module })
+  await toldSince(caller)
+  return { caller, id }
+}
+
+/** The same, each as one object. */
+export const toldOf = async (caller: Caller): Promise<any[]> =>
+  (await toldSince(caller)).map(({ name, data }) => Object.assign({ name }, data))

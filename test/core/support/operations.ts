@@ -1,0 +1,33 @@
+import { type Caller } from '@platform/core/caller'
+import { commit } from '@platform/core/change'
+import { newNonce } from '@platform/core/id'
+import { beginOperation, ending, newOperation, type OperationEnd, queueing } from '@platform/core/operation'
+import { type OperationRow, type OperationType } from '@platform/core/operation-row'
+
+/** Jobs of the platform on itself, as a verb makes them and a worker does them. */
+
+/** An operation that waits for its worker. */
+export async function waitingOperation(caller: Caller, type: OperationType = 'ModuleInstall'): Promise<OperationRow> {
+  const request = {
+    type,
+    payload: { moduleId: 'hello' },
+    plan: { secret: 'of the worker' },
+    steps: ['deploy', 'publish'],
+  }
+  const operation = newOperation(caller, request)
+  await commit(caller, queueing(operation))
+  return operation
+}
+
+export const referenceOf = ({ organisationId, id }: OperationRow) => ({ organisationId, jobId: id })
+
+/** An operation as the worker holds it that has just begun it. */
+export async function begun(operation: OperationRow, workerId = newNonce()): Promise<OperationRow> {
+  const held = await beginOperation(referenceOf(operation), workerId)
+  if (held === undefined) throw new Error('Somebody else is at it.')
+  return held
+}
+
+/** Ends an operation; answers whether it was the worker's to end. */
+export const ended = async ({ ...operation }: OperationRow, end: OperationEnd): Promise<boolean> =>
+  (await commit({ kind: 'system', organisationId: operation.organisationId }, ending(operation, end))) === undefined

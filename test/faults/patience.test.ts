@@ -1,0 +1,29 @@
+import { once } from 'node:events'
+import { createServer } from 'node:net'
+import { expect, test } from 'vitest'
+
+/** Takes connections and requests, and answers nothing. */
+async function startSilence() {
+  const silence = createServer((socket) => socket.on('error', () => undefined).resume()).listen(0, '127.0.0.1')
+  await once(silence, 'listening')
+  const address = silence.address()
+  if (address === null || typeof address === 'string') throw new Error('no port')
+  return { url: `http://127.0.0.1:${address.port}`, [Symbol.dispose]: () => silence.close() }
+}
+
+test('a store that takes a request and never answers is given up, and called not reachable', async () => {
+  using silence = await startSilence()
+  Object.assign(process.env, {
+    AWS_ENDPOINT_URL: silence.url,
+    AWS_REGION: 'us-east-1',
+    AWS_ACCESS_KEY_ID: 'none',
+    AWS_SECRET_ACCESS_KEY: 'none',
+  })
+  const { get } = await import('@platform/core/db/table')
+  const { readSecret } = await import('@platform/core/secret')
+
+  const asked = await Promise.allSettled([get({ pk: 'A', sk: 'B' }), readSecret('a-secret')])
+
+  const unreachable = { status: 'rejected', reason: { code: 'database_unavailable' } }
+  expect(asked).toMatchObject([unreachable, unreachable])
+})

@@ -1,0 +1,12 @@
+/** The thread of the module host, which dies when a file says so. */
+import { existsSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { workerData } from 'node:worker_threads'
+
+const file = join(workerData.dataDir, 'die')
+setInterval(() => {
+  if (!existsSync(file)) return
+  rmSync(file)
+  throw new Error('The thread died.')
+}, 20).unref()
+await import('@platform/local/modules/host-thread')

@@ -1,0 +1,95 @@
+import { randomBytes } from 'node:crypto'
+import { readdir, truncate } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { mediaTypes } from '@platform/registry/types'
+import { expect, test } from 'vitest'
+import { temporaryFolder } from '../../support/temporary-folder.ts'
+import { runProgram } from '../runner/program.ts'
+import { digestOf, freshRegistry, manifestOf, pushImage, registryIn, writer } from './support.ts'
+
+const serve = fileURLToPath(new URL('serve.ts', import.meta.url))
+
+/** Pushes images under ever new tags until the registry is gone; answers the tags that were answered. */
+async function pushUntilGone(host: string, name: string): Promise<string[]> {
+  const put = async (path: string, body: string | Uint8Array, type = 'application/octet-stream') =>
+    fetch(`http://${host}/v2/modules/hello/${path}`, {
+      method: path.startsWith('manifests') ? 'PUT' : 'POST',
+      headers: { ...writer, 'content-type': type },
+      body: Buffer.from(body),
+    })
+  const answered: string[] = []
+  for (let index = 0; ; index++) {
+    const tag = `${name}-${index}`
+    const layer = randomBytes(50_000)
+    const config = `{"tag":"${tag}"}`
+    try {
+      await put(`blobs/uploads/?digest=${digestOf(config)}`, config)
+      await put(`blobs/uploads/?digest=${digestOf(layer)}`, layer)
+      const answer = await put(`manifests/${tag}`, manifestOf(config, layer), mediaTypes.manifest)
+      if (answer.status === 201) answered.push(tag)
+    } catch {
+      return answered
+    }
+  }
+}
+
+test('a registry that is killed in the middle of pushes has all that it answered, whole, and nothing by half', async () => {
+  await using folder = await temporaryFolder()
+  await using program = runProgram(serve, { arguments: [folder.path] })
+  const host = await program.says('Registry ready at ')
+  const pushes = Promise.all(['a', 'b', 'c'].map((name) => pushUntilGone(host, name)))
+  setTimeout(() => program.child.kill('SIGKILL'), 400)
+  await program.ended
+  const answered = (await pushes).flat()
+  expect(answered.length).toBeGreaterThan(3)
+
+  await using registry = await registryIn(folder.path)
+  const { tags }: any = await (await registry.read('/v2/modules/hello/tags/list')).json()
+  expect(tags).toEqual(expect.arrayContaining(answered))
+  for (const tag of tags) {
+    const text = await (await registry.read(`/v2/modules/hello/manifests/${tag}`)).text()
+    const { config, layers } = JSON.parse(text)
+    for (const { digest } of [config, ...layers]) {
+      const blob = await registry.read(`/v2/modules/hello/blobs/${digest}`)
+      expect([tag, digestOf(Buffer.from(await blob.arrayBuffer()))]).toEqual([tag, digest])
+    }
+  }
+  expect(await readdir(join(folder.path, 'drafts'))).toEqual([])
+})
+
+test('what was pushed is there after a restart, and uploads that were under way are not', async () => {
+  await using folder = await temporaryFolder()
+  const first = await registryIn(folder.path)
+  const { digest, manifest } = await pushImage(first, 'modules/hello', 'latest')
+  const { headers } = await first.send('POST', '/v2/modules/hello/blobs/uploads/')
+  await first.close(1000)
+  await using second = await registryIn(folder.path)
+  const found = await second.read('/v2/modules/hello/manifests/latest')
+  expect([found.headers.get('docker-content-digest'), await found.text()]).toEqual([digest, manifest])
+  expect((await second.send('PATCH', headers.get('location') ?? '', 'x')).status).toBe(404)
+})
+
+test('a close lets the download under way end', async () => {
+  await using registry = await freshRegistry()
+  const content = randomBytes(20_000_000)
+  const digest = digestOf(content)
+  await registry.send('POST', `/v2/modules/hello/blobs/uploads/?digest=${digest}`, content)
+  const download = await registry.read(`/v2/modules/hello/blobs/${digest}`)
+  const closed = registry.close(10_000)
+  expect(digestOf(Buffer.from(await download.arrayBuffer()))).toBe(digest)
+  await closed
+  await expect(registry.read('/v2/_catalog')).rejects.toThrow('fetch failed')
+})
+
+test('a download of content that went short on the disk breaks off: half of it never looks whole', async () => {
+  await using registry = await freshRegistry()
+  const content = randomBytes(5_000_000)
+  const digest = digestOf(content)
+  await registry.send('POST', `/v2/modules/hello/blobs/uploads/?digest=${digest}`, content)
+  const hex = digest.slice('sha256:'.length)
+  const path = `/v2/modules/hello/blobs/${digest}`
+  const download = await registry.read(path)
+  await truncate(join(registry.folder, 'content', hex.slice(0, 2), hex), 1000)
+  await expect(download.arrayBuffer()).rejects.toThrow('terminated')
+})

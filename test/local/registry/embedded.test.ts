@@ -1,0 +1,126 @@
+import { createPublicKey } from 'node:crypto'
+import { once } from 'node:events'
+import { readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import { join } from 'node:path'
+import { readImage } from '@platform/registry/image'
+import { registryClient, type RegistryClient } from '@platform/registry/client'
+import { plainTransport } from '@platform/registry/plain-transport'
+import { verifyImage } from '@platform/registry/signature/verify'
+import { moduleSigningKey, readRegistryPassword, registryPassword } from '@platform/local/kept-secret'
+import { listenAt } from '@platform/local/listening'
+import { startEmbeddedRegistry } from '@platform/local/registry/embedded'
+import { helloRepository, seedHello } from '@platform/local/registry/seed'
+import { expect, test } from 'vitest'
+import { temporaryFolder } from '../../support/temporary-folder.ts'
+import { listed } from './support.ts'
+
+/** A data folder with a bundle of the module in it. The registry does not look into it. */
+async function dataFolder() {
+  const folder = await temporaryFolder()
+  await rm(join(folder.path, 'registry'), { recursive: true, force: true })
+  await writeFile(join(folder.path, 'hello.mjs'), 'export {}')
+  return folder
+}
+
+const start = async (dataDir: string, port = 0) => {
+  const registry = await startEmbeddedRegistry(dataDir, port, () => undefined)
+  return { ...registry, [Symbol.asyncDispose]: () => registry.close(0) }
+}
+
+const readerOf = ({ host }: { host: string }): RegistryClient => registryClient(host, { transport: plainTransport })
+const tagsOf = (registry: { host: string }) => listed(readerOf(registry).tags(helloRepository))
+const seed = async (registry: Awaited<ReturnType<typeof start>>, dataDir: string) =>
+  seedHello(registry, dataDir, await moduleSigningKey(dataDir))
+
+test('the reference module is an image with the labels of a module, its manifest and a signature of this platform', async () => {
+  await using folder = await dataFolder()
+  await using registry = await start(folder.path)
+  expect(await seed(registry, folder.path)).toBe(true)
+  const client = readerOf(registry)
+  const manifest = JSON.parse(await readFile('packages/hello/module.json', 'utf8'))
+  const { version, repositoryUrl } = manifest.metadata
+  const image = await readImage(client, helloRepository, version)
+  expect(image).toMatchObject({
+    labels: {
+      'org.platform.module': 'true',
+      'org.platform.module.id': 'hello',
+      'org.platform.module.version': version,
+      'org.opencontainers.image.source': repositoryUrl,
+    },
+    config: { config: { Entrypoint: ['node', '/app/main.mjs'] } },
+  })
+  const digest = image?.topDigest ?? ''
+  expect(await client.resolve(helloRepository, 'latest')).toMatchObject({ digest })
+  const pem = createPublicKey(await moduleSigningKey(folder.path)).export({ type: 'spki', format: 'pem' })
+  const trusted = [{ name: 'this platform', pem: String(pem), repositories: [helloRepository] }]
+  const verdict = await verifyImage(client, helloRepository, [digest], trusted)
+  expect(verdict).toMatchObject({ isVerified: true, by: 'this platform' })
+  expect((await verifyImage(client, helloRepository, [digest], [])).isVerified).toBe(false)
+})
+
+test('a later start pushes the same content no second time, and another one under the same tags', async () => {
+  await using folder = await dataFolder()
+  const first = await start(folder.path)
+  await seed(first, folder.path)
+  const before = await readerOf(first).resolve(helloRepository, 'latest')
+  const referrers = await readerOf(first).referrers(helloRepository, before?.digest ?? '')
+  await first.close(0)
+
+  await using second = await start(folder.path)
+  expect(await seed(second, folder.path)).toBe(false)
+  expect(await readerOf(second).resolve(helloRepository, 'latest')).toEqual(before)
+  expect(await readerOf(second).referrers(helloRepository, before?.digest ?? '')).toEqual(referrers)
+
+  await writeFile(join(folder.path, 'hello.mjs'), 'export const changed = true')
+  expect(await seed(second, folder.path)).toBe(true)
+  expect(await readerOf(second).resolve(helloRepository, 'latest')).not.toEqual(before)
+  expect(await readerOf(second).resolve(helloRepository, before?.digest ?? '')).toEqual(before)
+})
+
+test('a seeding that was cut off is done again, and what somebody has removed stays away', async () => {
+  await using folder = await dataFolder()
+  await using registry = await start(folder.path)
+  await seed(registry, folder.path)
+  await rm(join(folder.path, 'registry/seeded'))
+  expect(await seed(registry, folder.path)).toBe(true)
+
+  const credentials = async () => ({ username: 'platform', password: registry.password })
+  const writer = registryClient(registry.host, { transport: plainTransport, credentials })
+  const { digest = '' } = (await writer.resolve(helloRepository, 'latest')) ?? {}
+  await writer.remove(helloRepository, digest)
+  expect(await seed(registry, folder.path)).toBe(false)
+  expect((await tagsOf(registry)).filter((tag) => !tag.startsWith('sha256-'))).toEqual([])
+})
+
+test('password and key are the same at every start, and nobody else’s', async () => {
+  await using folder = await dataFolder()
+  await expect(readRegistryPassword(folder.path)).rejects.toThrow('ENOENT')
+  const secrets = async () => [await registryPassword(folder.path), await moduleSigningKey(folder.path)]
+  const made = await secrets()
+  expect(await secrets()).toEqual(made)
+  expect(await readRegistryPassword(folder.path)).toBe(made[0])
+  for (const name of ['registry-password', 'module-signing-key.pem']) {
+    expect((await stat(join(folder.path, name))).mode & 0o777).toBe(0o600)
+  }
+})
+
+test('where any port will do the registry comes back to the one that it had, unless that is taken', async () => {
+  await using folder = await dataFolder()
+  const first = await start(folder.path)
+  expect(first.hasMoved).toBe(true)
+  await first.close(0)
+  const second = await start(folder.path)
+  expect([second.host, second.hasMoved]).toEqual([first.host, false])
+  await second.close(0)
+
+  const squatter = createServer()
+  await listenAt(squatter, '127.0.0.1', Number(first.host.split(':')[1]))
+  const third = await start(folder.path)
+  expect(third.host).not.toBe(first.host)
+  expect(third.hasMoved).toBe(true)
+  await third.close(0)
+  await expect(start(folder.path, Number(first.host.split(':')[1]))).rejects.toThrow('PLAT_REGISTRY_PORT')
+  squatter.close()
+  await once(squatter, 'close')
+})

@@ -1,0 +1,117 @@
+import { createHash } from 'node:crypto'
+import { request } from 'node:http'
+import { text } from 'node:stream/consumers'
+import { startRegistry } from '@platform/local/registry/server'
+import { mediaTypes } from '@platform/registry/types'
+import { temporaryFolder } from '../../support/temporary-folder.ts'
+
+/** A registry on data of its own, and what tests send to it. */
+
+export const password = 'correct horse battery'
+export const writer = { authorization: `Basic ${Buffer.from(`platform:${password}`).toString('base64')}` }
+
+export const digestOf = (content: string | Uint8Array): string =>
+  `sha256:${createHash('sha256').update(content).digest('hex')}`
+
+/** A registry in a folder; `await using` closes it and leaves the folder. */
+export async function registryIn(folder: string, options: { maximumBlobBytes?: number } = {}) {
+  const failures: unknown[] = []
+  const log = (_: string, details: Record<string, unknown> = {}) => void failures.push(details['error'])
+  const registry = await startRegistry({ folder, port: 0, password, log, ...options })
+  const url = (path: string) => `http://${registry.host}${path}`
+  return {
+    ...registry,
+    url,
+    /** What it could not explain. */
+    failures,
+    read: (path: string, headers: Record<string, string> = {}) => fetch(url(path), { headers }),
+    send: (method: string, path: string, body?: string | Uint8Array, headers: Record<string, string> = {}) =>
+      fetch(url(path), {
+        method,
+        headers: { ...writer, ...headers },
+        ...(body !== undefined && { body: Buffer.from(body) }),
+      }),
+    [Symbol.asyncDispose]: () => registry.close(0),
+  }
+}
+export type TestRegistry = Awaited<ReturnType<typeof registryIn>>
+
+/** A registry of one test. */
+export async function freshRegistry(options: { maximumBlobBytes?: number } = {}) {
+  const folder = await temporaryFolder()
+  const registry = await registryIn(folder.path, options)
+  const dispose = async () => {
+    await registry.close(0)
+    await folder[Symbol.asyncDispose]()
+  }
+  return { ...registry, folder: folder.path, [Symbol.asyncDispose]: dispose }
+}
+
+/** The code of the distribution specification that an answer is refused with. */
+export async function codeOf(response: Response): Promise<string> {
+  const body: any = await response.json()
+  return body.errors[0].code
+}
+
+/** Sends a blob in one request; answers its digest. */
+export async function pushBlob(registry: TestRegistry, repository: string, content: string | Uint8Array) {
+  const digest = digestOf(content)
+  const { status } = await registry.send('POST', `/v2/${repository}/blobs/uploads/?digest=${digest}`, content)
+  if (status !== 201) throw new Error(`The blob was answered with ${status}.`)
+  return digest
+}
+
+const descriptor = (mediaType: string, content: string | Uint8Array) => ({
+  mediaType,
+  digest: digestOf(content),
+  size: Buffer.byteLength(content),
+})
+
+/** A manifest over a config and a layer, with more members. */
+export const manifestOf = (config: string, layer: string | Uint8Array, more: object = {}): string =>
+  JSON.stringify({
+    schemaVersion: 2,
+    mediaType: mediaTypes.manifest,
+    config: descriptor(mediaTypes.config, config),
+    layers: [descriptor(mediaTypes.layer, layer)],
+    ...more,
+  })
+
+/** Sends an image of one small layer; answers the manifest and its digest. */
+export async function pushImage(registry: TestRegistry, repository: string, tag: string, more: object = {}) {
+  const [config, layer] = [`{"tag":"${tag}"}`, `layer of ${repository}:${tag}`]
+  await Promise.all([config, layer].map((content) => pushBlob(registry, repository, content)))
+  const manifest = manifestOf(config, layer, more)
+  const answer = await putManifest(registry, repository, tag, manifest)
+  if (answer.status !== 201) throw new Error(`The manifest was answered with ${answer.status}: ${await answer.text()}`)
+  return { manifest, digest: digestOf(manifest), config, layer, answer }
+}
+
+export const putManifest = (
+  registry: TestRegistry,
+  repository: string,
+  reference: string,
+  manifest: string,
+  type: string = mediaTypes.manifest,
+): Promise<Response> =>
+  registry.send('PUT', `/v2/${repository}/manifests/${reference}`, manifest, { 'content-type': type })
+
+/** Sends a request line as it is: `fetch` would tidy the path. */
+export async function askRaw(host: string, method: string, path: string, headers: Record<string, string> = {}) {
+  const [hostname, port] = host.split(':')
+  return new Promise<{ status: number; body: string }>((resolve, reject) => {
+    const sent = request({ hostname, port, method, path, headers: { ...writer, ...headers }, agent: false })
+    sent.on('response', (response) => {
+      text(response).then((body) => resolve({ status: response.statusCode ?? 0, body }), reject)
+    })
+    sent.on('error', reject)
+    sent.end()
+  })
+}
+
+/** All that a client lists. */
+export async function listed(names: AsyncIterable<string>): Promise<string[]> {
+  const all: string[] = []
+  for await (const name of names) all.push(name)
+  return all
+}

@@ -1,0 +1,141 @@
+import { readFile, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { delimiter, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { once } from 'node:events'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { until } from '../../conformance/until.ts'
+import { patternOf, sectionsOf, type Step } from '../support/guide.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
+import { type Seen, Terminal } from '../support/terminal.ts'
+
+/**
+ * Follows the ten minutes of docs/modules.md word by word: each command is typed as it stands there, in a home of its own, and
+ * has to end well and to write what the guide shows. What is replaced is what the guide tells its reader to read otherwise:
+ * the two ports. One section follows another.
+ */
+
+const checkout = fileURLToPath(new URL('../..', import.meta.url))
+const guide = await readFile(join(checkout, 'docs/modules.md'), 'utf8')
+const [, tenMinutes = ''] = /^## Ten minutes$(.*?)^## /ms.exec(guide) ?? []
+const sections = sectionsOf(tenMinutes)
+
+const resources = new AsyncDisposableStack()
+const terminals = new Map<string, Terminal>()
+let home: string
+let port: number
+
+beforeAll(async () => {
+  home = resources.use(await temporaryFolder()).path
+  port = await freePort()
+  const PATH = process.env['PATH']!.split(delimiter).filter((folder) => !folder.includes('node_modules'))
+  const settings = { PLAT_PORT: `${port}`, PLAT_DATA_DIR: join(home, 'data'), PLAT_MODULE_TICK_SECONDS: '1' }
+  const env = { HOME: home, PATH: PATH.join(delimiter), ...settings }
+  for (const name of ['platform', 'author']) terminals.set(name, resources.use(new Terminal({ cwd: checkout, env })))
+})
+afterAll(() => resources.disposeAsync())
+
+/** One that is free, and the next one too. */
+async function freePort(): Promise<number> {
+  for (;;) {
+    const found = await portOf(0).catch(() => 65_535)
+    if (found < 65_535 && (await portOf(found + 1).catch(() => undefined)) !== undefined) return found
+  }
+}
+
+async function portOf(wanted: number): Promise<number> {
+  const server = createServer().listen(wanted, '127.0.0.1')
+  await once(server, 'listening')
+  const address = server.address()
+  server.close()
+  await once(server, 'close')
+  return typeof address === 'object' && address ? address.port : 0
+}
+
+/** As whoever reads it who has set `PLAT_PORT`. */
+const read = (text: string): string =>
+  text.replaceAll('127.0.0.1:8080', `127.0.0.1:${port}`).replaceAll('127.0.0.1:8081', `127.0.0.1:${port + 1}`)
+
+function terminalOf(name: string): Terminal {
+  const terminal = terminals.get(name)
+  if (terminal === undefined) throw new Error(`The guide has no terminal ${name}.`)
+  return terminal
+}
+
+/** The platform stays in its terminal; every other command ends. */
+const stays = (command: string): boolean => command.endsWith('npm start')
+
+async function follow(step: Step): Promise<void> {
+  if (step.kind === 'change') return change(step)
+  const { command, shown } = step
+  const terminal = terminalOf(step.terminal)
+  const pattern = patternOf(shown.map(read))
+  if (command === undefined)
+    await until(`${shown.join('\n')} is shown`, async () => lines(terminal).some(fits(pattern)))
+  else if (stays(command)) await untilShown(terminal, read(command), pattern)
+  else {
+    const { output, exitCode } = await terminal.run(read(command))
+    expect({ command, output: whole(output), exitCode }).toEqual({
+      command,
+      output: expect.stringMatching(pattern),
+      exitCode: 0,
+    })
+  }
+}
+
+/** The platform, as it is seen in its terminal. */
+let look: () => Seen
+
+async function untilShown(terminal: Terminal, command: string, pattern: RegExp): Promise<void> {
+  look = terminal.type(command)
+  await until(`${command} shows ${pattern}`, async () => {
+    const { output, exitCode } = look()
+    if (exitCode !== undefined) throw new Error(`${command} ended with ${exitCode}: ${output}`)
+    return pattern.test(whole(output))
+  })
+}
+
+const lines = ({ text }: Terminal): string[] => text.split('\n').map(whole)
+const fits = (pattern: RegExp) => (line: string) => pattern.test(line)
+
+/** What was written ends a line, as the shell shows it. */
+const whole = (output: string): string => (output === '' || output.endsWith('\n') ? output : `${output}\n`)
+
+/** In the folder that the author is in. */
+async function change({ file, before, after }: Step & { kind: 'change' }): Promise<void> {
+  const { output } = await terminalOf('author').run('pwd')
+  const path = join(output.trim(), file)
+  const text = await readFile(path, 'utf8')
+  expect(text.split(before), `${before} stands once in ${file}`).toHaveLength(2)
+  await writeFile(
+    path,
+    text.replace(before, () => after),
+  )
+}
+
+test.for(sections)('the guide holds: $heading', { timeout: 120_000 }, async ({ steps }) => {
+  for (const step of steps) await follow(step)
+})
+
+const isLive = (): Promise<boolean> =>
+  fetch(`http://127.0.0.1:${port}/health/live`).then(
+    ({ ok }) => ok,
+    () => false,
+  )
+
+test('the guide holds: Ctrl-C stops the platform', async () => {
+  expect(await isLive()).toBe(true)
+  const terminal = terminalOf('platform')
+  terminal.interrupt()
+  await until('npm start ends', async () => terminal.isEmpty || look().exitCode !== undefined)
+  expect(await isLive()).toBe(false)
+})
+
+test('the guide leaves no step out that a reader has to take', () => {
+  const commands = sections.flatMap(({ steps }) =>
+    steps.flatMap((step) => (step.kind === 'command' ? step.command : [])),
+  )
+  const verbs = ['key', 'new', 'build', 'push', 'scan', 'catalog', 'install', 'list', 'uninstall']
+  for (const verb of verbs) expect(commands).toContainEqual(expect.stringMatching(`^plat module ${verb}`))
+  expect(sections.map(({ steps }) => steps.length).every((count) => count > 0)).toBe(true)
+})

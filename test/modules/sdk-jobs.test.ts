@@ -1,0 +1,110 @@
+import { expect, test, vi } from 'vitest'
+import { instanceOf, publishedIn, startedInstance } from '../support/sdk-instance.ts'
+
+const job = (run: (signal: AbortSignal) => void | Promise<void>) => ({
+  jobs: {
+    beat: { description: 'Beats.', intervalSeconds: 60, run: (_context: unknown, signal: AbortSignal) => run(signal) },
+  },
+})
+
+test('a job runs when it is called', async () => {
+  let count = 0
+  const { control } = await startedInstance(job(() => void (count += 1)))
+  expect(await control('POST', '/jobs/beat')).toEqual({ status: 200, body: { hasRun: true } })
+  expect(await control('POST', '/jobs/beat')).toEqual({ status: 200, body: { hasRun: true } })
+  expect(count).toBe(2)
+})
+
+test('a job that still runs is not run beside itself', async () => {
+  let count = 0
+  const gate = Promise.withResolvers<void>()
+  const { control } = await startedInstance(
+    job(() => {
+      count += 1
+      return gate.promise
+    }),
+  )
+  const first = control('POST', '/jobs/beat')
+  await vi.waitFor(() => expect(count).toBe(1))
+  expect(await control('POST', '/jobs/beat')).toEqual({ status: 200, body: { hasRun: false } })
+  gate.resolve()
+  expect((await first).body).toEqual({ hasRun: true })
+  expect((await control('POST', '/jobs/beat')).body).toEqual({ hasRun: true })
+})
+
+test('a job that took too long still runs, as long as it does not listen to its signal', async () => {
+  const gate = Promise.withResolvers<void>()
+  let signal: AbortSignal | undefined
+  const instance = await startedInstance(
+    job((given) => {
+      signal ??= given
+      return gate.promise
+    }),
+  )
+  const headers = { 'x-platform-grace-ms': '20' }
+  const late = await instance.ask('POST', '/_platform/v1/jobs/beat', { headers })
+  expect([late.status, await late.json()]).toEqual([
+    504,
+    { error: 'hook_timeout', message: 'The job beat took longer than 20 ms.' },
+  ])
+  expect(signal?.aborted).toBe(true)
+  expect((await instance.control('POST', '/jobs/beat')).body).toEqual({ hasRun: false })
+  gate.resolve()
+  await vi.waitFor(async () => expect((await instance.control('POST', '/jobs/beat')).body).toEqual({ hasRun: true }))
+})
+
+test('a job that throws says why, and runs again the next time', async () => {
+  let count = 0
+  const { control } = await startedInstance(
+    job(() => {
+      count += 1
+      if (count === 1) throw new Error('Not now.')
+    }),
+  )
+  expect(await control('POST', '/jobs/beat')).toEqual({
+    status: 500,
+    body: { error: 'hook_failed', message: 'Not now.' },
+  })
+  expect((await control('POST', '/jobs/beat')).body).toEqual({ hasRun: true })
+})
+
+test.for(['nothing', 'toString', '__proto__', 'constructor'])('the job %s is not found', async (id) => {
+  const { control } = await startedInstance(job(() => {}))
+  expect((await control('POST', `/jobs/${id}`)).status).toBe(404)
+})
+
+test('no job runs before the module has started, or after it has stopped', async () => {
+  let count = 0
+  const { control, host } = instanceOf(job(() => void (count += 1)))
+  expect((await control('POST', '/jobs/beat')).status).toBe(409)
+  await host.configure()
+  expect((await control('POST', '/jobs/beat')).status).toBe(409)
+  await host.start()
+  await host.stop()
+  expect((await control('POST', '/jobs/beat')).status).toBe(409)
+  expect(count).toBe(0)
+})
+
+test('a job is told when the module stops', async () => {
+  const { control, host } = await startedInstance(
+    job((signal) => new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason)))),
+  )
+  const running = control('POST', '/jobs/beat')
+  await Promise.resolve()
+  await host.stop()
+  expect((await running).status).toBe(409)
+})
+
+test('what a job publishes goes with its answer', async () => {
+  const { ask } = await startedInstance({
+    jobs: {
+      beat: {
+        description: 'Beats.',
+        intervalSeconds: 60,
+        run: ({ eventBus }) => eventBus.publish('module.sample.beaten', { times: 1 }),
+      },
+    },
+  })
+  const response = await ask('POST', '/_platform/v1/jobs/beat')
+  expect(publishedIn(response)).toEqual([{ type: 'module.sample.beaten', data: { times: 1 } }])
+})

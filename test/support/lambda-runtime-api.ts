@@ -1,0 +1,93 @@
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { type AddressInfo } from 'node:net'
+import { text } from 'node:stream/consumers'
+
+/** What an instance told about itself or an event. */
+export interface Told {
+  errorType: string
+  errorMessage: string
+  /** The header that Lambda itself looks at. */
+  header: string | undefined
+}
+
+type Outcome = { result: any } | { error: Told }
+
+interface Waiting {
+  event: unknown
+  settle: (outcome: Outcome) => void
+}
+
+/**
+ * The Runtime API that Lambda offers to one instance, over real HTTP: events are handed out one by one, and each is answered
+ * before the next is asked for.
+ */
+export class LambdaRuntimeApi implements AsyncDisposable {
+  readonly #server = createServer((incoming, outgoing) => void this.#serve(incoming, outgoing))
+  readonly #queue: Waiting[] = []
+  readonly #worked = new Map<string, Waiting>()
+  #asking: ServerResponse | undefined
+  #count = 0
+  readonly #initError = Promise.withResolvers<Told>()
+  /** How often the instance has asked for an event. */
+  asked = 0
+
+  static async start(): Promise<LambdaRuntimeApi> {
+    const api = new LambdaRuntimeApi()
+    api.#server.listen(0, '127.0.0.1')
+    await once(api.#server, 'listening')
+    return api
+  }
+
+  /** `host:port`, as in `AWS_LAMBDA_RUNTIME_API`. */
+  get address(): string {
+    return `127.0.0.1:${(this.#server.address() as AddressInfo).port}`
+  }
+
+  /** What the instance said when it could not begin. */
+  get initError(): Promise<Told> {
+    return this.#initError.promise
+  }
+
+  /** Hands out an event; answers the result. An error of the function rejects, as the SDK of AWS tells one. */
+  async invoke(event: unknown): Promise<any> {
+    const outcome = await new Promise<Outcome>((settle) => {
+      this.#queue.push({ event, settle })
+      this.#handOut()
+    })
+    if ('error' in outcome) throw Object.assign(new Error(outcome.error.errorMessage), outcome.error)
+    return outcome.result
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#server.closeAllConnections()
+    this.#server.close()
+    await once(this.#server, 'close')
+  }
+
+  async #serve(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
+    const [, id = '', part = ''] =
+      /^\/2018-06-01\/runtime\/(?:invocation\/)?([^/]+)(?:\/(\w+))?$/.exec(incoming.url ?? '') ?? []
+    if (id === 'next') {
+      this.asked += 1
+      this.#asking = outgoing
+      return this.#handOut()
+    }
+    const body = JSON.parse(await text(incoming))
+    const told = { ...body, header: incoming.headers['lambda-runtime-function-error-type'] }
+    if (id === 'init') this.#initError.resolve(told)
+    else this.#worked.get(id)?.settle(part === 'response' ? { result: body } : { error: told })
+    outgoing.writeHead(202).end('{"status":"OK"}')
+  }
+
+  #handOut(): void {
+    const outgoing = this.#asking
+    const waiting = outgoing && this.#queue.shift()
+    if (!waiting) return
+    this.#asking = undefined
+    const id = `request-${(this.#count += 1)}`
+    this.#worked.set(id, waiting)
+    outgoing.setHeader('lambda-runtime-aws-request-id', id)
+    outgoing.end(JSON.stringify(waiting.event))
+  }
+}

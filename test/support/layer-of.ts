@@ -1,0 +1,49 @@
+import { buffer } from 'node:stream/consumers'
+import { gzipSync, zstdCompressSync } from 'node:zlib'
+import { buildImage } from '@platform/registry/build'
+import type { RegistryClient } from '@platform/registry/client'
+import { digestOf } from '@platform/registry/digest'
+import { readImage } from '@platform/registry/image'
+import type { BuiltLayer } from '@platform/registry/pack'
+import { pushImage } from '@platform/registry/push'
+import type { Image } from '@platform/registry/types'
+import { type Header, pack } from 'tar-stream'
+
+/** An entry of an archive, as no builder of images would write it. A text is the content of a file. */
+export type RawEntry = Partial<Header> & { name: string; content?: string | Buffer }
+
+/** An archive of entries in their order, true to the letter. */
+export async function tarOf(entries: readonly RawEntry[]): Promise<Buffer> {
+  const archive = pack()
+  for (const { content = '', ...header } of entries) {
+    archive.entry({ mtime: new Date(0), ...header }, content)
+  }
+  archive.finalize()
+  return buffer(archive)
+}
+
+const compressors = {
+  'tar+gzip': (tar: Buffer): Buffer => gzipSync(tar),
+  'tar+zstd': (tar: Buffer): Buffer => zstdCompressSync(tar),
+  tar: (tar: Buffer): Buffer => tar,
+}
+
+/** An archive as a layer. */
+export function layerOf(tar: Buffer, form: keyof typeof compressors = 'tar+gzip'): BuiltLayer & { bytes: Buffer } {
+  const bytes = compressors[form](tar)
+  const mediaType = `application/vnd.oci.image.layer.v1.${form}`
+  return { descriptor: { mediaType, digest: digestOf(bytes), size: bytes.length }, diffId: digestOf(tar), bytes }
+}
+
+/** An image of layers, lowest first: pushed, and read. */
+export async function imageOf(client: RegistryClient, ...layers: BuiltLayer[]): Promise<Image> {
+  const { digest } = await pushImage(client, 'team/hello', await buildImage({ files: [], layers }), ['1'])
+  const image = await readImage(client, 'team/hello', digest)
+  if (image === undefined) throw new Error('The image is not there.')
+  return image
+}
+
+/** An image of archives, lowest first. */
+export async function imageOfEntries(client: RegistryClient, ...layers: RawEntry[][]): Promise<Image> {
+  return imageOf(client, ...(await Promise.all(layers.map(async (entries) => layerOf(await tarOf(entries))))))
+}

@@ -1,0 +1,79 @@
+import type { RegistryClient } from '@platform/registry/client'
+import { digestOf } from '@platform/registry/digest'
+import { RegistryFailure } from '@platform/registry/failure'
+import type { Descriptor, Index, Manifest } from '@platform/registry/types'
+
+/** What is in a registry of the memory, to be tampered with. Keys are `repository digest` and `repository tag`. */
+export interface MemoryRegistry extends RegistryClient {
+  blobs: Map<string, Buffer>
+  manifests: Map<string, { bytes: Buffer; mediaType: string }>
+  tagged: Map<string, string>
+}
+
+const absent = (what: string) => new RegistryFailure('not_found', `There is no ${what}.`)
+
+/** A registry that keeps all in memory, for what needs thousands of images, or broken ones. */
+export function memoryRegistry(registry = 'registry.test'): MemoryRegistry {
+  const blobs: MemoryRegistry['blobs'] = new Map()
+  const manifests: MemoryRegistry['manifests'] = new Map()
+  const tagged: MemoryRegistry['tagged'] = new Map()
+  const find = (repository: string, reference: string) => {
+    const digest = tagged.get(`${repository} ${reference}`) ?? reference
+    const found = manifests.get(`${repository} ${digest}`)
+    if (found === undefined) return undefined
+    const content = JSON.parse(found.bytes.toString()) as Manifest | Index
+    const descriptor = { mediaType: found.mediaType, digest, size: found.bytes.length }
+    return { content, bytes: found.bytes, descriptor }
+  }
+  const put = (repository: string, reference: string, bytes: Uint8Array, mediaType: string): Descriptor => {
+    const digest = digestOf(bytes)
+    manifests.set(`${repository} ${digest}`, { bytes: Buffer.from(bytes), mediaType })
+    if (!reference.includes(':')) tagged.set(`${repository} ${reference}`, digest)
+    return { mediaType, digest, size: bytes.length }
+  }
+  return {
+    registry,
+    blobs,
+    manifests,
+    tagged,
+    async *repositories() {
+      yield* new Set([...manifests.keys()].map((key) => key.split(' ')[0] ?? ''))
+    },
+    async *tags(repository) {
+      for (const key of tagged.keys()) if (key.startsWith(`${repository} `)) yield key.slice(repository.length + 1)
+    },
+    resolve: async (repository, reference) => find(repository, reference)?.descriptor,
+    manifest: async (repository, reference) => find(repository, reference),
+    async blob(repository, { digest, size }, maxBytes = 8 * 2 ** 20) {
+      const found = blobs.get(`${repository} ${digest}`)
+      if (found === undefined) throw absent(digest)
+      if (size > maxBytes) throw new RegistryFailure('too_large', `${digest} is too large.`)
+      if (digestOf(found) !== digest || found.length !== size) throw new RegistryFailure('invalid', `${digest} is not.`)
+      return found
+    },
+    hasBlob: async (repository, digest) => blobs.has(`${repository} ${digest}`),
+    async putBlob(repository, bytes) {
+      const digest = digestOf(bytes)
+      blobs.set(`${repository} ${digest}`, Buffer.from(bytes))
+      return { digest, size: bytes.length }
+    },
+    putManifest: async (repository, reference, bytes, mediaType) => put(repository, reference, bytes, mediaType),
+    async referrers(repository, digest, artifactType) {
+      const all = [...manifests.keys()].filter((key) => key.startsWith(`${repository} `))
+      const found = all.flatMap((key) => find(repository, key.slice(repository.length + 1)) ?? [])
+      return found.flatMap(({ content, descriptor }) => {
+        if (!('subject' in content) || content.subject?.digest !== digest) return []
+        if (artifactType !== undefined && content.artifactType !== artifactType) return []
+        return [{ ...descriptor, ...(content.artifactType !== undefined && { artifactType: content.artifactType }) }]
+      })
+    },
+    putReferrer: async (repository, manifest) => {
+      const bytes = Buffer.from(JSON.stringify(manifest))
+      return put(repository, digestOf(bytes), bytes, manifest.mediaType)
+    },
+    async remove(repository, reference) {
+      tagged.delete(`${repository} ${reference}`)
+      manifests.delete(`${repository} ${reference}`)
+    },
+  }
+}

@@ -1,0 +1,19 @@
+import { type ModuleManifest } from '@platform/contract/manifest'
+import { manifestOf } from '@platform/modules/manifest'
+
+/** A valid manifest of a module that claims nothing but its paths, and what a test says of it. */
+export function manifestFor(id: string, spec: Partial<ModuleManifest['spec']> = {}): ModuleManifest {
+  const made = manifestOf(
+    { id, version: '1.0.0', slots: [], healthChecks: [], jobs: [] },
+    {
+      metadata: { name: id, description: 'A module under test.', author: 'Tests' },
+      spec: {
+        sdkVersion: '>=0.1.0 <1.0.0',
+        image: `registry.example.com/modules/${id}:1.0.0`,
+        apiBasePath: `/api/${id}`,
+        healthEndpoint: '/health',
+      },
+    },
+  )
+  return { ...made, spec: { ...made.spec, ...spec } }
+}

@@ -1,0 +1,10 @@
+import { createServer } from 'node:http'
+
+/** Describes itself as it should, but for a slot that is nested far deeper than anybody needs. */
+const deep = '['.repeat(100_000) + ']'.repeat(100_000)
+const about = { sdkVersion: '0.3.0', id: 'answers-deep', version: '1.0.0', state: 'Loading' }
+const rest = { healthChecks: [], jobs: [], subscriptions: [] }
+const description = `${JSON.stringify({ ...about, ...rest }).slice(0, -1)},"slots":[{"id":${deep}}]}`
+createServer((_incoming, outgoing) => {
+  outgoing.end(description)
+}).listen(process.env['PLATFORM_SOCKET'])

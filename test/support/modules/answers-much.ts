@@ -1,0 +1,17 @@
+import { createServer } from 'node:http'
+
+/** Answers everything with 100 MB. */
+const chunk = Buffer.alloc(1_000_000, ' ')
+
+createServer((_incoming, outgoing) => {
+  let left = 100
+  const write = () => {
+    while (left > 0) {
+      left -= 1
+      if (!outgoing.write(chunk)) return
+    }
+    outgoing.end()
+  }
+  outgoing.on('drain', write).on('error', () => {})
+  write()
+}).listen(process.env['PLATFORM_SOCKET'])

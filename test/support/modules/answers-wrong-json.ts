@@ -1,0 +1,14 @@
+import { createServer } from 'node:http'
+
+/** Answers everything with JSON of another shape, and publishes what is not its own. */
+const published = [
+  { type: 'platform.cluster.deleted', data: {} },
+  { type: 'module.hello.greeted', data: {} },
+  { type: 'module.answers-wrong-json.done', data: { isFine: true } },
+]
+createServer((_incoming, outgoing) => {
+  outgoing.setHeader('x-platform-published', Buffer.from(JSON.stringify(published)).toString('base64url'))
+  outgoing.end(
+    JSON.stringify({ id: { toString: 'no' }, state: 'Wonderful', handled: 'all', hasRun: 'yes', slots: null }),
+  )
+}).listen(process.env['PLATFORM_SOCKET'])

@@ -1,0 +1,8 @@
+import { createServer } from 'node:http'
+
+/** Promises an answer and breaks off in the middle of it. */
+createServer((_incoming, outgoing) => {
+  outgoing.writeHead(200, { 'content-length': '1000' })
+  outgoing.write('{"id":')
+  setImmediate(() => outgoing.destroy())
+}).listen(process.env['PLATFORM_SOCKET'])

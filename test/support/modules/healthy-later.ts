@@ -1,0 +1,14 @@
+import { defineModule, serve } from '@platform/modules'
+
+let count = 0
+
+/** Is well from the third time on that somebody asks. */
+await serve(
+  defineModule({
+    id: 'healthy-later',
+    version: '1.0.0',
+    healthChecks: {
+      warmth: { tags: ['critical'], check: () => ({ status: (count += 1) < 3 ? 'Unhealthy' : 'Healthy' }) },
+    },
+  }),
+)

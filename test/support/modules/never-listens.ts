@@ -1,0 +1,2 @@
+/** Lives, and nobody can ask it anything. */
+setInterval(() => {}, 60_000)

@@ -1,0 +1,7 @@
+import { createServer } from 'node:http'
+
+/** A fine web application that knows nothing of the platform. */
+createServer((incoming, outgoing) => {
+  const isFound = incoming.url === '/api/no-protocol' || incoming.url === '/health'
+  outgoing.writeHead(isFound ? 200 : 404).end(isFound ? 'Hello' : 'Not found')
+}).listen(process.env['PLATFORM_SOCKET'])

@@ -1,0 +1,10 @@
+import { defineModule, serve } from '@platform/modules'
+
+/** Has a job that never ends and listens to no signal. */
+await serve(
+  defineModule({
+    id: 'slow-job',
+    version: '1.0.0',
+    jobs: { forever: { description: 'Never ends.', intervalSeconds: 1, run: () => new Promise(() => {}) } },
+  }),
+)

@@ -1,0 +1,40 @@
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { environmentNames as names } from '@platform/modules/sdk/protocol'
+import { until } from '../../conformance/until.ts'
+import { processesWith } from './local-runtime.ts'
+import type { PlatformProcess } from './platform.ts'
+
+/** What an operator sees of modules on the machine itself. */
+
+/** A process of a module, wherever it is contained. */
+export interface ModuleProcess {
+  processId: number
+  deploymentId: string
+}
+
+/** The processes of an organisation's module: their environment names both. */
+export async function processesOf(organisationId: string, moduleId: string): Promise<ModuleProcess[]> {
+  const ids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name))
+  const environments = await Promise.all(ids.map((id) => readFile(`/proc/${id}/environ`, 'utf8').catch(() => '')))
+  return ids.flatMap((id, index) => {
+    const told = new Map(environments[index]?.split('\0').map((each) => each.split('=', 2) as [string, string]))
+    const isIt = told.get(names.organisation) === organisationId && told.get(names.module) === moduleId
+    return isIt ? [{ processId: Number(id), deploymentId: told.get(names.deployment) ?? '' }] : []
+  })
+}
+
+/** All that is on the machine of a platform's modules: processes, and what lies in the folders of instances and images. */
+export async function remainsOf({ dataDir }: Pick<PlatformProcess, 'dataDir'>): Promise<string[]> {
+  const processes = await processesWith(`${dataDir}/`)
+  const folders = await Promise.all(['run', join('run', 'runc'), 'images'].map((name) => contentOf(dataDir, name)))
+  // runc keeps a folder for what it knows of containers.
+  return [...processes.map((id) => `process ${id}`), ...folders.flat()].filter((each) => each !== join('run', 'runc'))
+}
+
+const contentOf = async (dataDir: string, name: string): Promise<string[]> =>
+  (await readdir(join(dataDir, 'modules', name)).catch(() => [])).map((entry) => join(name, entry))
+
+/** Settles when nothing is left of any module. */
+export const nothingRemainsOf = (platform: Pick<PlatformProcess, 'dataDir'>): Promise<true> =>
+  until('nothing is left of modules', async () => (await remainsOf(platform)).length === 0)

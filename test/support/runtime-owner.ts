@@ -1,0 +1,24 @@
+/** A program that runs one module as the platform would, and lives until it is killed: `<mode> <folder> <image> <argument>`. */
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fetchImage } from '@platform/modules/runtime/image-fetch'
+import { Images } from '@platform/modules/runtime/images'
+import { type LocalMode, openLocalRuntime } from '@platform/modules/runtime/local-runtime'
+import { assignmentOf } from './local-runtime.ts'
+import { memoryRegistry } from './memory-registry.ts'
+import { pushProgram } from './module-image.ts'
+
+const [mode, folder = '', source = '', argument = ''] = process.argv.slice(2)
+const registry = memoryRegistry()
+const image = await pushProgram(registry, 'owned', await readFile(source, 'utf8'), {
+  config: { Cmd: ['node', 'main.mjs', argument] },
+})
+const runtime = await openLocalRuntime({
+  mode: mode as LocalMode,
+  images: new Images(join(folder, 'images'), (name, folder) => fetchImage(() => registry, name, folder)),
+  runFolder: join(folder, 'run'),
+  tokenOf: async (id) => id,
+  onLog: (_moduleId, line) => console.log(line),
+})
+const { isolation } = await runtime.deploy(assignmentOf(image))
+console.log(`It runs: ${isolation}`)

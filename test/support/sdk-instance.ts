@@ -1,0 +1,61 @@
+import { defineModule, type ModuleDefinition } from '@platform/modules'
+import { answerOf } from '@platform/modules/sdk/answer'
+import { ModuleHost } from '@platform/modules/sdk/host'
+import { controlPath, type PublishedEvent, publishedHeader, tokenHeader } from '@platform/modules/sdk/protocol'
+import { beforeEach, vi } from 'vitest'
+
+/** A module's instance inside of the test, asked as the platform asks. */
+
+// It tells of every state that it enters.
+beforeEach(() => {
+  vi.spyOn(process.stdout, 'write').mockReturnValue(true)
+})
+
+const token = 'token-of-the-deployment'
+
+/** What a request brings beside its method and path; the token of the deployment goes with it unless it is set here. */
+interface Sent {
+  headers?: Record<string, string>
+  body?: string
+  /** Aborts when whoever asks has gone. */
+  signal?: AbortSignal
+}
+
+export interface Instance {
+  host: ModuleHost
+  ask: (method: string, path: string, sent?: Sent) => Promise<Response>
+  /** A control call, by its path below the control path. */
+  control: (method: string, path: string, body?: object) => Promise<{ status: number; body: any }>
+}
+
+/** An instance of a module called `sample` that is Loading yet. */
+export function instanceOf(parts: Partial<ModuleDefinition>, { startsItself = false } = {}): Instance {
+  const definition = defineModule({ id: 'sample', version: '1.2.3', ...parts })
+  const host = new ModuleHost(definition, { organisationId: 'org_sample', startsItself, isPersistent: true })
+  const answer = answerOf(host, token)
+  const ask: Instance['ask'] = (method, path, { headers = {}, body, signal } = {}) => {
+    const all = { [tokenHeader]: token, ...(body !== undefined && { 'content-type': 'application/json' }), ...headers }
+    const parts = { headers: all, ...(body !== undefined && { body }), ...(signal && { signal }) }
+    return answer(new Request(`http://module${path}`, { method, ...parts }))
+  }
+  const control: Instance['control'] = async (method, path, body) => {
+    const sent = body === undefined ? {} : { body: JSON.stringify(body) }
+    const response = await ask(method, controlPath + path, sent)
+    return { status: response.status, body: await response.json() }
+  }
+  return { host, ask, control }
+}
+
+/** An instance that has been led through its hooks. */
+export async function startedInstance(parts: Partial<ModuleDefinition>): Promise<Instance> {
+  const instance = instanceOf(parts)
+  await instance.host.configure()
+  await instance.host.start()
+  return instance
+}
+
+/** The events that an answer carries. */
+export function publishedIn({ headers }: Response): PublishedEvent[] {
+  const value = headers.get(publishedHeader)
+  return value === null ? [] : JSON.parse(Buffer.from(value, 'base64url').toString())
+}

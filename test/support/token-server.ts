@@ -1,0 +1,65 @@
+import { createHash, createPrivateKey, createPublicKey } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { SignJWT } from 'jose'
+import type { RegistryGuard } from './docker-registry.ts'
+import { startServer } from './http-server.ts'
+import { outputOf } from './peers.ts'
+import { temporaryFolder } from './temporary-folder.ts'
+
+const issuer = 'tests'
+const service = 'registry-of-tests'
+
+export interface TokenServer extends AsyncDisposable {
+  guard: RegistryGuard
+  /** The scopes of each token that was handed out, in order. */
+  granted: string[][]
+}
+
+/** How docker-registry names a key: 30 bytes of its hash, in groups of four letters. */
+const fingerprint = (key: Buffer): string =>
+  (base32(createHash('sha256').update(key).digest().subarray(0, 30)).match(/.{4}/g) ?? []).join(':')
+
+const base32 = (bytes: Buffer): string =>
+  (bytes.toString('hex').match(/.{5}/g) ?? [])
+    .map((hex) => Number.parseInt(hex, 16))
+    .flatMap((bits) => [15, 10, 5, 0].map((shift) => 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'[(bits >> shift) & 31]))
+    .join('')
+
+/** Hands out what docker-registry's token authentication wants, to `ada` with the password `correct horse battery`. */
+export async function startTokenServer(): Promise<TokenServer> {
+  await using folder = await temporaryFolder()
+  const [keyFile, certificateFile] = [join(folder.path, 'key.pem'), join(folder.path, 'certificate.pem')]
+  const newKey = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-subj', '/CN=tests']
+  await outputOf('openssl', 'req', '-x509', ...newKey, '-keyout', keyFile, '-out', certificateFile)
+  const key = createPrivateKey(await readFile(keyFile))
+  const kid = fingerprint(createPublicKey(key).export({ type: 'spki', format: 'der' }))
+  const granted: string[][] = []
+  const server = await startServer(async ({ url, headers }) => {
+    const expected = `Basic ${Buffer.from('ada:correct horse battery').toString('base64')}`
+    const isRight = headers.authorization === expected && url.searchParams.get('service') === service
+    if (!isRight) return { status: 401 }
+    const scopes = url.searchParams.getAll('scope')
+    granted.push(scopes)
+    const access = scopes.map((scope) => {
+      const [type, name, actions] = scope.split(':')
+      return { type, name, actions: actions?.split(',') }
+    })
+    const token = await new SignJWT({ access, jti: String(granted.length) })
+      .setProtectedHeader({ alg: 'ES256', typ: 'JWT', kid })
+      .setIssuer(issuer)
+      .setSubject('ada')
+      .setAudience(service)
+      .setIssuedAt()
+      .setNotBefore('-10s')
+      .setExpirationTime('5m')
+      .sign(key)
+    return { status: 200, body: JSON.stringify({ token, expires_in: 300 }) }
+  })
+  const rootcertbundle = '{folder}/certificate.pem'
+  const guard: RegistryGuard = {
+    auth: { token: { realm: `${server.url}/token`, service, issuer, rootcertbundle } },
+    files: { 'certificate.pem': await readFile(certificateFile, 'utf8') },
+  }
+  return { guard, granted, [Symbol.asyncDispose]: () => server[Symbol.asyncDispose]() }
+}
