@@ -101,6 +101,5 @@ test('where the settings allow it, an image that nobody has signed is a release 
 
 test('a manifest in an image that is too long is refused as such', async () => {
   const { reference } = await world.push(newModuleId(), { manifest: ' '.repeat(manifestBytes + 1) })
-  const { code, message } = await refusal(reference)
-  expect([code, message]).toEqual(['manifest_invalid', expect.stringContaining('module.json')])
+  expect(await detailsOf(reference)).toEqual(['manifest too_large'])
 })

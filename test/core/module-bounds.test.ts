@@ -68,11 +68,12 @@ test('a repository whose releases and problems are as long as they can be is sto
   expect(repositories[0]?.releases.length).toBeGreaterThan(50)
 })
 
+const standing = async () => ({ row: undefined, routes: await readRoutes() })
+
 test('where there is no room for another module an install says so, and the modules that are there go on', async () => {
   const caller = await callerOf(undefined, 'PlatformAdmin')
   const long = Array.from({ length: 50 }, (_, index) => `module.${'x'.repeat(280)}.${index}`)
   const release = releaseFor(newModuleId())
-  const standing = async () => ({ row: undefined, routes: await readRoutes() })
   const accept = async () => refusalOf(acceptInstall(caller, releaseFor(newModuleId()), await standing()))
   let answer = await accept()
   for (let count = 0; answer === 'nothing was refused'; count++) {

@@ -81,7 +81,9 @@ const reads = (requests: readonly string[]) => requests.filter((request) => /GET
 test('what was found once is not read again: a scan costs a HEAD a tag and a look for signatures, and writes what has changed', async () => {
   const id = newModuleId()
   await pushModule({ id, version: '1.0.0', tags: ['1.0.0', 'latest'] })
-  await pushModule({ id, version: '1.1.0' })
+  const { digest } = await pushModule({ id, version: '1.1.0' })
+  // Beside it lies a tag that is none of a release.
+  await signImage(client, `modules/${id}`, digest, newKey().privateKey, { layout: 'tag' })
   await pushImage(client, `modules/${id}`, await buildImage({ files: [] }), ['no-module'])
   const first = await requestsOf(() => scan(sourceOf(id)))
   const again = await requestsOf(() => scan(sourceOf(id)))

@@ -119,6 +119,22 @@ test('background jobs are called when their time has come: never twice in one in
   expect(await counts()).toEqual([4, 4, 2])
 })
 
+test('a job that is called seldom is missed by its own runs, however many good beats lie between them', async () => {
+  const { caller, id } = await running({ jobs: { hourly: 3600, minutely: 60 } })
+  await be(id, { jobs: 'throw' })
+  await tick()
+  await be(id, { jobs: 'run' })
+  later(60 * second)
+  await tick()
+  await tick()
+  expect((await Module.read(id)).health).toBe('Healthy')
+  await be(id, { jobs: 'throw' })
+  later(3600 * second)
+  await tick()
+  expect((await Module.read(id)).health).toBe('Unhealthy')
+  expect((await toldOf(caller)).map(({ name }) => name)).toContain('module.heartbeat_missed')
+})
+
 test('a job that fails twice in a row is two missed beats; the module goes on being asked', async () => {
   const { caller, id } = await running({ jobs: { work: 60 } })
   await be(id, { jobs: 'throw' })

@@ -26,6 +26,13 @@ function calls(intervalSeconds: number, ticksMs: readonly number[]): number[] {
   })
 }
 
+test('a job may have a name that every object has', () => {
+  const [constructor] = job(60).map((one) => ({ ...one, id: 'constructor' }))
+  if (constructor === undefined) throw new Error('no job')
+  expect(dueJobs([constructor], {}, 1000)).toEqual({ due: [constructor], slots: { constructor: 1000 } })
+  expect(dueJobs([constructor], { constructor: 1000 }, 2000).due).toEqual([])
+})
+
 const minutes = (count: number) => Array.from({ length: count }, (_, index) => index * 60_000)
 
 const early = (intervalSeconds: number) => Math.min(5000, intervalSeconds * 500)
@@ -48,9 +55,11 @@ describe('the health of a module', () => {
     [[check('Healthy', 'critical'), check('Unhealthy', 'degradable')], 'Degraded'],
     [[check('Degraded', 'degradable'), check('Unhealthy', 'critical')], 'Unhealthy'],
   ] as const)('%j is %s', (checks, health) => {
-    expect(healthOf(checks, 0)).toBe(health)
-    expect(healthOf(checks, 1)).toBe(health)
-    expect(healthOf(checks, 2)).toBe('Unhealthy')
+    const beats = { checks: [...checks], missedRuns: {} }
+    expect(healthOf({ ...beats, missed: 0 })).toBe(health)
+    expect(healthOf({ ...beats, missed: 1, missedRuns: { job: 1 } })).toBe(health)
+    expect(healthOf({ ...beats, missed: 2 })).toBe('Unhealthy')
+    expect(healthOf({ ...beats, missed: 0, missedRuns: { job: 2 } })).toBe('Unhealthy')
   })
 })
 

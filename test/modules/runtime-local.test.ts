@@ -128,6 +128,18 @@ describe.each(localModes)('as a %s%s', (mode, reason) => {
     expect(await runtime.deploy({ ...assignment, ...fine })).toMatchObject({ id, digest: fine.digest })
   })
 
+  test.skipIf(isMissing)('what is deployed again while it is removed runs afterwards', async () => {
+    await using runtime = await localRuntime(mode)
+    const assignment = assignmentOf(await pushFixture(runtime.registry, 'puppet'))
+    const deployment = await runtime.deploy(assignment)
+    const removing = runtime.remove(deployment, 300)
+    const again = await Promise.all([runtime.deploy(assignment), runtime.deploy(assignment)])
+    await removing
+    expect(again).toEqual([deployment, deployment])
+    expect(await ask(runtime, deployment, '1 + 1')).toBe(2)
+    expect(runtime.lines.filter(({ line }) => line.startsWith('puppet is up'))).toHaveLength(2)
+  })
+
   test.skipIf(isMissing)('a removal waits for the module, but no longer than its grace', async () => {
     await using runtime = await localRuntime(mode)
     const deployment = await runtime.deploy(assignmentOf(await pushFixture(runtime.registry, 'ignores-sigterm')))

@@ -17,7 +17,7 @@ export interface ReadManifest {
 
 /** Reads a manifest. Throws `manifest_invalid` with a detail for each field, or for the whole where there are none. */
 export function readManifest(bytes: Uint8Array): ReadManifest {
-  if (bytes.length > manifestBytes) throw refused([whole('too_large', `must have at most ${manifestBytes} bytes`)])
+  if (bytes.length > manifestBytes) throw tooLarge()
   const document = jsonOf(bytes)
   const deep = boundsProblem(document)
   if (deep !== undefined) throw refused([deep])
@@ -29,6 +29,10 @@ export function readManifest(bytes: Uint8Array): ReadManifest {
   if (problems.length > 0) throw refused(problems)
   return { manifest: parsed.data, document }
 }
+
+/** The fault for one that nobody has read to its end. */
+export const tooLarge = (options?: ErrorOptions): Fault =>
+  refused([whole('too_large', `must have at most ${manifestBytes} bytes`)], options)
 
 const segment = (key: PropertyKey): string | number => (typeof key === 'number' ? key : String(key))
 

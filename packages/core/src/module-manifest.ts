@@ -5,7 +5,7 @@ import { RegistryFailure } from '@platform/registry/failure'
 import { readFile } from '@platform/registry/image'
 import { type Image } from '@platform/registry/types'
 import { Fault } from './fault.ts'
-import { readManifest, type ReadManifest } from './manifest.ts'
+import { readManifest, type ReadManifest, tooLarge } from './manifest.ts'
 import { fetchManifest } from './manifest-source.ts'
 
 /** The manifest that belongs to an image (D47). */
@@ -48,7 +48,7 @@ function manifestPaths({ config: { config } }: Image): string[] {
 async function manifestIn({ client, image }: FoundImage): Promise<ReadManifest | undefined> {
   const bytes = await readFile(client, image, manifestPaths(image), manifestBytes).catch((cause: unknown) => {
     const isTooLarge = cause instanceof RegistryFailure && cause.problem === 'too_large'
-    throw isTooLarge ? new Fault('manifest_invalid', cause.message.slice(0, 1000), {}, { cause }) : cause
+    throw isTooLarge ? tooLarge({ cause }) : cause
   })
   return bytes && readManifest(bytes)
 }

@@ -90,11 +90,13 @@ const StoredCheck = z.object({
 })
 export type StoredCheck = z.infer<typeof StoredCheck>
 
-/** The last probe of a module: `missed` counts beats without an answer, in a row (D44). */
+/** The last probe of a module: `missed` counts probes without an answer, in a row (D44). */
 export const ModuleHealthRow = z.object({
   health: z.enum(moduleHealths),
   checks: json(z.array(StoredCheck)),
   missed: z.number().default(0),
+  /** Background job → its last runs that were missed, in a row; nothing of one that ran well. */
+  missedRuns: z.record(z.string(), z.number()).default({}),
   /** Background job → the slot of time that it was last called in. */
   slots: z.record(z.string(), z.number()).default({}),
   /** Counts what was written of it: of two ticks at once one calls the jobs. */

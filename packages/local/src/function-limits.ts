@@ -6,6 +6,8 @@ const usualMs = 30_000
 const otherMs: Readonly<Record<string, number>> = {
   'queue/updates': 300_000,
   'schedule/heartbeat': 300_000,
+  // A registry may take its time, and there may be several.
+  'schedule/catalog': 120_000,
 }
 
 /** The most that a function may take. */

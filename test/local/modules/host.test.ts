@@ -1,4 +1,4 @@
-import { writeFile } from 'node:fs/promises'
+import { readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { startModuleHost } from '@platform/local/modules/host'
 import { hostedRuntime } from '@platform/modules/runtime/hosted'
@@ -120,6 +120,18 @@ test('modules end with the host, and start again from the disk although their re
   expect(await second.runtime.deploy(assignment)).toEqual(deployment)
   const other = assignmentOf(await pushFixture(registry.client, 'calm'))
   await expect(second.runtime.deploy(other)).rejects.toMatchObject({ problem: 'unavailable' })
+})
+
+test('what ran before the host started leaves no image when it is removed', async () => {
+  await using folder = await temporaryFolder()
+  const first = await startHost({ dataDir: folder.path })
+  const deployment = await first.runtime.deploy(assignmentOf(await pushFixture(registry.client, 'puppet')))
+  await first.close()
+  const images = join(folder.path, 'modules', 'images')
+  expect(await readdir(images)).toHaveLength(1)
+  await using second = await startHost({ dataDir: folder.path })
+  await second.runtime.remove(deployment, 0)
+  expect(await readdir(images)).toEqual([])
 })
 
 test('what modules print is on the platform’s output, as JSON that names them', async () => {

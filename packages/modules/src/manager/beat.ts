@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import { type EventOf } from '@platform/contract/event'
 import { system } from '@platform/core/caller'
 import { commit } from '@platform/core/change'
@@ -6,12 +7,12 @@ import * as keys from '@platform/core/db/keys'
 import { check, replace } from '@platform/core/db/table'
 import { failpoint } from '@platform/core/failpoint'
 import { log } from '@platform/core/log'
-import { type ModuleHealthRow, type ModuleRow } from '@platform/core/module-row'
+import { type ModuleHealthRow, type ModuleRow, type StoredCheck } from '@platform/core/module-row'
 import { announceModule } from '@platform/core/queue'
 import { runJob } from '../lifecycle/jobs.ts'
-import { probe } from '../lifecycle/probe.ts'
+import { type Probe, probe } from '../lifecycle/probe.ts'
 import { type ModuleRuntime } from '../runtime/port.ts'
-import { healthItem, healthOf, missedLimit } from './health-item.ts'
+import { healthItem, healthOf, missedLimit, missedOf } from './health-item.ts'
 import { tellPublished } from './published.ts'
 import { leadOn } from './reload.ts'
 import { type ServingModule } from './rows.ts'
@@ -29,11 +30,18 @@ export interface Beating {
   health: ModuleHealthRow | undefined
 }
 
-const unknown: ModuleHealthRow = { health: 'Unknown', checks: [], missed: 0, slots: {}, revision: 0 }
+const unknown: ModuleHealthRow = {
+  health: 'Unknown',
+  checks: [],
+  missed: 0,
+  missedRuns: {},
+  slots: {},
+  revision: 0,
+}
 
 /**
- * One beat of a module (D44): probes it and calls the jobs that are due; it is missed where the health endpoint does not
- * answer, or a job fails or has not ended since its last call. One small write, which claims the slots of the jobs, so that of
+ * One beat of a module (D44): probes it and calls the jobs that are due. It misses one where the health endpoint does not
+ * answer; a job misses one where it fails, or has not ended since its last call, and counts by itself: some run daily. One small write, which claims the slots of the jobs, so that of
  * two ticks at once one calls them; a second one where a job changes how the module stands. One call more where it has
  * subscribed to events.
  */
@@ -43,10 +51,9 @@ export async function beat(runtime: ModuleRuntime, { row, health }: Beating): Pr
   const atMs = now()
   const found = await probe(runtime, row.deployment, manifest, { timeoutMs: probeMs })
   const { due, slots } = found.answers ? dueJobs(manifest.spec.backgroundJobs, before.slots, atMs) : idle(before)
-  // What a job has to do with a beat shows when it has ended: until then those missed before stay missed.
-  const missed = found.answers ? (due.length > 0 ? before.missed : 0) : before.missed + 1
+  const missed = found.answers ? 0 : before.missed + 1
   // One beat without an answer may be a restart: what was known before counts still.
-  const checks = found.answers || missed >= missedLimit ? found.checks : before.checks
+  const checks = found.answers || missed >= missedLimit ? checksOf(found, atMs) : before.checks
   const probed = { ...before, checks, missed, slots }
   const first = await write(row, before, probed)
   await failpoint('module.probed')
@@ -58,14 +65,34 @@ export async function beat(runtime: ModuleRuntime, { row, health }: Beating): Pr
     due.map(({ id }) => id),
     atMs,
   )
-  // One whose last run has not ended did not run either.
-  const isMissed = runs.some((outcome) => outcome !== 'Completed')
-  const after = { ...first, missed: isMissed ? before.missed + 1 : due.length > 0 ? 0 : missed }
-  if (after.missed !== first.missed) await write(row, first, after)
+  const after = { ...first, missedRuns: missedRunsOf(first, manifest.spec.backgroundJobs, runs) }
+  if (!isDeepStrictEqual(after.missedRuns, first.missedRuns)) await write(row, first, after)
   if (found.answers && !found.isHealthy) await leadOn(runtime, row)
   // A message that told of waiting events may have been lost.
   if (!found.answers || row.subscriptions.length === 0 || !(await hasEvents(row.id))) return
   await announceModule(row.organisationId, row.id)
+}
+
+/** A module that declares no checks is as well as its health endpoint says. */
+function checksOf({ answers, isHealthy, checks }: Probe, checkedAtMs: number): StoredCheck[] {
+  if (!answers || isHealthy || checks.length > 0) return checks
+  const description = 'The health endpoint answers that it is not well.'
+  return [{ name: 'health', status: 'Unhealthy', tags: ['degradable'], description, durationMs: 0, checkedAtMs }]
+}
+
+/** The missed runs of the jobs that there are; one whose last run has not ended did not run either. */
+function missedRunsOf(
+  { missedRuns: before }: ModuleHealthRow,
+  jobs: readonly { id: string }[],
+  runs: ReadonlyMap<string, string>,
+): Record<string, number> {
+  const counts = new Map(Object.entries(before))
+  const after = jobs.map(({ id }) => {
+    const outcome = runs.get(id)
+    const missed = counts.get(id) ?? 0
+    return [id, outcome === undefined ? missed : outcome === 'Completed' ? 0 : missed + 1] as const
+  })
+  return Object.fromEntries(after.filter(([, missed]) => missed > 0))
 }
 
 const idle = ({ slots }: ModuleHealthRow) => ({ due: [], slots })
@@ -77,7 +104,7 @@ async function write(
   found: ModuleHealthRow,
 ): Promise<ModuleHealthRow | undefined> {
   const revision = before.revision + 1
-  const after = { ...found, health: healthOf(found.checks, found.missed), revision }
+  const after = { ...found, health: healthOf(found), revision }
   const isAsRead = before.revision === 0 ? ({ absentOrAtMost: 0 } as const) : { is: before.revision }
   const refusal = await commit(system(row.organisationId), {
     steps: [
@@ -91,10 +118,11 @@ async function write(
 }
 
 function told({ id: moduleId, release: { version } }: ModuleRow, before: ModuleHealthRow, after: ModuleHealthRow) {
-  const { health, missed } = after
+  const { health } = after
+  const missed = missedOf(after)
   const about = { moduleId, version }
   const events: EventOf[] = []
-  if (missed === missedLimit && before.missed < missedLimit) {
+  if (missed >= missedLimit && missedOf(before) < missedLimit) {
     events.push({ name: 'module.heartbeat_missed', subject: moduleId, data: { ...about, missed } })
   }
   if (health !== before.health) {
@@ -104,8 +132,9 @@ function told({ id: moduleId, release: { version } }: ModuleRow, before: ModuleH
   return events.length > 0 ? { events } : {}
 }
 
+/** Calls jobs, all at once; answers how each run ended. */
 async function callJobs(runtime: ModuleRuntime, row: ServingModule, jobIds: readonly string[], atMs: number) {
-  return Promise.all(
+  const runs = await Promise.all(
     jobIds.map(async (jobId) => {
       const { outcome, message, published } = await runJob(runtime, row.deployment, jobId, jobMs)
       if (outcome !== 'Completed')
@@ -116,7 +145,8 @@ async function callJobs(runtime: ModuleRuntime, row: ServingModule, jobIds: read
           reason: message,
         })
       await tellPublished(row, published, { atMs, name: `job ${jobId}` })
-      return outcome
+      return [jobId, outcome] as const
     }),
   )
+  return new Map(runs)
 }

@@ -5,9 +5,15 @@ import { type ModuleHealthRow, stored, type StoredCheck } from '@platform/core/m
 /** Beats in a row without an answer, after which a module is Unhealthy (D44). */
 export const missedLimit = 2
 
+type Standing = Pick<ModuleHealthRow, 'checks' | 'missed' | 'missedRuns'>
+
+/** The most beats in a row that the module, or one of its jobs, has missed. */
+export const missedOf = ({ missed, missedRuns }: Omit<Standing, 'checks'>): number =>
+  Math.max(missed, ...Object.values(missedRuns))
+
 /** What the checks and the missed beats of a module make of its health (D36). What is for information alone never counts. */
-export function healthOf(checks: readonly StoredCheck[], missed: number): ModuleHealth {
-  if (missed >= missedLimit) return 'Unhealthy'
+export function healthOf({ checks, ...beats }: Standing): ModuleHealth {
+  if (missedOf(beats) >= missedLimit) return 'Unhealthy'
   const counting = checks.filter(({ status, tags }) => status !== 'Healthy' && !isInformational(tags))
   const isDown = counting.some(({ status, tags }) => status === 'Unhealthy' && tags.includes('critical'))
   if (isDown) return 'Unhealthy'
@@ -19,9 +25,8 @@ const isInformational = (tags: StoredCheck['tags']): boolean =>
   tags.includes('informational') && !tags.includes('critical') && !tags.includes('degradable')
 
 /** The stored form of what a beat has found. */
-export const healthItem = ({ checks, missed, ...row }: Omit<ModuleHealthRow, 'health'>): Item => ({
+export const healthItem = (row: Omit<ModuleHealthRow, 'health'>): Item => ({
   ...row,
-  missed,
-  health: healthOf(checks, missed),
-  checks: stored(checks),
+  health: healthOf(row),
+  checks: stored(row.checks),
 })

@@ -38,7 +38,7 @@ export async function install(journal: Journal, runtime: ModuleRuntime): Promise
   await failpoint('module.loaded')
   const { checks, published } = await probe(runtime, deployment, release.manifest)
   await journal.enter('publish')
-  const health = healthItem({ checks, missed: 0, slots: {}, revision: 0 })
+  const health = healthItem({ checks, missed: 0, missedRuns: {}, slots: {}, revision: 0 })
   const end = { status: 'Completed', outcome: `Version ${release.version} runs.` } as const
   const { row } = await endWith(journal, end, release.moduleId, (standing) =>
     publication(standing, operation, { release, deployment, loaded, health }),

@@ -16,6 +16,8 @@ import valid from 'semver/functions/valid.js'
 const atOnce = 4
 /** Tags that are looked at: more than one may lead to a release. */
 const tagLimit = 2 * releaseLimit
+/** And so many are listed at most. */
+const listedLimit = 5000
 const [reasonLength, problemLength] = [500, 150]
 
 /** A repository that is looked at. */
@@ -72,7 +74,11 @@ const isOfDigest = (tag: string): boolean => /^sha256-[0-9a-f]{64}/.test(tag)
 /** What the tags of a repository lead to, each once; of too many tags those of the newest versions. */
 async function digestsOf({ client, name }: Repository, problems: string[]): Promise<string[]> {
   const tags: string[] = []
-  for await (const tag of client.tags(name)) if (!isOfDigest(tag)) tags.push(tag)
+  for await (const tag of client.tags(name)) {
+    if (!isOfDigest(tag)) tags.push(tag)
+    // Sorting millions of them would keep the process from everything else.
+    if (tags.length === listedLimit) break
+  }
   if (tags.length > tagLimit) problems.push(`It has ${tags.length} tags; ${tagLimit} of them are looked at.`)
   const digests = new Set<string>()
   await fewAtOnce(atOnce, tags.toSorted(byVersion).slice(0, tagLimit), async (tag) => {

@@ -17,9 +17,11 @@ export function dueJobs(
   before: Slots,
   nowMs: number,
 ): { due: BackgroundJob[]; slots: Slots } {
-  const slots = jobs.map((job) => ({ job, slotMs: slotOf(job, before[job.id], nowMs) }))
+  // A job may be called `constructor`, which every object has.
+  const last = new Map(Object.entries(before))
+  const slots = jobs.map((job) => ({ job, slotMs: slotOf(job, last.get(job.id), nowMs) }))
   return {
-    due: slots.filter(({ job, slotMs }) => slotMs !== before[job.id]).map(({ job }) => job),
+    due: slots.filter(({ job, slotMs }) => slotMs !== last.get(job.id)).map(({ job }) => job),
     slots: Object.fromEntries(slots.map(({ job, slotMs }) => [job.id, slotMs])),
   }
 }

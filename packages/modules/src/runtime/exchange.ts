@@ -61,12 +61,15 @@ export const askInstance = (
   // Of one header spelled in two ways the last counts.
   exchange({ socketPath }, { ...request, headers: { ...request.headers, [tokenHeader]: token } }, limits)
 
+/** Published events take up to 13 KiB of a head, and a module may have headers of its own. */
+const maxHeaderSize = 65_536
+
 function open(address: Address, { method, path, headers = {}, body }: ModuleRequest): http.ClientRequest {
   const own = { connection: 'close', 'content-length': String(body?.length ?? 0) }
   const passed = Object.entries(headers).filter(([name]) => !hopByHop.has(name.toLowerCase()))
   const sent = { host: 'module', ...Object.fromEntries(passed), ...own }
   try {
-    return http.request({ ...address, method, path, headers: sent, agent: false })
+    return http.request({ ...address, method, path, headers: sent, agent: false, maxHeaderSize })
   } catch (cause) {
     // A method, a path or a header that HTTP cannot carry.
     throw failureOf('refused', 'That is no request that HTTP can carry.', cause)

@@ -73,7 +73,9 @@ export async function superviseModules(options: SupervisedOptions): Promise<Supe
     async deploy(assignment) {
       const { id, digest } = assignment
       const token = await tokenOf(id)
-      for (let before = all.get(id); before?.removed !== undefined; before = all.get(id)) await before.removed
+      for (let before = all.get(id); before?.removed !== undefined; before = all.get(id)) {
+        await before.removed.catch(() => {})
+      }
       if (isClosed) throw new RuntimeFailure('unavailable', 'The platform is stopping.')
       const running = all.get(id) ?? begin(assignment, token, options)
       all.set(id, running)
