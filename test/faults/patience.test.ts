@@ -14,7 +14,8 @@ async function startSilence() {
 test('a store that takes a request and never answers is given up, and called not reachable', async () => {
   using silence = await startSilence()
   Object.assign(process.env, {
-    AWS_ENDPOINT_URL: silence.url,
+    AWS_ENDPOINT_URL_DYNAMODB: silence.url,
+    AWS_ENDPOINT_URL_SECRETS_MANAGER: silence.url,
     AWS_REGION: 'us-east-1',
     AWS_ACCESS_KEY_ID: 'none',
     AWS_SECRET_ACCESS_KEY: 'none',

@@ -34,7 +34,9 @@ test.each(names)('the bundle of %s is small and holds no way to credentials but 
   expect(gzipSync(readFileSync(path)).length).toBeLessThan(packedLimit * kibibyte)
   const [output] = Object.values(metafile.outputs)
   const inputs = Object.entries(output?.inputs ?? {}).filter(([, { bytesInOutput }]) => bytesInOutput > 0)
-  const unwanted = /credential-provider-(?!env)|nested-clients|zod-openapi|zod\/v4\/locales\/(?!en\.|index)|fast-check/
+  // What stands in for the SDK's own chain has its name, in another namespace.
+  const unwanted =
+    /^(?!environment:).*credential-provider-(?!env)|nested-clients|zod-openapi|zod\/v4\/locales\/(?!en\.|index)|fast-check/
   expect(inputs.map(([path]) => path).filter((path) => unwanted.test(path))).toEqual([])
 })
 

@@ -83,7 +83,8 @@ const hourMs = 3_600_000
 
 /** Writes down the hour of use, once an hour. That it fails concerns nobody. */
 async function noteUse({ id, hash, lastUsedAtMs }: ApiTokenRow): Promise<void> {
-  const hour = now() - (now() % hourMs)
+  const atMs = now()
+  const hour = atMs - (atMs % hourMs)
   if (lastUsedAtMs === hour) return
   try {
     await tryUpdate(keys.apiToken(id), { set: { lastUsedAtMs: hour } }, { hash: { is: hash } })

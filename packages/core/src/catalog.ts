@@ -1,6 +1,7 @@
 import * as z from 'zod'
 import * as keys from './db/keys.ts'
 import { type Item, putAll, query, remove, transact } from './db/table.ts'
+import { jsonText } from './json-text.ts'
 import { partsOf } from './parts.ts'
 
 /** What the sources of modules hold, as the last scan found it (D45). Whoever asks for the catalog asks no registry. */
@@ -47,15 +48,8 @@ export const CatalogRepositoryRow = z.object({
   /** Its place among the configured sources: of two that hold the same module, the earlier one counts. */
   place: z.number(),
   /** Newest first, as the scan orders them. */
-  releases: z
-    .string()
-    .transform((text): unknown => JSON.parse(text))
-    .pipe(z.array(CatalogRelease)),
-  others: z
-    .string()
-    .transform((text): unknown => JSON.parse(text))
-    .pipe(z.array(CatalogOther))
-    .optional(),
+  releases: jsonText(z.array(CatalogRelease)),
+  others: jsonText(z.array(CatalogOther)).optional(),
 })
 export type CatalogRepositoryRow = z.infer<typeof CatalogRepositoryRow>
 

@@ -75,17 +75,20 @@ const newJob = (
   clusterId: string,
   { timeoutSeconds = defaultTimeoutSeconds }: SubmittedPayload,
   deliverWithinSeconds = defaultDeliverWithinSeconds,
-) => ({
-  id: newId('job'),
-  organisationId,
-  clusterId,
-  type: 'InvokeScript' as const,
-  status: 'Queued' as const,
-  timeoutSeconds,
-  createdAtMs: now(),
-  createdBy: userId,
-  expiresAtMs: now() + deliverWithinSeconds * 1000,
-})
+) => {
+  const createdAtMs = now()
+  return {
+    id: newId('job'),
+    organisationId,
+    clusterId,
+    type: 'InvokeScript' as const,
+    status: 'Queued' as const,
+    timeoutSeconds,
+    createdAtMs,
+    createdBy: userId,
+    expiresAtMs: createdAtMs + deliverWithinSeconds * 1000,
+  }
+}
 
 /** One job with its result. One call; output beyond 32 KiB takes more, and so does a batch's job that is not stored yet. */
 export async function read({ organisationId }: Caller, jobId: string): Promise<Job> {

@@ -2,14 +2,9 @@ import { ModuleId, ModuleManifest } from '@platform/contract/manifest'
 import { moduleErrorCodes, moduleHealths, moduleStates } from '@platform/contract/module'
 import * as z from 'zod'
 import { type Item } from './db/table.ts'
+import { jsonText } from './json-text.ts'
 
 /** How modules are stored. What is JSON on purpose is free-form, or read whole only (house rule 13). */
-
-const json = <Schema extends z.ZodType>(schema: Schema) =>
-  z
-    .string()
-    .transform((text): unknown => JSON.parse(text))
-    .pipe(schema)
 
 /** Where a release of a module runs: plain data, understood by the runtime that made it. Holds no secret. */
 export const Deployment = z.object({
@@ -58,13 +53,13 @@ export const ModuleRow = z.object({
   organisationId: z.string(),
   state: z.enum(moduleStates),
   /** The release that serves or has failed; while Installing for the first time the one that shall serve. */
-  release: json(ModuleRelease),
+  release: jsonText(ModuleRelease),
   /** Where it runs; absent while Installing and after it Failed. */
-  deployment: json(Deployment).optional(),
+  deployment: jsonText(Deployment).optional(),
   /** Event types that it has subscribed to. */
   subscriptions: z.array(z.string()).default([]),
   warnings: z.array(z.string()).default([]),
-  error: json(ModuleError).optional(),
+  error: jsonText(ModuleError).optional(),
   /** The job that changes it just now: the lock of install, upgrade and uninstall. */
   jobId: z.string().optional(),
   installedAtMs: z.number().optional(),
@@ -93,7 +88,7 @@ export type StoredCheck = z.infer<typeof StoredCheck>
 /** The last probe of a module: `missed` counts probes without an answer, in a row (D44). */
 export const ModuleHealthRow = z.object({
   health: z.enum(moduleHealths),
-  checks: json(z.array(StoredCheck)),
+  checks: jsonText(z.array(StoredCheck)),
   missed: z.number().default(0),
   /** Background job → its last runs that were missed, in a row; nothing of one that ran well. */
   missedRuns: z.record(z.string(), z.number()).default({}),

@@ -1,5 +1,6 @@
 import * as z from 'zod'
 import { type Item } from './db/table.ts'
+import { jsonText } from './json-text.ts'
 
 /**
  * How operations are stored: jobs of the platform on itself (D26). They stand where other jobs stand, are listed and polled
@@ -8,12 +9,6 @@ import { type Item } from './db/table.ts'
 
 export const operationTypes = ['ModuleInstall', 'ModuleUninstall', 'PlatformUpdate', 'PlatformRollback'] as const
 export type OperationType = (typeof operationTypes)[number]
-
-const json = <Schema extends z.ZodType>(schema: Schema) =>
-  z
-    .string()
-    .transform((text): unknown => JSON.parse(text))
-    .pipe(schema)
 
 const StoredStep = z.object({
   name: z.string(),
@@ -37,10 +32,10 @@ export const OperationRow = z.object({
   startedAtMs: z.number().optional(),
   completedAtMs: z.number().optional(),
   /** What callers are shown of what it is done with; of a shape that the type decides. */
-  payload: json(Facts),
+  payload: jsonText(Facts),
   /** What its worker needs beyond that. */
-  plan: json(Facts),
-  steps: json(z.array(StoredStep)),
+  plan: jsonText(Facts),
+  steps: jsonText(z.array(StoredStep)),
   /** The worker that does it, and until when nobody else may. */
   workerId: z.string().optional(),
   workUntilMs: z.number().default(0),
