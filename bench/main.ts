@@ -1,10 +1,11 @@
 /** `npm run bench`: measures the platform against a floor in the same run; fails when a goal is missed. */
+import { parseArgs } from 'node:util'
 import { startWorld } from './support/world.ts'
 
-const effort = { isQuick: process.argv.includes('--quick') }
+const { values } = parseArgs({ options: { quick: { type: 'boolean', default: false }, only: { type: 'string' } } })
 await using world = await startWorld()
 Object.assign(process.env, world.environment, { PLAT_LOG_LEVEL: 'error' })
 
 // Settings are read when core is first imported: from here on.
 const { runParts } = await import('./parts.ts')
-process.exitCode = await runParts(world, effort)
+process.exitCode = await runParts(world, { isQuick: values.quick }, values.only)

@@ -4,6 +4,7 @@ import { measureExpansion } from './batch/expansion.ts'
 import { measureLimits } from './batch/limits.ts'
 import { jobsInBatch } from './batch/submissions.ts'
 import { measureColdStarts } from './cold/cold.ts'
+import { measureModules } from './modules/modules.ts'
 import { measureNeighbour } from './neighbour/neighbour.ts'
 import { measureStart } from './one-machine/start.ts'
 import { measureThroughput } from './one-machine/throughput.ts'
@@ -19,7 +20,7 @@ import { writeHistory } from './paging/history.ts'
 import { measureLists } from './paging/lists.ts'
 import { measurePages } from './paging/pages.ts'
 import { actionsSeen, metered } from './support/meter.ts'
-import { complaint, keep, printed } from './support/report.ts'
+import { complaint, keep, keepSome, printed } from './support/report.ts'
 import { atMost, type Effort, type Goal, type Section } from './support/section.ts'
 import { newClusters, setUp, type Tenant } from './support/tenant.ts'
 import type { World } from './support/world.ts'
@@ -29,14 +30,20 @@ const historySize = { jobs: 100_000, entries: 20_000 }
 /** How many notifications two users have. */
 const feedSizes = [50, 2000]
 
-/** Runs everything, prints each table when it is there, and answers the exit code. */
-export async function runParts(world: World, effort: Effort): Promise<number> {
+/** Parts that can be measured by themselves. */
+const parts: Record<string, typeof measureModules> = { modules: measureModules }
+
+/** Runs everything, or one part of it, prints each table when it is there, and answers the exit code. */
+export async function runParts(world: World, effort: Effort, only?: string): Promise<number> {
+  const part = only === undefined ? undefined : parts[only]
+  if (only !== undefined && part === undefined) throw new Error(`--only takes ${Object.keys(parts).join()}.`)
+  const tenant = await setUp()
   const sections: Section[] = []
-  for await (const section of measured(world, await setUp(), effort)) {
+  for await (const section of part?.(tenant, effort) ?? measured(world, tenant, effort)) {
     console.log(printed(section))
     sections.push(section)
   }
-  if (!effort.isQuick) await keep(sections)
+  if (!effort.isQuick) await (part === undefined ? keep : keepSome)(sections)
   const goals: Goal[] = sections.flatMap((section) => section.goals)
   const missed = goals.filter((goal) => !goal.isMet && !('isHope' in goal))
   console.log(`\n${goals.length - missed.length} of ${goals.length} goals met.`)
@@ -67,6 +74,7 @@ async function* measured(world: World, tenant: Tenant, effort: Effort): AsyncGen
   yield await measureThroughput(effort)
   yield await measureDrain(effort)
   yield await measureNeighbour(effort)
+  yield* measureModules(tenant, effort)
   yield await scans()
 }
 

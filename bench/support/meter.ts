@@ -18,18 +18,23 @@ let calls: string[] = []
 let rounds = 0
 let underWay = 0
 
-const actionOf = ({ request }: { request: ClientRequest }): string | undefined =>
-  request.getHeader('x-amz-target')?.toString().split('.')[1]
+/** The action of AWS that a request asks for; undefined where it goes to somebody else. */
+function actionOf(message: unknown): string | undefined {
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Node documents what these channels carry
+  const { request } = message as { request: ClientRequest }
+  return request.getHeader('x-amz-target')?.toString().split('.')[1]
+}
 
 subscribe('http.client.request.start', (message) => {
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Node documents what this channel carries
-  const action = actionOf(message as { request: ClientRequest })
+  const action = actionOf(message)
   if (action === undefined) return
   if (underWay === 0) rounds++
   underWay++
   calls.push(action)
 })
-subscribe('http.client.response.finish', () => underWay--)
+subscribe('http.client.response.finish', (message) => {
+  if (actionOf(message) !== undefined) underWay--
+})
 
 /** Does a piece of work, and tells what it cost. One at a time; only AWS clients of this process are counted. */
 export async function metered<Result>(work: () => Promise<Result>): Promise<{ result: Result; usage: Usage }> {

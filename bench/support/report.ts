@@ -1,4 +1,4 @@
-import { writeFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import { cpus } from 'node:os'
 import type { Goal, Section } from './section.ts'
 
@@ -32,7 +32,7 @@ export const complaint = (goal: Goal): string =>
 
 const markdownRow = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`
 
-function markdownOf({ title, notes, columns, rows, goals }: Section): string {
+function markdownOf({ title, notes, columns, rows, goals, measured }: Section): string {
   const table = [
     columns,
     columns.map((_, column) => (column === 0 ? '---' : '--:')),
@@ -41,23 +41,44 @@ function markdownOf({ title, notes, columns, rows, goals }: Section): string {
   const met = goals.filter(({ isMet }) => isMet).length
   const missed = goals.filter(({ isMet }) => !isMet).map((goal) => `- ${complaint(goal)}`)
   const verdict = goals.length === 0 ? [] : [`Goals: ${met} of ${goals.length} met.`, ...missed]
-  return [`## ${title}`, '', ...notes, '', ...table.map(markdownRow), '', ...verdict].join('\n')
+  const apart = measured === undefined ? [] : ['', `Measured by itself: ${measured}.`]
+  return [`## ${title}`, '', ...notes, ...apart, '', ...table.map(markdownRow), '', ...verdict].join('\n')
 }
 
 const preface = `# Measurements
 
-Written by \`npm run bench\`; do not edit. \`npm run bench -- --quick\` is the short version, which writes nothing. The
-bench measures the platform against a floor in the same run and on the same stand-ins: read the ratios and the counts;
-times depend on the machine. It fails when a count or a ratio exceeds its goal. What depends on the machine alone is
-only hoped for. The stand-ins count capacity as DynamoDB bills it, but do not throttle and have no network to cross.`
+Written by \`npm run bench\`; do not edit. \`npm run bench -- --quick\` is the short version, which writes nothing;
+\`npm run bench -- --only modules\` measures that part again and keeps the rest. The bench measures the platform against a
+floor in the same run and on the same stand-ins: read the ratios and the counts; times depend on the machine. It fails
+when a count or a ratio exceeds its goal. What depends on the machine alone is only hoped for. The stand-ins count
+capacity as DynamoDB bills it, but do not throttle and have no network to cross.`
+
+interface Results {
+  measuredAt: string
+  machine: string
+  sections: readonly Section[]
+}
+
+const machine = (): string =>
+  `${process.version}, ${process.platform} ${process.arch}, ${cpus().length} × ${cpus()[0]?.model.trim()}`
 
 /** Keeps the results: as JSON for programs, as Markdown for people. */
-export async function keep(sections: readonly Section[]): Promise<void> {
-  const [cpu] = cpus()
-  const machine = `${process.version}, ${process.platform} ${process.arch}, ${cpus().length} × ${cpu?.model.trim()}`
-  const measuredAt = new Date().toISOString()
-  const results = JSON.stringify({ measuredAt, machine, sections }, null, 2)
-  const header = `${preface}\n\nMeasured ${measuredAt.slice(0, 10)} on ${machine}.`
-  await writeFile(new URL('results.json', folder), `${results}\n`)
-  await writeFile(new URL('README.md', folder), `${[header, ...sections.map(markdownOf)].join('\n\n').trimEnd()}\n`)
+export const keep = (sections: readonly Section[]): Promise<void> =>
+  write({ measuredAt: new Date().toISOString(), machine: machine(), sections })
+
+/** Keeps the results of some sections, and those of all others as they were. */
+export async function keepSome(some: readonly Section[]): Promise<void> {
+  const before: Results = JSON.parse(await readFile(new URL('results.json', folder), 'utf8'))
+  const measured = `${new Date().toISOString().slice(0, 10)} on ${machine()}`
+  const fresh = new Map(some.map((section) => [section.title, { ...section, measured }]))
+  const known = new Set(before.sections.map(({ title }) => title))
+  const replaced = before.sections.map((section) => fresh.get(section.title) ?? section)
+  await write({ ...before, sections: [...replaced, ...[...fresh.values()].filter(({ title }) => !known.has(title))] })
+}
+
+async function write(results: Results): Promise<void> {
+  const header = `${preface}\n\nMeasured ${results.measuredAt.slice(0, 10)} on ${results.machine}.`
+  const markdown = [header, ...results.sections.map(markdownOf)].join('\n\n').trimEnd()
+  await writeFile(new URL('results.json', folder), `${JSON.stringify(results, null, 2)}\n`)
+  await writeFile(new URL('README.md', folder), `${markdown}\n`)
 }

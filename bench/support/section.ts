@@ -30,6 +30,8 @@ export interface Section {
   columns: string[]
   rows: Cell[][]
   goals: (Goal | Hope)[]
+  /** When and on what it was measured, where that was apart from the others. */
+  measured?: string
 }
 
 /** How thorough a run is. */
