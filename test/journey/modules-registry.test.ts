@@ -38,7 +38,7 @@ describe.skipIf(reason !== '')(`modules of another registry${reason}`, () => {
   afterAll(() => resources.disposeAsync())
 
   const publish = (version: string, how = '') =>
-    author.publish('versioned', { version, program: `versioned ${version} ${how}`.trim(), spec })
+    author.publish('versioned', { version, program: `told versioned ${version} ${how}`.trim(), spec })
 
   const scanned = (version: string) =>
     until(`the catalog has ${version}`, async () => {

@@ -107,7 +107,8 @@ export type Author = Awaited<ReturnType<typeof startAuthor>>
 
 const bundles = new Map<string, Promise<string>>()
 
-async function programOf(command?: string): Promise<{ program: string; args: string[] }> {
+/** A program of test/support/modules in one file, and its arguments. */
+export async function programOf(command?: string): Promise<{ program: string; args: string[] }> {
   if (command === undefined) return { program: '', args: [] }
   const [file = '', ...args] = fixture(command).split(' ')
   const program = bundles.get(file) ?? bundled(file)

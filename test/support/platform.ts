@@ -80,6 +80,11 @@ export class PlatformProcess implements AsyncDisposable {
     return this.#program.text
   }
 
+  /** The match of a pattern in what it writes from its last start on. */
+  writes(pattern: RegExp): Promise<RegExpExecArray> {
+    return this.#program.writes(pattern)
+  }
+
   /** Ends it as a power cut would. */
   kill(): Promise<void> {
     return this.#program.kill()

@@ -25,7 +25,7 @@ export async function processesOf(organisationId: string, moduleId: string): Pro
 }
 
 /** All that is on the machine of a platform's modules: processes, and what lies in the folders of instances and images. */
-export async function remainsOf({ dataDir }: Pick<PlatformProcess, 'dataDir'>): Promise<string[]> {
+async function remainsOf({ dataDir }: Pick<PlatformProcess, 'dataDir'>): Promise<string[]> {
   const processes = await processesWith(`${dataDir}/`)
   const folders = await Promise.all(['run', join('run', 'runc'), 'images'].map((name) => contentOf(dataDir, name)))
   // runc keeps a folder for what it knows of containers.
@@ -36,5 +36,10 @@ const contentOf = async (dataDir: string, name: string): Promise<string[]> =>
   (await readdir(join(dataDir, 'modules', name)).catch(() => [])).map((entry) => join(name, entry))
 
 /** Settles when nothing is left of any module. */
-export const nothingRemainsOf = (platform: Pick<PlatformProcess, 'dataDir'>): Promise<true> =>
-  until('nothing is left of modules', async () => (await remainsOf(platform)).length === 0)
+export async function nothingRemainsOf(platform: Pick<PlatformProcess, 'dataDir'>): Promise<void> {
+  let left: string[] = []
+  const isClean = async () => (left = await remainsOf(platform)).length === 0
+  await until('nothing is left of modules', isClean).catch((cause: unknown) => {
+    throw new Error(`These are left: ${left.join(', ')}`, { cause })
+  })
+}
