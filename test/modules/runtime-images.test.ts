@@ -51,6 +51,19 @@ test('an image stays as long as anybody holds it', async () => {
   expect(await readdir(folder.path)).toEqual([])
 })
 
+test('images that a killed process left go, but for those that are held or wanted', async () => {
+  await using folder = await temporaryFolder()
+  const { again, image, registry } = await imagesIn(folder.path)
+  const others = [await pushProgram(registry, 'any', 'another'), await pushProgram(registry, 'any', 'a third')]
+  const before = again()
+  for (const each of [image, ...others]) await before.hold(each)
+  const images = again()
+  await images.hold(image)
+  await images.removeOthers(others.slice(0, 1).map(({ digest }) => digest))
+  const kept = [image, ...others.slice(0, 1)].map(({ digest }) => digest.replace(':', '-'))
+  expect((await readdir(folder.path)).toSorted()).toEqual(kept.toSorted())
+})
+
 test('whoever needs an image that is being removed gets it afterwards', async () => {
   await using folder = await temporaryFolder()
   const { images, image, fetches } = await imagesIn(folder.path)

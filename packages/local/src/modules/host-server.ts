@@ -2,7 +2,7 @@ import { createHash, timingSafeEqual } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { json } from 'node:stream/consumers'
-import { DeployRequest, type HostFailure, RemoveRequest } from '@platform/modules/runtime/host-protocol'
+import { DeployRequest, type HostFailure, RemoveRequest, TidyRequest } from '@platform/modules/runtime/host-protocol'
 import { type ModuleRuntime, RuntimeFailure } from '@platform/modules/runtime/port'
 import * as z from 'zod'
 import { listenAt } from '../listening.ts'
@@ -39,6 +39,10 @@ export async function serveHost(options: HostServerOptions): Promise<HostServer>
     'POST /remove': async (body) => {
       const { deployment, graceMs } = RemoveRequest.parse(body)
       await runtime.remove(deployment, graceMs)
+      return undefined
+    },
+    'POST /tidy': async (body) => {
+      await runtime.tidy?.(TidyRequest.parse(body).digests)
       return undefined
     },
     'GET /list': async () => ({ items: await runtime.list() }),

@@ -40,6 +40,8 @@ export async function supervise(pick: () => Promise<ModuleRuntime> = moduleRunti
     ...crashed.map((row) => safely(row.id, () => failCrashed(runtime, row, statusOf(row)?.lastCrash))),
     ...strays.map((deployment) => safely(deployment.id, () => clearAway(runtime, deployment))),
   ])
+  if (unreadable.size > 0) return
+  await safely('images', async () => runtime.tidy?.(modules.map(({ release }) => release.digest)))
 }
 
 /** What runs; undefined where nobody can tell: then nothing is decided by it, and modules miss their beats. */

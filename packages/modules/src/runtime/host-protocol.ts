@@ -10,6 +10,7 @@ import * as z from 'zod'
  * | POST /deploy   | `DeployRequest` | 200 `Deployment`                                |
  * | POST /remove   | `RemoveRequest` | 204                                             |
  * | GET /list      |                 | 200 `StatusList`                                |
+ * | POST /tidy     | `TidyRequest`   | 204                                             |
  *
  * What a runtime refuses is 422 `HostFailure`; what is no request of this kind is 400, 401 or 404 without a body.
  */
@@ -28,6 +29,8 @@ const Assignment = z.strictObject({
 export const DeployRequest = z.strictObject({ assignment: Assignment, token: z.string().min(1).max(200) })
 
 export const RemoveRequest = z.strictObject({ deployment: Deployment, graceMs: z.number().min(0).max(900_000) })
+
+export const TidyRequest = z.strictObject({ digests: z.array(z.string().max(200)).max(10_000) })
 
 export const StatusList = z.object({
   items: z.array(

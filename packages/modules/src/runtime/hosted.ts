@@ -43,6 +43,7 @@ export function hostedRuntime(options: HostedOptions = {}): ModuleRuntime {
       const body: z.infer<typeof RemoveRequest> = { deployment, graceMs }
       await call('POST', '/remove', graceMs + marginMs, body)
     },
+    tidy: async (digests) => void (await call('POST', '/tidy', listMs, { digests })),
     list: async () => StatusList.parse(await call('GET', '/list', listMs)).items,
   }
 }

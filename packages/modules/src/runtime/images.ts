@@ -1,4 +1,4 @@
-import { access, readFile, writeFile } from 'node:fs/promises'
+import { access, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { removeFolder } from './folder.ts'
 import { type UnpackedImage } from './launcher.ts'
@@ -56,6 +56,13 @@ export class Images {
     } finally {
       if (this.#removals.get(digest) === removal) this.#removals.delete(digest)
     }
+  }
+
+  /** Removes all images that nobody holds, but for those of these digests: what a process left that was killed. */
+  async removeOthers(digests: readonly string[]): Promise<void> {
+    const found = await readdir(this.#folder).catch(() => [])
+    const others = found.map((name) => name.replace('-', ':')).filter((digest) => !digests.includes(digest))
+    await Promise.all(others.map((digest) => this.removeUnheld(digest)))
   }
 
   /** Settles when no removal of an image is under way, however it went. */

@@ -88,4 +88,6 @@ export interface ModuleRuntime {
   remove: (deployment: Deployment, graceMs: number) => Promise<void>
   /** All that it runs. */
   list: () => Promise<DeploymentStatus[]>
+  /** Removes the images that it keeps and does not run, but for those of these digests. */
+  tidy?: (digests: readonly string[]) => Promise<void>
 }

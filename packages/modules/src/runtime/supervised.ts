@@ -109,6 +109,8 @@ export async function superviseModules(options: SupervisedOptions): Promise<Supe
       return started.map(({ deployment, supervisor }) => Object.assign(supervisor.status, { deployment }))
     },
 
+    tidy: (digests) => images.removeOthers(digests),
+
     async close(graceMs) {
       isClosed = true
       await Promise.all([...all.values()].map(({ supervisor }) => supervisor.end(graceMs)))
