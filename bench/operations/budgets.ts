@@ -11,7 +11,7 @@ const reads = (storeCalls: number): Budget => ({ storeCalls })
 
 export const budgets: Readonly<Record<string, Budget>> = {
   'GET /health/live': reads(0),
-  'GET /health/ready': reads(1),
+  'GET /health/ready': reads(2),
   'POST /auth/login': changes(3),
   'POST /auth/refresh': reads(3),
   'POST /auth/logout': changes(1),

@@ -17,7 +17,7 @@ import { afterEach, expect, test } from 'vitest'
 import { readCatalog, releaseLimit } from '@platform/core/catalog'
 import { now } from '@platform/core/clock'
 import * as keys from '@platform/core/db/keys'
-import { removeAll } from '@platform/core/db/table'
+import { get, patch, removeAll, transact } from '@platform/core/db/table'
 import { scan } from '@platform/modules/manager/scan'
 import { sourcesOf } from '@platform/modules/manager/sources'
 import { callsOf } from '../support/store-calls.ts'
@@ -94,6 +94,20 @@ test('what was found once is not read again: a scan costs a HEAD a tag and a loo
   expect(reads(first).length).toBeGreaterThan(reads(again).length)
   // The catalog is read, and that there was a scan is written.
   expect(await callsOf(() => scan(sourceOf(id)))).toBe(2)
+})
+
+test('a repository in which nothing has changed is not written again', async () => {
+  const id = newModuleId()
+  await pushModule({ id, version: '1.0.0' })
+  await pushModule({ id, version: '1.1.0', signedBy: null })
+  await scan(sourceOf(id))
+  const row = keys.catalogRepository(sourceOf(id))
+  await transact([patch(row, { set: { mark: 'of the test' } })])
+  await scan(sourceOf(id))
+  expect(await get(row)).toMatchObject({ mark: 'of the test' })
+  await pushModule({ id, version: '1.2.0' })
+  await scan(sourceOf(id))
+  expect((await get(row))?.['mark']).toBeUndefined()
 })
 
 test('who vouches for a release is asked at every scan: a signature may come, and a key may go', async () => {

@@ -100,7 +100,11 @@ const [releasesBytes, othersBytes] = [330_000, 60_000]
 
 function itemOf({ reference, place, releases, others = [] }: CatalogRepositoryRow): Item {
   const known = others.length > 0 ? { others: fitting(others.slice(0, otherLimit), othersBytes) } : {}
-  const kept = fitting(releases.slice(0, releaseLimit), releasesBytes)
+  // Members in one order: what has not changed is the same text, and is not written again.
+  const kept = fitting(
+    releases.slice(0, releaseLimit).map((release) => CatalogRelease.parse(release)),
+    releasesBytes,
+  )
   return { ...keys.catalogRepository(reference), reference, place, releases: kept, ...known }
 }
 
