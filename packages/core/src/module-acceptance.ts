@@ -4,7 +4,7 @@ import { isNewer } from './catalog-choice.ts'
 import { commit } from './change.ts'
 import { now } from './clock.ts'
 import * as keys from './db/keys.ts'
-import { create, type Step } from './db/table.ts'
+import { create, pause, type Step } from './db/table.ts'
 import { Fault, fault } from './fault.ts'
 import { lockStep, refuseIfLocked, type Standing, standingOf } from './module-lock.ts'
 import { installSteps } from './module-operation.ts'
@@ -16,7 +16,8 @@ import { announceOperation } from './queue.ts'
 
 /** How an install or an upgrade whose release was found good becomes a job (D47). */
 
-const attempts = 5
+/** All claims of paths stand in one item: those who change several modules at once meet there. */
+const attempts = 12
 
 /** Throws `module_already_installed` for what runs already, and for an older version that nobody has asked for by name. */
 export function refuseKnown({ state, release }: ModuleRow, version: string, isUnasked: boolean): void {
@@ -33,6 +34,7 @@ export function refuseKnown({ state, release }: ModuleRow, version: string, isUn
 export async function acceptInstall(caller: Caller, release: ModuleRelease, first: Standing): Promise<InstallAccepted> {
   let standing = first
   for (let attempt = 0; attempt < attempts; attempt++) {
+    if (attempt > 0) await pause(attempt)
     if (attempt > 0) standing = await standingOf(caller, release.moduleId)
     const { row, routes } = standing
     refuseIfLocked(row)

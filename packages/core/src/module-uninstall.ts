@@ -4,6 +4,7 @@ import { readCatalog } from './catalog.ts'
 import { offersOf } from './catalog-choice.ts'
 import { commit } from './change.ts'
 import { now } from './clock.ts'
+import { pause } from './db/table.ts'
 import { fault } from './fault.ts'
 import { lockStep, refuseIfLocked, standingOf } from './module-lock.ts'
 import { uninstallSteps } from './module-operation.ts'
@@ -12,7 +13,8 @@ import { isModuleId } from './module-row.ts'
 import { newOperation, queueing } from './operation.ts'
 import { announceOperation } from './queue.ts'
 
-const attempts = 5
+/** All claims of paths stand in one item: those who change several modules at once meet there. */
+const attempts = 12
 
 /**
  * Uninstalls a module, a failed one as well: nothing of it is reached from outside from now on, and a job stops it and
@@ -21,6 +23,7 @@ const attempts = 5
 export async function uninstall(caller: Caller, moduleId: string): Promise<UninstallAccepted> {
   if (!isModuleId(moduleId)) throw fault('module_not_found')
   for (let attempt = 0; attempt < attempts; attempt++) {
+    if (attempt > 0) await pause(attempt)
     const { row, routes } = await standingOf(caller, moduleId)
     if (row === undefined) throw await missing(moduleId)
     refuseIfLocked(row)

@@ -1,0 +1,132 @@
+import { expect, test } from 'vitest'
+import { answered } from '../../conformance/answer.ts'
+import type { Client } from '../../conformance/client.ts'
+import { over } from '../../conformance/modules.ts'
+import type { Platform } from '../../conformance/platform.ts'
+import { until } from '../../conformance/until.ts'
+import { programOf } from '../support/author.ts'
+import { failpointsIn } from '../support/failpoints.ts'
+import { type ModuleRegistry, startModuleRegistry } from '../support/module-registry.ts'
+import { PlatformProcess } from '../support/platform.ts'
+import { nothingRemainsOf, processesOf } from '../support/remains.ts'
+
+/** A platform that dies again and again, and the modules that it is to look after. */
+interface World {
+  platform: PlatformProcess
+  api: Platform
+  admin: Client
+  organisationId: string
+  registry: ModuleRegistry
+  /** The places where it has died. */
+  struck: string[]
+}
+
+type Ask = () => ReturnType<Client['post']>
+
+/** A module, and the version that runs in the end; none: it is not there, and nothing of it is. */
+async function expectExactly({ api, admin, organisationId }: World, id: string, version?: string): Promise<void> {
+  const runs = async () => (await admin.get(`/api/${id}`)).body?.version
+  // Modules start again with the platform, and some moments later than it.
+  if (version !== undefined) await until(`${version} of ${id} answers`, async () => (await runs()) === version)
+  const found = await admin.get(`/api/v1/modules/${id}`)
+  if (version === undefined) {
+    answered(found, 404, 'module_not_found')
+    answered(await api.anonymous.get(`/api/${id}`), 404, 'route_not_found')
+  } else {
+    const { state, jobId } = answered(found, 200)
+    expect([state, found.body.version, jobId]).toEqual(['Running', version, undefined])
+  }
+  await until(`what runs of ${id} is what should`, async () => {
+    const processes = await processesOf(organisationId, id)
+    return new Set(processes.map(({ deploymentId }) => deploymentId)).size === (version === undefined ? 0 : 1)
+  })
+}
+
+/** Has the platform die at some places, one after another, while it does something; starts it again. */
+async function killedAt(world: World, places: readonly string[], act: () => Promise<unknown>): Promise<void> {
+  const { platform, struck } = world
+  for (const [index, place] of places.entries()) {
+    await platform.kill()
+    await platform.restart({ PLAT_FAILPOINT: `${place}=kill` })
+    if (index === 0) await act()
+    console.log(place, 'asked', Date.now() % 1e6); await platform.ended; console.log('ended', Date.now() % 1e6)
+    expect(platform.text).toContain(`failpoint ${place}`)
+    struck.push(place)
+  }
+  console.log('restarting', Date.now() % 1e6); await platform.restart(); console.log('restarted', Date.now() % 1e6)
+}
+
+/** An operation that ends as it should although the platform dies in it. */
+async function surviving(world: World, places: readonly string[], ask: Ask, status = 'Completed'): Promise<void> {
+  let accepted: any
+  await killedAt(world, places, async () => (accepted = answered(await ask(), 202)))
+  const job = await over(world.api, accepted); console.log('over', Date.now() % 1e6)
+  expect(job.status, JSON.stringify(job)).toBe(status)
+  expect(job.steps.filter((step: any) => ['Pending', 'Running'].includes(step.status))).toEqual([])
+}
+
+test('modules are installed, upgraded and uninstalled once and whole or not at all, wherever kill -9 strikes', async () => {
+  await using registry = await startModuleRegistry()
+  await using platform = await PlatformProcess.start({
+    ...registry.settings,
+    PLAT_MODULE_TICK_SECONDS: '1',
+    PLAT_MODULE_ISOLATION: 'process',
+    PLAT_OPERATION_LEASE_SECONDS: '3',
+  })
+  const api = await platform.setUp()
+  const admin = await api.admin
+  const { organisationId } = answered(await admin.get('/api/v1/auth/me'), 200)
+  const world: World = { platform, api, admin, organisationId, registry, struck: [] }
+
+  /** Asks for a version of a module, which cannot be configured where it is so. */
+  const install = async (id: string, version: string, how = '') => {
+    const { program, args } = await programOf(`told ${id} ${version} ${how}`.trim())
+    const files = [{ path: '/app/main.mjs', content: program }]
+    const config = { Entrypoint: ['node', '/app/main.mjs', ...args], WorkingDir: '/app' }
+    const { reference } = await registry.push(id, { version, files, config })
+    return () => admin.post('/api/modules/install', { imageRef: reference })
+  }
+  const uninstall = (id: string) => () => admin.delete(`/api/modules/${id}`)
+  const done = async (ask: Ask) =>
+    expect(await over(api, answered(await ask(), 202))).toMatchObject({ status: 'Completed' })
+
+  const waysToInstall = [
+    ['module.begun', 'module.verified'],
+    ['module.deployed'],
+    ['module.loaded', 'module.loaded'],
+    ['module.published'],
+  ]
+  for (const [index, places] of waysToInstall.entries()) {
+    await surviving(world, places, await install(`new-${index}`, '1.0.0'))
+    await expectExactly(world, `new-${index}`, '1.0.0')
+    await done(uninstall(`new-${index}`))
+  }
+
+  await done(await install('upgraded', '1.0.0'))
+  for (const [index, place] of ['module.deployed', 'module.loaded', 'module.published'].entries()) {
+    const version = `1.${index + 1}.0`
+    await surviving(world, [place], await install('upgraded', version))
+    await expectExactly(world, 'upgraded', version)
+  }
+  await surviving(world, ['module.undone'], await install('upgraded', '2.0.0', 'throws'), 'Failed')
+  console.log('exactly', Date.now() % 1e6); await expectExactly(world, 'upgraded', '1.3.0')
+  await surviving(world, ['module.undone'], await install('refused', '1.0.0', 'throws'), 'Failed')
+  console.log('exactly', Date.now() % 1e6); await expectExactly(world, 'refused')
+
+  await killedAt(world, ['module.probed'], async () => undefined)
+  console.log('exactly', Date.now() % 1e6); await expectExactly(world, 'upgraded', '1.3.0')
+  let cluster: any
+  await killedAt(world, ['module.delivered'], async () => (cluster = await api.newCluster()))
+  const later = await api.newCluster()
+  for (const { id } of [cluster, later]) await platform.writes(new RegExp(`heard of ${id}`))
+  console.log('exactly', Date.now() % 1e6); await expectExactly(world, 'upgraded', '1.3.0')
+
+  await surviving(world, ['module.stopped'], uninstall('upgraded'))
+  console.log('exactly', Date.now() % 1e6); await expectExactly(world, 'upgraded')
+  await done(await install('again', '1.0.0'))
+  await surviving(world, ['module.forgotten'], uninstall('again'))
+  console.log('exactly', Date.now() % 1e6); await expectExactly(world, 'again')
+  await nothingRemainsOf(platform)
+  expect(new Set(world.struck)).toEqual(new Set(failpointsIn('packages/modules')))
+  console.log(`${world.struck.length} kills: each module was there once, or not at all.`)
+}, 600_000)
