@@ -10,7 +10,7 @@ import { until } from '../until.ts'
 const helloPath = `${modulesPath}/hello`
 const imagePath = '/api/modules/install'
 /** Codes that say: somebody else is at it. */
-const busy = new Set(['module_operation_in_progress', 'module_already_installed', 'module_not_installed', 'conflict'])
+const busy = new Set(['module_operation_in_progress', 'module_already_installed', 'module_not_installed'])
 
 /** Everything that a running `hello` shows of itself. */
 async function expectHello(platform: Platform): Promise<void> {

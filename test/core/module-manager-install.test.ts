@@ -79,9 +79,9 @@ test.each([
   expect(job.steps?.find(({ status }) => status === 'Failed')?.name).toBe(step)
   expect(await tracesOf(id)).toEqual(nothing)
   const failed = (await toldSince(caller)).filter(({ name }) => name === 'module.failed')
-  expect(failed.map(({ data }) => data)).toEqual([
-    { moduleId: id, version: '1.0.0', jobId: job.id, code, message: job.result?.output },
-  ])
+  const [{ data: { message } } = { data: { message: '' } }] = failed
+  expect(failed.map(({ data }) => data)).toEqual([{ moduleId: id, version: '1.0.0', jobId: job.id, code, message }])
+  expect(job.result?.output).toBe(`${message} (${code})`)
   expect((await seenBy(neighbour)).hooks).toEqual(['configure', 'start'])
 })
 

@@ -49,7 +49,7 @@ test('what fails in passing fails for good after five tries, and nothing is left
     await perform(accepted, broken)
     later(60_000)
   }
-  const result = { output: 'The host is away.', exitCode: 1 }
+  const result = { output: 'The host is away. (PLAT-MOD-5007)', exitCode: 1 }
   expect(await Job.read(caller, accepted.jobId)).toMatchObject({ status: 'Failed', result })
   expect(await tracesOf(id)).toEqual(nothing)
 })

@@ -138,7 +138,6 @@ const installFails = [
   'image_unreachable',
   'image_not_a_module',
   'version_not_available',
-  'conflict',
 ] as const
 
 const installUses = ['table:read', 'table:write', 'queue:updates', 'queue:events', 'secret:registries'] as const
@@ -174,7 +173,7 @@ const uninstall = {
   summary: 'Uninstall a module',
   request: { params: z.object({ id: pathId('module') }) },
   responses: { 202: { description: 'Accepted; poll GET /jobs/{jobId}', schema: UninstallAccepted } },
-  fails: ['module_not_found', 'module_not_installed', 'module_operation_in_progress', 'conflict'],
+  fails: ['module_not_found', 'module_not_installed', 'module_operation_in_progress'],
   uses: ['table:read', 'table:write', 'queue:updates', 'queue:events'],
 } as const
 

@@ -4,7 +4,7 @@ import { isNewer } from './catalog-choice.ts'
 import { commit } from './change.ts'
 import { now } from './clock.ts'
 import * as keys from './db/keys.ts'
-import { create, pause, type Step } from './db/table.ts'
+import { create, type Step } from './db/table.ts'
 import { Fault, fault } from './fault.ts'
 import { lockStep, refuseIfLocked, type Standing, standingOf } from './module-lock.ts'
 import { installSteps } from './module-operation.ts'
@@ -13,11 +13,9 @@ import { type ModuleRelease, type ModuleRow, stored } from './module-row.ts'
 import { newOperation, queueing } from './operation.ts'
 import { type OperationRow } from './operation-row.ts'
 import { announceOperation } from './queue.ts'
+import { takingTurns } from './ranked-list.ts'
 
 /** How an install or an upgrade whose release was found good becomes a job (D47). */
-
-/** All claims of paths stand in one item: those who change several modules at once meet there. */
-const attempts = 12
 
 /** Throws `module_already_installed` for what runs already, and for an older version that nobody has asked for by name. */
 export function refuseKnown({ state, release }: ModuleRow, version: string, isUnasked: boolean): void {
@@ -32,10 +30,10 @@ export function refuseKnown({ state, release }: ModuleRow, version: string, isUn
  * collisions, and a message.
  */
 export async function acceptInstall(caller: Caller, release: ModuleRelease, first: Standing): Promise<InstallAccepted> {
-  let standing = first
-  for (let attempt = 0; attempt < attempts; attempt++) {
-    if (attempt > 0) await pause(attempt)
-    if (attempt > 0) standing = await standingOf(caller, release.moduleId)
+  let known: Standing | undefined = first
+  return takingTurns(async () => {
+    const standing = known ?? (await standingOf(caller, release.moduleId))
+    known = undefined
     const { row, routes } = standing
     refuseIfLocked(row)
     if (row !== undefined) refuseKnown(row, release.version, false)
@@ -52,11 +50,10 @@ export async function acceptInstall(caller: Caller, release: ModuleRelease, firs
       events: [installing(operation, release, row), ...queued.events],
       moves: queued.moves,
     })
-    if (refusal !== undefined) continue
+    if (refusal !== undefined) return undefined
     await announceOperation({ organisationId: caller.organisationId, jobId: operation.id })
     return answer
-  }
-  throw fault('conflict')
+  })
 }
 
 function operationFor(caller: Caller, release: ModuleRelease, row: ModuleRow | undefined): OperationRow {

@@ -4,7 +4,6 @@ import { readCatalog } from './catalog.ts'
 import { offersOf } from './catalog-choice.ts'
 import { commit } from './change.ts'
 import { now } from './clock.ts'
-import { pause } from './db/table.ts'
 import { fault } from './fault.ts'
 import { lockStep, refuseIfLocked, standingOf } from './module-lock.ts'
 import { uninstallSteps } from './module-operation.ts'
@@ -12,9 +11,7 @@ import { claimStep } from './module-routes.ts'
 import { isModuleId } from './module-row.ts'
 import { newOperation, queueing } from './operation.ts'
 import { announceOperation } from './queue.ts'
-
-/** All claims of paths stand in one item: those who change several modules at once meet there. */
-const attempts = 12
+import { takingTurns } from './ranked-list.ts'
 
 /**
  * Uninstalls a module, a failed one as well: nothing of it is reached from outside from now on, and a job stops it and
@@ -22,8 +19,7 @@ const attempts = 12
  */
 export async function uninstall(caller: Caller, moduleId: string): Promise<UninstallAccepted> {
   if (!isModuleId(moduleId)) throw fault('module_not_found')
-  for (let attempt = 0; attempt < attempts; attempt++) {
-    if (attempt > 0) await pause(attempt)
+  return takingTurns(async () => {
     const { row, routes } = await standingOf(caller, moduleId)
     if (row === undefined) throw await missing(moduleId)
     refuseIfLocked(row)
@@ -47,11 +43,10 @@ export async function uninstall(caller: Caller, moduleId: string): Promise<Unins
       events: queued.events,
       moves: queued.moves,
     })
-    if (refusal !== undefined) continue
+    if (refusal !== undefined) return undefined
     await announceOperation({ organisationId: caller.organisationId, jobId: operation.id })
     return answer
-  }
-  throw fault('conflict')
+  })
 }
 
 async function missing(moduleId: string) {

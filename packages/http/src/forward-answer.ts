@@ -1,5 +1,6 @@
 import { fault } from '@platform/core/fault'
 import { isUnder } from '@platform/core/path-prefix'
+import { isPlain, passedHeaders } from './forward-headers.ts'
 import type { Owner } from './forward-owner.ts'
 
 /** An answer as a module gives it. Header names are lower-case. */
@@ -47,9 +48,6 @@ const inert =
 const unknownType = 'application/octet-stream'
 const statusesWithoutBody = new Set([204, 205, 304])
 
-// What a header may hold on its way; another reader could see a second header in anything else.
-const plain = /^[\t\u0020-\u007e\u0080-\u00ff]*$/
-
 /** What of an answer is handed on to the caller. Throws `module_failed` for one that is none. */
 export function passedAnswer(answer: ForwardedAnswer, owner: Owner, path: string) {
   const { status, headers } = answer
@@ -61,20 +59,13 @@ export function passedAnswer(answer: ForwardedAnswer, owner: Owner, path: string
     status,
     body: hasBody ? answer.body : undefined,
     headers: {
-      ...passedHeaders(headers),
-      vary: [headers['vary'] ?? '', 'authorization'].filter((name) => name !== '' && plain.test(name)).join(', '),
+      ...passedHeaders(passed, headers),
+      vary: [headers['vary'] ?? '', 'authorization'].filter((name) => name !== '' && isPlain(name)).join(', '),
       ...(location !== undefined && { location }),
       // One of these without a body would replace those of the body that the caller has kept.
       ...(hasBody && { 'content-type': type.full, ...policyOf(type.essence) }),
     },
   }
-}
-
-function passedHeaders(headers: ForwardedAnswer['headers']): Record<string, string> {
-  const found = passed.map((name) => [name, headers[name]] as const)
-  return Object.fromEntries(
-    found.filter((header): header is [string, string] => header[1] !== undefined && plain.test(header[1])),
-  )
 }
 
 function policyOf(type: string): Record<string, string> {

@@ -4,6 +4,7 @@ import { fault } from '@platform/core/fault'
 import { currentTraceId } from '@platform/core/log'
 import { issueModuleToken } from '@platform/core/token'
 import { bytesOf, type GatewayEvent } from './event.ts'
+import { passedHeaders } from './forward-headers.ts'
 
 /** A request as a module gets it. */
 export interface ForwardedRequest {
@@ -29,9 +30,6 @@ const passed = [
   'range',
 ]
 
-// What a header may hold on its way; another reader could see a second header in anything else.
-const plain = /^[\t\u0020-\u007e\u0080-\u00ff]*$/
-
 /** The request for a module: the caller's, without what is not its business, and with a token that says who asks. */
 export async function forwardedRequest(
   event: GatewayEvent,
@@ -44,19 +42,12 @@ export async function forwardedRequest(
     method,
     path: encodedPath(event),
     headers: {
-      ...passedHeaders(event),
+      ...passedHeaders(passed, event.headers),
       traceparent: `00-${currentTraceId()}-${randomBytes(8).toString('hex')}-01`,
       'x-platform-user': await issueModuleToken(moduleId, caller),
     },
     ...(!isBodiless && { body: bytesOf(event) }),
   }
-}
-
-function passedHeaders({ headers }: GatewayEvent): Record<string, string> {
-  const found = passed.map((name) => [name, headers[name]] as const)
-  return Object.fromEntries(
-    found.filter((header): header is [string, string] => header[1] !== undefined && plain.test(header[1])),
-  )
 }
 
 /** The path was decoded on its way here, and holds no percent sign any more; the query is as it was sent. */

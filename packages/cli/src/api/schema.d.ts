@@ -6722,7 +6722,6 @@ export interface operations {
             /**
              * @description - `module_not_installed`: The module is not installed.
              *     - `module_operation_in_progress`: The module is being installed or uninstalled. Wait for that job to end.
-             *     - `conflict`: Another request changed the same thing at the same time. Try again.
              */
             409: {
                 headers: {
@@ -6795,7 +6794,6 @@ export interface operations {
              *     - `module_operation_in_progress`: The module is being installed or uninstalled. Wait for that job to end.
              *     - `module_route_taken`: Another module has the API path. Uninstall that one first.
              *     - `limit_reached`: There are as many of these as there may be. Remove one first.
-             *     - `conflict`: Another request changed the same thing at the same time. Try again.
              */
             409: {
                 headers: {
@@ -6875,7 +6873,6 @@ export interface operations {
              *     - `module_operation_in_progress`: The module is being installed or uninstalled. Wait for that job to end.
              *     - `module_route_taken`: Another module has the API path. Uninstall that one first.
              *     - `limit_reached`: There are as many of these as there may be. Remove one first.
-             *     - `conflict`: Another request changed the same thing at the same time. Try again.
              */
             409: {
                 headers: {
@@ -6963,7 +6960,6 @@ export interface operations {
             /**
              * @description - `module_not_installed`: The module is not installed.
              *     - `module_operation_in_progress`: The module is being installed or uninstalled. Wait for that job to end.
-             *     - `conflict`: Another request changed the same thing at the same time. Try again.
              */
             409: {
                 headers: {

@@ -26,12 +26,15 @@ export async function undoInstall(journal: Journal, runtime: ModuleRuntime, reas
   await journal.keep()
   await removeAttempt(runtime, deploymentIdOf(release.moduleId, operation.id))
   await failpoint('module.undone')
-  const end = { status: 'Failed', outcome: reason.message } as const
+  const end = { status: 'Failed', outcome: wordsOf(reason) } as const
   await endWith(journal, end, release.moduleId, (standing) => ({
     steps: standing.row?.jobId === operation.id ? backSteps(standing, installPlan(operation), operation.id) : [],
     events: [failed(operation, release, reason)],
   }))
 }
+
+/** The code leads to what the documents say of it. */
+const wordsOf = ({ message, code }: Judgement): string => (code === undefined ? message : `${message} (${code})`)
 
 async function removeAttempt(runtime: ModuleRuntime, id: string): Promise<void> {
   try {
