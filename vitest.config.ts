@@ -1,7 +1,7 @@
 import { defineConfig } from 'vitest/config'
 
 /** Suites that call the platform's own code need the stand-ins and a table of their own; the others need neither. */
-const withStore = ['test/core/**/*.test.ts', 'test/functions/**/*.test.ts']
+const withStore = ['test/core/**/*.test.ts', 'test/functions/**/*.test.ts', 'test/updates/**/*.test.ts']
 
 export default defineConfig({
   test: {

@@ -31,7 +31,12 @@ const historySize = { jobs: 100_000, entries: 20_000 }
 const feedSizes = [50, 2000]
 
 /** Parts that can be measured by themselves. */
-const parts: Record<string, typeof measureModules> = { modules: measureModules }
+const parts: Record<string, typeof measureModules> = {
+  modules: measureModules,
+  cold: async function* (tenant, effort) {
+    yield await measureColdStarts(tenant, effort)
+  },
+}
 
 /** Runs everything, or one part of it, prints each table when it is there, and answers the exit code. */
 export async function runParts(world: World, effort: Effort, only?: string): Promise<number> {

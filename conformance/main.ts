@@ -17,6 +17,7 @@ import { enrollment } from './journeys/enrollment.ts'
 import { events } from './journeys/events.ts'
 import { everyAnswer } from './journeys/every-answer.ts'
 import { health } from './journeys/health.ts'
+import { identity } from './journeys/identity.ts'
 import { jobList } from './journeys/job-list.ts'
 import { jobs } from './journeys/jobs.ts'
 import { limits } from './journeys/limits.ts'
@@ -35,6 +36,7 @@ import { setup } from './journeys/setup.ts'
 import { sites } from './journeys/sites.ts'
 import { tenancy } from './journeys/tenancy.ts'
 import { timeline } from './journeys/timeline.ts'
+import { updates } from './journeys/updates.ts'
 import { users } from './journeys/users.ts'
 import { webhooks } from './journeys/webhooks.ts'
 
@@ -68,6 +70,8 @@ const areas: Record<string, Journeys> = {
   Batches: batches,
   'Work of batches': batchWork,
   Modules: modules,
+  'Identity providers': identity,
+  Updates: updates,
   Timeline: timeline,
   Notifications: notifications,
   Events: events,

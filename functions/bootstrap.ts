@@ -1,4 +1,12 @@
 import { bootstrap } from '@platform/core/bootstrap'
+import { rotationIn } from '@platform/core/key-rotation'
+import { prepareKeys } from '@platform/core/signing-keys'
 import { scheduled } from '@platform/http/schedule'
 
-export const handler = scheduled('bootstrap', bootstrap)
+const start = scheduled('bootstrap', bootstrap)
+
+/** A deployment starts the platform; an operator asks it for other keys, which is no start. */
+export const handler = (event?: unknown) => {
+  const rotation = rotationIn(event)
+  return rotation === undefined ? start(event) : scheduled('key rotation', () => prepareKeys(rotation))()
+}

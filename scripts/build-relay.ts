@@ -34,4 +34,5 @@ function tidy(bundle: string): string {
     .replaceAll(/^(?: {2})+/gm, (indent) => '\t'.repeat(indent.length / 2))
 }
 
-if (import.meta.main) await buildRelay(fileURLToPath(new URL('dist/relay.mjs', root)))
+// `node build-relay.ts <file>`
+if (import.meta.main) await buildRelay(process.argv[2] ?? fileURLToPath(new URL('dist/relay.mjs', root)))

@@ -48,7 +48,7 @@ function markdownOf({ title, notes, columns, rows, goals, measured }: Section): 
 const preface = `# Measurements
 
 Written by \`npm run bench\`; do not edit. \`npm run bench -- --quick\` is the short version, which writes nothing;
-\`npm run bench -- --only modules\` measures that part again and keeps the rest. The bench measures the platform against a
+\`npm run bench -- --only modules\` (or \`cold\`) measures that part again and keeps the rest. The bench measures the platform against a
 floor in the same run and on the same stand-ins: read the ratios and the counts; times depend on the machine. It fails
 when a count or a ratio exceeds its goal. What depends on the machine alone is only hoped for. The stand-ins count
 capacity as DynamoDB bills it, but do not throttle and have no network to cross.`

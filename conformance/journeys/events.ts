@@ -12,6 +12,8 @@ const promised = [
   'relay.replaced',
   ...['queued', 'started', 'completed', 'failed', 'cancelled'].map((verb) => `job.${verb}`),
   ...['accepted', 'finished'].map((verb) => `batch.${verb}`),
+  ...['provider_configured', 'consent_received'].map((verb) => `identity.${verb}`),
+  ...['available', 'started', 'completed', 'failed', 'rolled_back'].map((verb) => `update.${verb}`),
 ]
 
 export const events: Journeys = {

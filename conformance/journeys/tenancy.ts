@@ -49,8 +49,8 @@ function ask(platform: Platform, client: Client, operation: Operation, ids: Reco
   return client.send(method, place, { ...(body && { json: body }) })
 }
 
-/** Modules are the whole platform's: every organisation means the same by their names. */
-const isOfPlatform = (template: string): boolean => /^\/api\/(?:v1\/)?modules\//.test(template)
+/** Modules and identity providers are the platform's: nobody of another organisation gets as far as their names. */
+const isOfPlatform = (template: string): boolean => /^\/api\/(?:v1\/)?(?:modules|platform\/identity)\//.test(template)
 
 export const tenancy: Journeys = {
   'an organisation is created once for each name, and listed; one of them is the platform’s': async (platform) => {

@@ -1,8 +1,12 @@
+import { buryOperation } from '@platform/core/operation-work'
 import { consume } from '@platform/http/consume'
 import { UpdateMessage } from '@platform/http/message'
-import { bury } from '@platform/modules/manager/operation'
+import { moduleKinds } from '@platform/modules/manager/operation'
+import { updateKinds } from '@platform/updates/operation'
+
+const kinds = { ...moduleKinds(), ...updateKinds() }
 
 /** A scan that failed comes again by itself. */
 export const handler = consume(UpdateMessage, async (message) => {
-  if ('jobId' in message) await bury(message)
+  if ('jobId' in message) await buryOperation(message, kinds)
 })

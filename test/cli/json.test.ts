@@ -24,6 +24,10 @@ test('every command but those that print text takes --json and prints JSON then'
   const queued = (await plat.prints(['run', '--cluster', 'hamburg-1', '--detach', '--', 'true'])).trim()
   const waiting = await plat.json(['batch', 'submit', '-'], '{"cluster": "hamburg-1", "script": "true"}')
   const test = await plat.json(['webhook', 'test', webhook.id])
+  const asClient = ['--client-id', 'platform', '--secret-stdin']
+  const cloud = await plat.json(['idp', 'add', 'cloud-directory', '--tenant-id', 'acme', ...asClient], 'a secret')
+  const place = ['--base-url', 'https://id.example.com', '--realm', 'acme']
+  const directory = ['--url', 'ldaps://ldap.invalid', '--bind-dn', 'cn=a,dc=acme', '--user-search-base', 'dc=acme']
   const lines = [
     ['whoami'],
     ['cluster', 'list'],
@@ -57,6 +61,15 @@ test('every command but those that print text takes --json and prints JSON then'
     ['webhook', 'enable', webhook.id],
     ['webhook', 'redeliver', webhook.id, test.id],
     ['webhook', 'delete', webhook.id],
+    ['idp', 'add', 'oidc', '--issuer', 'https://id.example.com', ...asClient],
+    ['idp', 'add', 'open-source-idp', ...place, ...asClient],
+    ['idp', 'add', 'ldap', ...directory, '--secret-stdin'],
+    ['idp', 'list'],
+    ['idp', 'consent', cloud.id],
+    ['idp', 'test', cloud.id],
+    ['idp', 'remove', cloud.id, '--yes'],
+    ['update', 'check'],
+    ['update', 'apply'],
     ['audit', 'list'],
     ['audit', 'verify'],
     ['module', 'catalog'],
@@ -93,6 +106,9 @@ test('every command but those that print text takes --json and prints JSON then'
     'user create',
     'webhook create',
     'webhook test',
+    'idp add cloud-directory',
+    // There is nothing to go back to; update.test.ts has it print JSON.
+    'update rollback',
   ]
   const tried = new Set([...used, ...lines.map(commandOf)])
   const takers = placesOf(program()).filter(({ words }) => words.some(({ text }) => text === '--json'))

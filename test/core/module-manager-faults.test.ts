@@ -57,7 +57,7 @@ test.each(names)('an %s whose worker is slower than its claim is done once by th
 })
 
 const failpoints = {
-  installation: ['module.begun', 'module.verified', 'module.deployed', 'module.loaded', 'module.published'],
+  installation: ['operation.begun', 'module.verified', 'module.deployed', 'module.loaded', 'module.published'],
   'installation that fails': ['module.undone'],
   upgrade: ['module.deployed', 'module.loaded', 'module.published'],
   'upgrade that fails': ['module.undone'],

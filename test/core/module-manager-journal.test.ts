@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import * as Job from '@platform/core/job'
 import { operationLeaseMs, OperationLost } from '@platform/core/operation'
-import { openJournal } from '@platform/modules/manager/journal'
+import { openJournal } from '@platform/core/operation-journal'
 import { callerOf } from '../support/world.ts'
 import { begun, waitingOperation } from './support/operations.ts'
 import { atStoreCalls } from './support/store-hook.ts'

@@ -141,9 +141,9 @@ test('a job of the platform itself that fails tells by its own event, not as a j
 test('all other events tell nobody', async () => {
   const { organisationId, admin } = await people()
   const telling =
-    /^(cluster\.status_changed|job\.failed|batch\.finished|\w+\.reuse_detected|webhook\.disabled|module\.(installed|failed|heartbeat_missed))$/
+    /^(cluster\.status_changed|job\.failed|batch\.finished|\w+\.reuse_detected|webhook\.disabled|module\.(installed|failed|heartbeat_missed)|update\.(available|completed|failed|rolled_back))$/
   const others = eventNames.filter((name) => !telling.test(name))
-  expect(others.length).toBe(eventNames.length - 9)
+  expect(others.length).toBe(eventNames.length - 13)
   await happens(organisationId, ...others.map((name) => event(name, { userId: admin.userId, createdBy: admin.userId })))
   expect(await types(admin)).toEqual([])
 })

@@ -63,8 +63,8 @@ const isOpenToPlatform = (name: string): boolean => name === 'POST /api/v1/users
 /** What belongs to one user is another user's as little as another organisation's. */
 const isPrivate = (name: string): boolean => /\/users\/me\/|\/notifications|filterId/.test(name)
 
-/** Modules are the platform's: every organisation means the same by their ids. */
-const isOfPlatform = ({ name }: Row): boolean => / \/api\/(v1\/)?modules/.test(name)
+/** Modules and identity providers are the platform's: nobody of another organisation gets as far as their ids. */
+const isOfPlatform = ({ name }: Row): boolean => / \/api\/(v1\/)?(modules|platform\/identity)/.test(name)
 
 const places = rows
   .filter(({ endpoint: { access } }) => access !== 'public' && access !== 'relay')

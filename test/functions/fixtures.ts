@@ -4,11 +4,14 @@ import { bookAll } from '@platform/core/all-books'
 import { tendBatch } from '@platform/core/batch-tending'
 import { system } from '@platform/core/caller'
 import { commit } from '@platform/core/change'
+import * as keys from '@platform/core/db/keys'
+import { remove, transact } from '@platform/core/db/table'
 import { newId } from '@platform/core/id'
 import { type Received, send, type Sent } from '../support/event.ts'
 import { enrollRequest } from '../support/world.ts'
+import { cloud } from '../core/support/identity.ts'
 import { found, newModuleId, putCatalog, putModule, releaseFor } from '../core/support/modules.ts'
-import { moduleWorld } from './module-world.ts'
+import { moduleWorld, pushRelease } from './module-world.ts'
 import { type Headers, type Person, password, personOf } from './person.ts'
 import { type Row, rowNamed, rows, withParameters } from './table.ts'
 
@@ -115,6 +118,20 @@ const anOffer: Fixture = async () => {
   return { params: { id }, body: {} }
 }
 
+/** A release that can be applied, to a platform that nobody updates. */
+const anUpdate: Fixture = async () => {
+  await transact([remove(keys.updateState())])
+  const { version: targetVersion } = await pushRelease()
+  return { body: { action: 'apply', targetVersion, force: true } }
+}
+
+/** An identity provider of the platform, whoever asks. Nothing listens where its tests go. */
+const aProvider: Fixture = async () => {
+  const body = { ...cloud, authorityHost: 'https://login.invalid' }
+  const { id } = await made(await personOf('PlatformAdmin'), 'POST /api/v1/platform/identity/providers', { body })
+  return { params: { id } }
+}
+
 /** What the user is told of a security matter, by the books. */
 async function aNotification({ userId, organisationId, headers }: Person): Promise<string> {
   const event = { name: 'session.reuse_detected', subject: userId, data: { userId, sessionId: newId('sess') } } as const
@@ -217,7 +234,15 @@ const fixtures: Record<string, Fixture> = {
   'POST /api/v1/platform/audit': () => ({ body: { action: 'change.approved', resource: 'x', detail: 'y' } }),
   'GET /api/v1/platform/audit/export': nothing,
   'GET /api/v1/platform/audit/verify': nothing,
+  'GET /api/v1/platform/identity/providers': nothing,
+  'POST /api/v1/platform/identity/providers': () => ({ body: cloud }),
+  'DELETE /api/v1/platform/identity/providers/{id}': aProvider,
+  'POST /api/v1/platform/identity/providers/{id}/test': aProvider,
+  'POST /api/v1/platform/identity/providers/{id}/consent': aProvider,
   'GET /api/v1/events/catalog': nothing,
+
+  'GET /api/v1/platform/updates/check': nothing,
+  'PUT /api/v1/platform/updates/apply': anUpdate,
 }
 
 afterAll(() => moduleWorld[Symbol.asyncDispose]())

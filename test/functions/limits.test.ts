@@ -13,6 +13,7 @@ vi.hoisted(() =>
     PLAT_LIMIT_API_BURST: '20',
     PLAT_LIMIT_BATCH_PER_MINUTE: '4',
     PLAT_LIMIT_SETUP_PER_MINUTE: '3',
+    PLAT_LIMIT_SIGN_IN_STEP_PER_MINUTE: '3',
   }),
 )
 
@@ -107,6 +108,17 @@ const nested = (levels: number): string => `{"filter": ${'{"x":'.repeat(levels -
 const saving = (headers: Headers, body: string): Sent => posting('/api/v1/users/me/saved-filters', body, headers)
 
 const bodyOf = (bytes: number): string => `{"x":"${'a'.repeat(bytes - '{"x":""}'.length)}"}`
+
+test.each([
+  ['begin', () => ({ target: `/api/v1/auth/oidc/${newId('idp')}/authorize` }), 404],
+  ['come back', () => ({ target: `/api/v1/auth/oidc/${newId('idp')}/callback?state=x` }), 302],
+  ['fetch tokens', () => posting('/api/v1/auth/oidc/token', { code: 'x' }), 401],
+])('those who %s with identity providers are limited by address', async (_, sent, status) => {
+  const from = (address: string) => send(handlerOf('identity'), { ...sent(), address })
+  for (let count = 0; count < 3; count++) expect((await from('198.51.100.7')).status).toBe(status)
+  expectRefused(await from('198.51.100.7'), 3)
+  expect((await from('198.51.100.8')).status).toBe(status)
+})
 
 test('a body of 4 MiB is read, one byte more is refused with 413', async () => {
   const headers = await bearer(['Viewer'])

@@ -1,5 +1,16 @@
+import { generateKeyPair } from '@platform/registry/signature/key'
+import * as Release from '../support/release.ts'
 import { startModuleRegistry } from '../support/module-registry.ts'
 
 /** Import this before anything of the platform (`await vi.hoisted(() => import(…))`): a registry that it may ask. */
 export const moduleWorld = await startModuleRegistry()
-Object.assign(process.env, moduleWorld.settings)
+
+const releases = 'platform/releases'
+const { publicKeyPem: pem, privateKeyPem } = generateKeyPair()
+Object.assign(process.env, moduleWorld.settings, {
+  PLAT_RELEASE_SOURCE: `${moduleWorld.host}/${releases}`,
+  PLAT_RELEASE_KEYS: JSON.stringify([{ name: 'releases', pem }]),
+})
+
+/** A release of the platform that can be applied. */
+export const pushRelease = () => Release.pushRelease(moduleWorld.client, releases, '99.0.0', privateKeyPem)

@@ -21,7 +21,7 @@ async function remains(baseUrl: string): Promise<Record<string, number>> {
   const password = 'correct horse battery'
   const api = await connect({ baseUrl, isLocal: true, username: 'admin', password, initialAdminToken: undefined })
   const counts: Record<string, number> = {}
-  for (const noun of ['clusters', 'modules', 'sites', 'users', 'webhooks']) {
+  for (const noun of ['clusters', 'modules', 'platform/identity/providers', 'sites', 'users', 'webhooks']) {
     counts[noun] = answered(await (await api.admin).get(`/api/v1/${noun}`), 200).items.length
   }
   return counts

@@ -91,7 +91,7 @@ test('modules are installed, upgraded and uninstalled once and whole or not at a
     expect(await over(api, answered(await ask(), 202))).toMatchObject({ status: 'Completed' })
 
   const waysToInstall = [
-    ['module.begun', 'module.verified'],
+    ['operation.begun', 'module.verified'],
     ['module.deployed'],
     ['module.loaded', 'module.loaded'],
     ['module.published'],

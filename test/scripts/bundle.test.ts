@@ -20,6 +20,8 @@ const limits: readonly [RegExp, number, number][] = [
   [/^(?:gateway\/modules|queue\/modules(?:-dead-letter)?)$/, 700, 220],
   // A reader of archives, and the names of all icons.
   [/^modules$/, 680, 220],
+  // What signs people in elsewhere: clients of OpenID providers and of directories.
+  [/^(?:identity|auth)$/, 760, 240],
   [/./, 540, 170],
 ]
 

@@ -14,6 +14,8 @@ export interface Sent {
 export interface Received {
   status: number
   headers: Record<string, string>
+  /** What the answer sets, one `Set-Cookie` each. */
+  cookies: string[]
   bytes: Buffer
   text: string
   /** The body where it is JSON. */
@@ -45,11 +47,11 @@ function gatewayEvent({ method = 'GET', target, headers = {}, body, address = '1
 
 /** Sends a request to a function. */
 export async function send(handler: GatewayHandler, sent: Sent): Promise<Received> {
-  const { statusCode, headers, body, isBase64Encoded } = await handler(gatewayEvent(sent))
+  const { statusCode, headers, cookies = [], body, isBase64Encoded } = await handler(gatewayEvent(sent))
   const bytes = Buffer.from(body, isBase64Encoded ? 'base64' : 'utf8')
   const text = bytes.toString()
   const isJson = headers['content-type'] === 'application/json'
-  return { status: statusCode, headers, bytes, text, json: isJson ? parsed(text) : undefined }
+  return { status: statusCode, headers, cookies, bytes, text, json: isJson ? parsed(text) : undefined }
 }
 
 /** A request with a JSON body. */

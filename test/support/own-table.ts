@@ -19,6 +19,7 @@ Object.assign(process.env, {
   PLAT_SECRET_REGISTRIES: `registries-${own}`,
   PLAT_SECRET_SIGNING_KEYS: `signing-keys-${own}`,
   PLAT_SECRET_ADMIN_TOKEN: `admin-token-${own}`,
+  PLAT_SECRET_IDENTITY_PREFIX: `identity-${own}`,
   PLAT_LOG_LEVEL: 'error',
   PLAT_CHECK_RESPONSES: '1',
 })

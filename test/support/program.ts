@@ -34,6 +34,10 @@ export class Program implements AsyncDisposable {
     this.#ended = once(this.#child, 'exit').then(([exitCode, signal]) => ({ exitCode, signal }))
   }
 
+  get pid(): number {
+    return this.#group
+  }
+
   /** All that it has written so far, to both streams. */
   get text(): string {
     return this.#text

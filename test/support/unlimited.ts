@@ -1,6 +1,7 @@
 /** Import this before anything of the platform (`await vi.hoisted(() => import(…))`): nobody is rate-limited. */
 
 const limits = [
+  'SIGN_IN_STEP_PER_MINUTE',
   'SETUP_PER_MINUTE',
   'REFRESH_PER_MINUTE',
   'ENROLL_PER_MINUTE',

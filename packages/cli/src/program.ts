@@ -7,11 +7,13 @@ import { withExamples } from './commands/leaf.ts'
 import { addRunCommand } from './commands/run.ts'
 import { addSessionCommands } from './commands/session.ts'
 import { addAuditCommands } from './commands/audit.ts'
+import { addIdentityCommands } from './commands/idp.ts'
 import { addModuleCommands } from './commands/module.ts'
 import { addNotificationCommands } from './commands/notification.ts'
 import { addOrganisationCommands } from './commands/organisation.ts'
 import { addSiteCommands } from './commands/site.ts'
 import { addTokenCommands } from './commands/token.ts'
+import { addUpdateCommands } from './commands/update.ts'
 import { addUserCommands } from './commands/user.ts'
 import { addWebhookCommands } from './commands/webhook.ts'
 import { version } from './version.ts'
@@ -21,6 +23,7 @@ Environment
   PLAT_SERVER    the platform's address, http://127.0.0.1:8080 if nothing says otherwise
   PLAT_TOKEN     an access or API token: wins over the session of plat login, and nothing is stored
   PLAT_PASSWORD  the password of plat login
+  PLAT_IDP_SECRET  the secret of plat idp add
 
 Exit codes
   0    done
@@ -52,7 +55,9 @@ export function program(): Command {
   addTokenCommands(root)
   addUserCommands(root)
   addOrganisationCommands(root)
+  addIdentityCommands(root)
   addModuleCommands(root)
+  addUpdateCommands(root)
   addNotificationCommands(root)
   addWebhookCommands(root)
   addAuditCommands(root)

@@ -56,7 +56,15 @@ const signIn = {
   uses: ['table:read', 'table:write', 'secret:signing-keys', 'queue:events'],
 } as const
 
-export const login = endpoint({ ...signIn, path: '/api/v1/auth/login', summary: 'Sign in' })
+export const login = endpoint({
+  ...signIn,
+  path: '/api/v1/auth/login',
+  summary: 'Sign in',
+  description:
+    'With the local account of this name; where there is none, with the directories among the identity providers. A directory that cannot be asked answers 503, unless another one knows name and password.',
+  fails: [...signIn.fails, 'directory_unreachable'],
+  uses: [...signIn.uses, 'secret:identity'],
+})
 
 export const localLogin = endpoint({
   ...signIn,

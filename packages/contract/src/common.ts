@@ -20,6 +20,7 @@ export type IdPrefix =
   | 'aud'
   | 'hook'
   | 'dlv'
+  | 'idp'
 
 /** An identifier: `<prefix>_<26 characters of lower-case Crockford base32>` (D11). */
 export const id = (prefix: IdPrefix) =>

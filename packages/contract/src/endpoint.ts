@@ -20,6 +20,8 @@ export type Capability =
   | 'secret:signing-keys'
   | 'secret:initial-admin-token'
   | 'secret:registries'
+  | 'secret:identity'
+  | 'secret:identity-write'
   | 'asset:relay'
 
 /** One successful answer. Without `schema` it has no body; `contentType` marks a body that is not JSON. */
@@ -43,6 +45,8 @@ export interface EndpointDefinition {
   request?: {
     params?: z.ZodObject
     query?: z.ZodObject
+    /** What stands in the query may stand in a form instead, as browsers send it from the page of somebody else. */
+    queryInForm?: true
     body?: z.ZodObject
     /** Headers that the endpoint reads; lower-case names, all optional. Everything else about headers is the same everywhere. */
     headers?: z.ZodObject

@@ -16,6 +16,11 @@ export const errors = {
   enrollment_token_invalid: [401, 'The enrollment token is not valid. Issue a new one for the cluster.'],
   enrollment_token_expired: [401, 'The enrollment token has expired. Issue a new one for the cluster.'],
 
+  sign_in_code_invalid: [
+    401,
+    'The sign-in code has expired, was used before, or belongs to another browser. Sign in again.',
+  ],
+
   forbidden: [403, 'The caller lacks the permission for this operation.'],
   setup_already_complete: [403, 'Setup is complete. Sign in at POST /api/v1/auth/login.'],
   cluster_forbidden: [403, 'At least one job names a cluster outside the organisation. Nothing was created.'],
@@ -25,6 +30,7 @@ export const errors = {
   site_not_found: [404, 'The site does not exist or is not accessible.'],
   job_not_found: [404, 'The job does not exist or is not accessible.'],
   batch_not_found: [404, 'The batch does not exist or is not accessible.'],
+  identity_provider_not_found: [404, 'The identity provider does not exist or is not accessible.'],
   user_not_found: [404, 'The user does not exist or is not accessible.'],
   organisation_not_found: [404, 'The organisation does not exist or is not accessible.'],
   session_not_found: [404, 'The session does not exist, has ended or is not accessible.'],
@@ -57,6 +63,11 @@ export const errors = {
   module_operation_in_progress: [409, 'The module is being installed or uninstalled. Wait for that job to end.'],
   module_route_taken: [409, 'Another module has the API path. Uninstall that one first.'],
   job_not_cancellable: [409, 'Jobs of the platform itself cannot be cancelled; they end or go back by themselves.'],
+  account_not_local: [409, 'The account belongs to an identity provider. Change it there.'],
+  active_jobs: [409, 'Jobs are running. Wait for them to end, or update with force: true.'],
+  update_in_progress: [409, 'The platform is being updated. Wait for that job to end.'],
+  no_previous_version: [409, 'There is no previous version to go back to.'],
+  infrastructure_update_required: [409, 'The release needs other infrastructure. Deploy it instead of applying it.'],
   lease_not_held: [409, 'The lease does not belong to this job. Claim the job first.'],
   output_out_of_order: [409, 'The output sequence number is ahead of the next expected one.'],
   conflict: [409, 'Another request changed the same thing at the same time. Try again.'],
@@ -84,6 +95,9 @@ export const errors = {
   image_not_a_module: [422, 'The image does not carry the labels of a module. Build it with plat module build.'],
   version_not_available: [422, 'There is no such release. See GET /api/v1/modules/catalog.'],
 
+  idp_config_invalid: [422, 'The identity provider lacks what its type needs. See details.'],
+  consent_not_applicable: [422, 'Identity providers of this type ask for no consent.'],
+
   idempotency_key_reused: [422, 'This Idempotency-Key was used with another request. Use a fresh one.'],
   role_not_grantable: [422, 'The organisation cannot have users with this role, or it exceeds what the caller may do.'],
   filter_not_applicable: [422, 'The saved filter holds what clusters cannot be filtered by.'],
@@ -95,6 +109,8 @@ export const errors = {
   module_timeout: [504, 'The module did not answer in time.'],
   internal_error: [500, 'The server failed unexpectedly. Report the traceId.'],
   starting: [503, 'The platform is starting. Try again shortly.'],
+  release_source_unreachable: [503, 'The releases cannot be read just now. Check PLAT_RELEASE_SOURCE and try again.'],
+  directory_unreachable: [503, 'A directory could not be asked about this name. Try again shortly.'],
   database_unavailable: [503, 'The store is not reachable. Try again shortly.'],
 } as const satisfies Record<string, readonly [status: number, message: string, wireCode?: string]>
 

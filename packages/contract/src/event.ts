@@ -4,7 +4,9 @@ import { id, listOf, timestamp } from './common.ts'
 import { endpoint } from './endpoint.ts'
 import { jobTypes, statusReasons } from './job.ts'
 import { ModuleId, version } from './manifest.ts'
+import { providerTypes } from './identity.ts'
 import { moduleErrorCodes, moduleHealths } from './module.ts'
+import { updateActions } from './update.ts'
 
 /** Domain events (D37): one schema each. On the wire they are CloudEvents 1.0 of the type `platform.<name>`. */
 
@@ -26,6 +28,10 @@ const endedJob = z.object({
 })
 
 const moduleFields = { moduleId: ModuleId, version }
+
+const providerFields = { providerId: id('idp'), type: z.enum(providerTypes) }
+
+const updateFields = { jobId: id('job'), version, previousVersion: version }
 
 /** Jobs of a batch by where they stand. */
 export const BatchCounts = z
@@ -87,6 +93,17 @@ export const eventSchemas = {
     previousHealth: z.enum(moduleHealths),
   }),
   'module.heartbeat_missed': z.object({ ...moduleFields, missed: z.int32().min(2) }),
+  'identity.provider_configured': z.object({ ...providerFields, displayName: z.string().max(100) }),
+  'identity.consent_received': z.object({ ...providerFields, consent: z.enum(['granted', 'denied', 'error']) }),
+  'update.available': z.object({ version, currentVersion: version, releaseNotesUrl: z.string().max(2000).optional() }),
+  'update.started': z.object({ ...updateFields, action: z.enum(updateActions) }),
+  'update.completed': z.object(updateFields),
+  'update.failed': z.object({
+    ...updateFields,
+    action: z.enum(updateActions),
+    message: z.string().max(1000).meta({ description: 'Why; the previous version serves' }),
+  }),
+  'update.rolled_back': z.object(updateFields),
   'webhook.tested': z.object({ webhookId: id('hook') }),
   'webhook.disabled': z.object({ webhookId: id('hook'), url: z.string().max(2000), createdBy: z.string().max(40) }),
 } as const satisfies Record<string, z.ZodObject>
@@ -144,6 +161,13 @@ export const eventDescriptions: Record<EventName, string> = {
   'module.uninstalled': 'A module was uninstalled.',
   'module.health_changed': 'A module became Healthy, Degraded or Unhealthy.',
   'module.heartbeat_missed': 'A module has not answered the platform twice in a row.',
+  'identity.provider_configured': 'An identity provider was added or changed.',
+  'identity.consent_received': 'The operator of an identity provider answered a request for consent.',
+  'update.available': 'A newer release of the platform can be applied.',
+  'update.started': 'An update of the platform, or the way back, has begun.',
+  'update.completed': 'The platform was updated.',
+  'update.failed': 'An update of the platform, or the way back, failed; the version before it serves.',
+  'update.rolled_back': 'The platform went back to its previous version, as somebody asked.',
   'webhook.tested': 'Somebody tests a webhook. Goes to that webhook alone, whatever it subscribes to.',
   'webhook.disabled': 'A webhook was switched off after too many failures.',
 }

@@ -8,6 +8,7 @@ function refusedRequests(endpoint: EndpointDefinition): ErrorCode[] {
   if (request || isRepeatable(endpoint)) codes.push('validation_failed')
   if (isRepeatable(endpoint)) codes.push('idempotency_key_reused')
   if (request?.body) codes.push('invalid_json', 'unsupported_media_type')
+  if (request?.queryInForm) codes.push('unsupported_media_type')
   return codes
 }
 

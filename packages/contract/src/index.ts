@@ -7,6 +7,7 @@ import * as cluster from './cluster.ts'
 import type { EndpointDefinition } from './endpoint.ts'
 import * as event from './event.ts'
 import * as health from './health.ts'
+import * as identity from './identity.ts'
 import * as job from './job.ts'
 import * as jobOutput from './job-output.ts'
 import * as meta from './meta.ts'
@@ -18,8 +19,10 @@ import * as preference from './preference.ts'
 import * as relay from './relay.ts'
 import * as session from './session.ts'
 import * as setup from './setup.ts'
+import * as signIn from './sign-in.ts'
 import * as site from './site.ts'
 import * as timeline from './timeline.ts'
+import * as update from './update.ts'
 import * as user from './user.ts'
 import * as webhook from './webhook.ts'
 
@@ -85,6 +88,20 @@ export const functions = {
     webhook.redeliver,
   ],
   platform: [organisation.listOrganisations, organisation.createOrganisation],
+  identity: [
+    identity.listProviders,
+    identity.configureProvider,
+    identity.deleteProvider,
+    identity.testProvider,
+    identity.requestConsent,
+    identity.consentReturned,
+    identity.consentPosted,
+    signIn.listSignInChoices,
+    signIn.authorize,
+    signIn.callback,
+    signIn.exchangeCode,
+  ],
+  updates: [update.checkForUpdate, update.applyUpdate],
   modules: [
     catalog.listCatalog,
     catalog.scanCatalog,
@@ -121,6 +138,7 @@ const nouns = [
   cluster,
   event,
   health,
+  identity,
   job,
   jobOutput,
   meta,
@@ -132,8 +150,10 @@ const nouns = [
   relay,
   session,
   setup,
+  signIn,
   site,
   timeline,
+  update,
   user,
   webhook,
 ]

@@ -22,6 +22,7 @@ export const statusReasons = [
   'batch_error_limit',
   'cluster_removed',
   'module_operation_failed',
+  'update_failed',
 ] as const
 
 export type JobStatus = (typeof jobStatuses)[number]

@@ -60,7 +60,7 @@ export const changePassword = endpoint({
   description: 'Ends all other sessions of the caller; API tokens stay. A wrong password counts as a failed sign-in.',
   request: { body: PasswordChange },
   responses: { 204: { description: 'Changed' } },
-  fails: ['invalid_credentials', 'conflict'],
+  fails: ['invalid_credentials', 'account_not_local', 'conflict'],
   uses: ['table:read', 'table:write', 'queue:events'],
 })
 
@@ -104,10 +104,10 @@ export const updateUser = endpoint({
   path: '/api/v1/users/{id}',
   summary: 'Change a user’s e-mail, roles or password',
   description:
-    'Roles count from the user’s next refresh on, and at once for API tokens. A user with more rights than the caller cannot be changed: 403.',
+    'Roles count from the user’s next refresh on, and at once for API tokens. A user with more rights than the caller cannot be changed: 403; one of an identity provider is changed there: 409.',
   request: { params, body: UserUpdate },
   responses: { 200: { description: 'The user', schema: UserProfile } },
-  fails: ['user_not_found', 'role_not_grantable', 'last_administrator', 'conflict'],
+  fails: ['user_not_found', 'role_not_grantable', 'last_administrator', 'account_not_local', 'conflict'],
   uses: ['table:read', 'table:write', 'queue:events'],
 })
 

@@ -9,7 +9,8 @@ import { Fault, fault } from './fault.ts'
 import { sha256 } from './id.ts'
 import { log } from './log.ts'
 import { Recent } from './recent.ts'
-import { find, parseUser, type User } from './user.ts'
+import { find, isLocal, parseUser, type User } from './user.ts'
+import { isVouchedFor, isVouching } from './voucher.ts'
 
 /** Whom an API token speaks for (D16). Each request looks its token up, so that revoking one counts at once. */
 
@@ -39,29 +40,37 @@ const pattern = /^plat_([0-9a-hjkmnp-tv-z]{26})_([\w-]{43})$/
 /** Whether a bearer token is, or means to be, an API token. */
 export const isApiToken = (text: string): boolean => text.startsWith('plat_')
 
-// Whose a token is never changes; whether it still counts is asked anew each time.
-const owners = new Recent<keys.Key>(500)
+// Whose a token is, and who vouches for that user, never changes; whether it still counts is asked anew each time.
+const owners = new Recent<readonly keys.Key[]>(500)
 
 /**
  * The caller that an API token speaks for, with what its user may do at this moment and the token names. Throws
- * `unauthenticated` or `token_expired`. One call; two where the process meets the token for the first time.
+ * `unauthenticated` or `token_expired`. One call; two where the process meets the token for the first time, three if the
+ * user is an identity provider's.
  */
 export async function verifyApiToken(text: string): Promise<Caller> {
   const [, ulid = '', secret = ''] = pattern.exec(text) ?? []
   if (secret === '') throw fault('unauthenticated')
   const tokenId = `tok_${ulid}`
   const owner = owners.get(tokenId)
-  const [item, userItem] = await getAll([keys.apiToken(tokenId), ...(owner ? [owner] : [])])
+  const [item, userItem, providerItem] = await getAll([keys.apiToken(tokenId), ...(owner ?? [])])
   const token = genuine(item, secret)
   const user = owner ? userItem && parseUser(userItem) : await find(token.organisationId, token.userId)
   if (user === undefined) throw fault('unauthenticated')
-  owners.set(tokenId, keys.user(user.organisationId, user.id))
+  owners.set(tokenId, ownerKeys(user))
+  const isVouched = owner ? isLocal(user) || isVouching(providerItem) : await isVouchedFor(user)
+  if (!isVouched) throw fault('unauthenticated')
   if (token.expiresAtMs !== undefined && token.expiresAtMs <= now()) {
     throw new Fault('token_expired', 'The API token has expired. Create another one.')
   }
   await noteUse(token)
   return callerOf(token, user)
 }
+
+const ownerKeys = (user: User): readonly keys.Key[] => [
+  keys.user(user.organisationId, user.id),
+  ...(isLocal(user) ? [] : [keys.identityProvider(user.authProvider)]),
+]
 
 function genuine(item: Item | undefined, secret: string): ApiTokenRow {
   if (item === undefined) throw fault('unauthenticated')

@@ -5,6 +5,7 @@ import { get, type Item, pause, query, remove, replace, type Step, transact } fr
 import { contended, Fault } from './fault.ts'
 import { failpoint } from './failpoint.ts'
 import { log } from './log.ts'
+import { measure } from './metrics.ts'
 import { type OutboxRecord, parseRecord } from './record.ts'
 
 /**
@@ -45,11 +46,16 @@ export async function bookRecords(
     if (items.length === 0) return true
     if (now() > endMs) return false
     const records = closedTogether(await readableOf(items))
+    measureLag(records[0])
     const isClosed = records.length === 0 || (await bookSafely(organisationId, records, books))
     lost = isClosed ? 0 : lost + 1
     if (lost === attempts) throw contended()
     if (!isClosed) await pause(lost)
   }
+}
+
+function measureLag(oldest: OutboxRecord | undefined): void {
+  if (oldest !== undefined) measure('BooksLag', (now() - oldest.atMs) / 1000)
 }
 
 /** As many records as hold few events: what a closing does for notifications and webhooks grows with those. */
@@ -79,6 +85,7 @@ const setAside = async (item: Item): Promise<void> => {
 
 /** The step that copies a record to where people look for what the books could not take. */
 function asideStep(item: Item): Step {
+  measure('RecordsSetAside')
   const { pk, sk, duepk: _, duesk: __, ...kept } = item
   return replace(keys.unreadableRecord(String(pk), String(sk)), kept)
 }

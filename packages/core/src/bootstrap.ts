@@ -15,6 +15,8 @@ export const PlatformState = z.object({
   tokenHash: z.string().optional(),
   tokenMintedAtMs: z.number().default(0),
   tokenMintedAtStart: z.number().default(0),
+  /** Where people reach the portal; from setup on. */
+  publicUrl: z.string().optional(),
 })
 export type PlatformState = z.infer<typeof PlatformState>
 

@@ -8,6 +8,9 @@ export const now = (): number => Date.now() + offsetMs
 /** Whole seconds since the epoch. */
 export const nowSeconds = (): number => Math.floor(now() / 1000)
 
+/** Whole seconds by the machine's own clock: what libraries with a clock of their own go by. */
+export const machineSeconds = (): number => Math.floor(Date.now() / 1000)
+
 /** ISO 8601 UTC of a point in time. Only the edges speak ISO strings. */
 export const iso = (ms: number): string => new Date(ms).toISOString()
 

@@ -1,6 +1,7 @@
 import * as z from 'zod'
 import { TrustedKeys } from './module-keys.ts'
 import { OutboundAllow } from './outbound-allow.ts'
+import { ReleaseSource } from './release-source.ts'
 
 const whole = (fallback: number, min: number, max: number) =>
   z.coerce.number().int().min(min).max(max).default(fallback)
@@ -57,13 +58,34 @@ const Config = z.object({
   PLAT_MODULE_PREFIX: z.string().default('platform-mod'),
   /** Registries on private addresses that images may come from all the same: `host:port`, separated by commas. */
   PLAT_REGISTRY_ALLOW: OutboundAllow.default(''),
-  PLAT_VERSION: z.string().default('0.1.0'),
+  /** Holds the secrets of identity providers, below `<prefix>/<provider>`. */
+  PLAT_SECRET_IDENTITY_PREFIX: z.string().default('platform/identity'),
+  /** Where releases of the platform are: `registry/repository`; empty: updates are off. */
+  PLAT_RELEASE_SOURCE: ReleaseSource.default(''),
+  /** Public keys whose signatures make a release; the same form as `PLAT_MODULE_KEYS`, and none of those. */
+  PLAT_RELEASE_KEYS: TrustedKeys.prefault('[]'),
+  /** What the functions run on, where releases are applied: the one-machine platform, or Lambda. */
+  PLAT_UPDATE_TARGET: z.enum(['local-supervisor', 'lambda-alias']).default('local-supervisor'),
+  /** How long a release is watched at each share of what comes in; three times, within the 300 s of a worker. */
+  PLAT_UPDATE_BAKE_SECONDS: whole(30, 1, 60),
+  /** The one-machine platform, as releases are handed to it. */
+  PLAT_UPDATE_HOST_URL: z.string().default(''),
+  PLAT_UPDATE_HOST_TOKEN: z.string().default(''),
+  /** What the platform's functions are named after, and the alias that their callers call; Lambda only. */
+  PLAT_FUNCTION_PREFIX: z.string().default('platform'),
+  PLAT_FUNCTION_ALIAS: z.string().default('live'),
+  /** Whether metrics are written, as lines that CloudWatch reads. */
+  PLAT_METRICS: z.enum(['emf', 'off']).default('off'),
+  /** Lambda's own name of this function: metrics are told apart by it. */
+  AWS_LAMBDA_FUNCTION_NAME: z.string().min(1).default('local'),
   /** The least important lines that are logged. */
   PLAT_LOG_LEVEL: z.enum(['debug', 'info', 'warn', 'error']).default('info'),
   /** 1: an answer unlike the contract becomes a 500. For tests; production does not pay for it. */
   PLAT_CHECK_RESPONSES: z.enum(['0', '1']).default('0'),
   PLAT_LIMIT_SIGN_IN_USER_PER_MINUTE: whole(5, 1, 1_000_000),
   PLAT_LIMIT_SIGN_IN_ADDRESS_PER_MINUTE: whole(20, 1, 1_000_000),
+  /** Steps of sign-ins with identity providers, each kind by itself, from one address. */
+  PLAT_LIMIT_SIGN_IN_STEP_PER_MINUTE: whole(60, 1, 1_000_000),
   PLAT_LIMIT_SETUP_PER_MINUTE: whole(10, 1, 1_000_000),
   PLAT_LIMIT_REFRESH_PER_MINUTE: whole(30, 1, 1_000_000),
   PLAT_LIMIT_ENROLL_PER_MINUTE: whole(10, 1, 1_000_000),

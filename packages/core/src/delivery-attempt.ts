@@ -2,6 +2,7 @@ import { type AttemptError } from '@platform/contract/webhook'
 import { now, nowSeconds } from './clock.ts'
 import { type Attempt, type DeliveryRow } from './delivery-row.ts'
 import { log } from './log.ts'
+import { measure } from './metrics.ts'
 import { callOut, OutboundFailure } from './outbound.ts'
 import { type WebhookRow } from './webhook-row.ts'
 import { signedHeaders } from './webhook-secret.ts'
@@ -18,6 +19,7 @@ export async function attemptDelivery(webhook: WebhookRow, { eventId, body }: De
   const headers = { 'content-type': 'application/json', ...signed }
   const [atMs, startedMs] = [now(), performance.now()]
   const outcome = await post(webhook, { headers, body })
+  if (outcome.error !== undefined) measure('DeliveryFailures')
   return { atMs, durationMs: Math.round(performance.now() - startedMs), ...outcome }
 }
 

@@ -10,8 +10,7 @@ import { config } from './config.ts'
 import { Fault, fault } from './fault.ts'
 import { manifestOf } from './module-manifest.ts'
 import { type ModuleRelease } from './module-row.ts'
-import { OutboundFailure } from './outbound.ts'
-import { clientOf } from './registries.ts'
+import { clientOf, wordsOf } from './registries.ts'
 import { sdkVersion, supportsSdk } from './sdk-range.ts'
 
 /** What an image reference stands for, found good or refused (D46, D47). Nothing is stored here, and nothing is run. */
@@ -110,13 +109,7 @@ const incompatible = ({ spec }: ModuleManifest): Fault =>
 const unverified = ({ reason }: Extract<Verdict, { isVerified: false }>): Fault =>
   refusal('module_signature_unverified', `${reason} Sign it, or trust the key that did.`)
 
-const privateRegistry = 'The registry has a private address. The operator may allow it by PLAT_REGISTRY_ALLOW.'
-
-function faultOf(failure: RegistryFailure): Fault {
-  const { cause, message } = failure
-  const isForbidden = cause instanceof OutboundFailure && cause.problem === 'address_not_allowed'
-  return refusal('image_unreachable', isForbidden ? privateRegistry : message, failure)
-}
+const faultOf = (failure: RegistryFailure): Fault => refusal('image_unreachable', wordsOf(failure), failure)
 
 const messageLength = 1000
 

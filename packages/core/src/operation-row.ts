@@ -26,7 +26,7 @@ export const OperationRow = z.object({
   organisationId: z.string(),
   type: z.enum(operationTypes),
   status: z.enum(['Queued', 'Running', 'Completed', 'Failed']),
-  statusReason: z.literal('module_operation_failed').optional(),
+  statusReason: z.enum(['module_operation_failed', 'update_failed']).optional(),
   createdAtMs: z.number(),
   createdBy: z.string(),
   startedAtMs: z.number().optional(),

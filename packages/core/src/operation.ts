@@ -136,7 +136,7 @@ export interface OperationEnd {
 
 /** The part of a change that ends an operation; its first step is refused where the worker has lost it. */
 export function ending(operation: OperationRow, { status, outcome }: OperationEnd): OperationChange {
-  const statusReason = status === 'Failed' ? ('module_operation_failed' as const) : undefined
+  const statusReason = status === 'Failed' ? reasonOf(operation) : undefined
   const set = {
     status,
     statusReason,
@@ -154,6 +154,11 @@ export function ending(operation: OperationRow, { status, outcome }: OperationEn
     moves: [moveOf({}, 'Running', status)],
   }
 }
+
+const reasonOf = ({ type }: OperationRow) =>
+  type === 'ModuleInstall' || type === 'ModuleUninstall'
+    ? ('module_operation_failed' as const)
+    : ('update_failed' as const)
 
 /** The step that was under way ends as the operation does; those behind it were not begun. */
 function atEnd(step: StoredStep, status: OperationEnd['status']): StoredStep {

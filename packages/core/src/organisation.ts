@@ -29,6 +29,13 @@ export const parseOrganisation = (item: table.Item): z.infer<typeof Row> => Row.
 
 const view = ({ createdAtMs, ...row }: z.infer<typeof Row>): Organisation => ({ ...row, createdAt: iso(createdAtMs) })
 
+/** The organisation that runs the platform; undefined before setup is complete. It is the oldest of all. One call. */
+export async function platformOrganisationId(): Promise<string | undefined> {
+  const { items } = await table.query({ pk: organisations.pk, limit: 1 })
+  const oldest = items.map(parseOrganisation)[0]
+  return oldest?.isPlatform === true ? oldest.id : undefined
+}
+
 /** One page of all organisations, newest first: nothing else reads across them. Two calls. */
 export async function list(query: { page: number; pageSize: number }) {
   const { items, ...page } = await readPage(organisations, query)

@@ -2,11 +2,14 @@ import { type LookupAddress } from 'node:dns'
 import { lookup as lookUpHere, Resolver } from 'node:dns/promises'
 import * as http from 'node:http'
 import * as https from 'node:https'
-import { isIP, type LookupFunction } from 'node:net'
+import { connect, isIP, type LookupFunction, type Socket } from 'node:net'
+import { addAbortSignal } from 'node:stream'
 import { callbackify } from 'node:util'
 import { config } from './config.ts'
+import { measure } from './metrics.ts'
 import { isPublicAddress } from './outbound-address.ts'
 import { parseAllow, targetOf } from './outbound-allow.ts'
+import { version } from './version.ts'
 
 /**
  * The one way out (house rule 14). What callers of the API name must not lead the platform to its own neighbours, so every
@@ -61,6 +64,9 @@ export interface Surroundings {
 
 const allowed = parseAllow(config.PLAT_OUTBOUND_ALLOW)
 
+/** Whether the operator has named the target of an address as one that may be called although it is private. */
+export const isNamed = (url: URL): boolean => allowed.has(targetOf(url))
+
 /**
  * The address as a URL that may be called, as far as its text tells: http or https, no credentials, no private address
  * unless `PLAT_OUTBOUND_ALLOW` names it. Throws `OutboundFailure`. No call: what a name leads to shows when it is called.
@@ -69,11 +75,14 @@ export function checkUrl(address: string, { allow = allowed }: Surroundings = {}
   const url = URL.canParse(address) ? new URL(address) : undefined
   const isPlain = url !== undefined && /^https?:$/.test(url.protocol) && url.username === '' && url.password === ''
   if (!isPlain) throw new OutboundFailure('url_not_allowed')
-  const host = url.hostname.replace(/^\[(.*)\]$/, '$1')
+  const host = hostOf(url)
   const isRefused = isIP(host) !== 0 && !isPublicAddress(host) && !allow.has(targetOf(url))
   if (isRefused) throw new OutboundFailure('address_not_allowed')
   return url
 }
+
+/** The host of an address as a connection takes it: an IPv6 address without brackets. */
+const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[(.*)\]$/, '$1')
 
 /** Calls an address. Throws `OutboundFailure` where there is no answer within the request's limits. */
 export async function callOut(
@@ -82,12 +91,40 @@ export async function callOut(
   { allow = allowed, resolve = resolveName }: Surroundings = {},
 ): Promise<OutboundAnswer> {
   const url = checkUrl(address, { allow })
-  // What the operator named is what it is, and may stand in the machine's own hosts file.
-  const lookup = allow.has(targetOf(url))
+  return exchange(url, request, lookupOf(url, { allow, resolve })).catch((failure: unknown) => {
+    measure('OutboundFailures')
+    throw failure
+  })
+}
+
+/**
+ * Opens a connection to the host and port of an address, for what is not HTTP; it ends with the signal. Throws
+ * `OutboundFailure`.
+ */
+export async function connectOut(
+  { href }: URL,
+  signal: AbortSignal,
+  { allow = allowed, resolve = resolveName }: Surroundings = {},
+): Promise<Socket> {
+  const url = checkUrl(href, { allow })
+  const place = { host: hostOf(url), port: Number(targetOf(url).split(':').at(-1)) }
+  return new Promise((connected, reject) => {
+    const lookup = lookupOf(url, { allow, resolve })
+    const socket = addAbortSignal(signal, connect({ ...place, lookup, autoSelectFamily: true, noDelay: true }))
+    socket.once('connect', () => connected(socket))
+    socket.on('error', (error) => {
+      const isLate = signal.aborted
+      if (!isLate) measure('OutboundFailures')
+      reject(isLate ? new OutboundFailure('timed_out', { cause: error }) : failureOf(error))
+    })
+  })
+}
+
+/** What the operator named is what it is, and may stand in the machine's own hosts file. */
+const lookupOf = (url: URL, { allow, resolve }: Required<Surroundings>): LookupFunction =>
+  allow.has(targetOf(url))
     ? lookupBy(async (name) => (await lookUpHere(name, { all: true })).map((found) => found.address))
     : lookupBy(async (name) => onlyPublic(await resolve(name)))
-  return exchange(url, request, lookup)
-}
 
 /** Asks name servers, not the machine: a lookup by the machine holds one of few threads for as long as it takes. */
 async function resolveName(name: string): Promise<string[]> {
@@ -117,7 +154,7 @@ const lookupBy = (resolve: (name: string) => Promise<readonly string[]>): Lookup
 /** One request on a connection of its own: a pooled one might have been opened for somebody else. */
 function exchange(url: URL, request: OutboundRequest, lookup: LookupFunction): Promise<OutboundAnswer> {
   const { method, body = '', timeoutMs, maxBytes } = request
-  const headers = { 'user-agent': `Platform/${config.PLAT_VERSION}`, ...request.headers }
+  const headers = { 'user-agent': `Platform/${version}`, ...request.headers }
   const open = url.protocol === 'https:' ? https.request : http.request
   return new Promise((resolve, reject) => {
     // The lookup answers lists, which a connection asks for where it may choose the family.
@@ -157,7 +194,8 @@ async function read(incoming: http.IncomingMessage, maxBytes: number): Promise<O
 
 const certificateErrors = /CERT|SIGNATURE|ISSUER|ERR_TLS/
 
-function failureOf(error: unknown, otherwise: OutboundProblem = 'connection_failed'): OutboundFailure {
+/** Any error of a connection as why there is no answer. */
+export function failureOf(error: unknown, otherwise: OutboundProblem = 'connection_failed'): OutboundFailure {
   if (error instanceof OutboundFailure) return error
   const code = error instanceof Error && 'code' in error ? String(error.code) : ''
   return new OutboundFailure(certificateErrors.test(code) ? 'certificate_not_trusted' : otherwise, { cause: error })

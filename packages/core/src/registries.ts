@@ -1,4 +1,5 @@
 import { type ClientOptions, type Credentials, type RegistryClient, registryClient } from '@platform/registry/client'
+import { type RegistryFailure } from '@platform/registry/failure'
 import { type Transport } from '@platform/registry/transport'
 import * as z from 'zod'
 import { now } from './clock.ts'
@@ -37,6 +38,12 @@ export const clientOf = (
   registry: string,
   { credentials = () => credentialsOf(registry), ...limits }: Limits & Pick<ClientOptions, 'credentials'> = {},
 ): RegistryClient => registryClient(registry, { transport: transport(limits), credentials })
+
+const privateRegistry = 'The registry has a private address. The operator may allow it by PLAT_REGISTRY_ALLOW.'
+
+/** What people are told of a registry that was of no help. */
+export const wordsOf = ({ cause, message }: RegistryFailure): string =>
+  cause instanceof OutboundFailure && cause.problem === 'address_not_allowed' ? privateRegistry : message
 
 const keepMs = 5 * 60_000
 

@@ -1,5 +1,6 @@
 import {
   CreateSecretCommand,
+  DeleteSecretCommand,
   GetSecretValueCommand,
   PutSecretValueCommand,
   ResourceExistsException,
@@ -19,7 +20,7 @@ export async function readSecret(name: string): Promise<string | undefined> {
     return (await client.send(new GetSecretValueCommand({ SecretId: name }))).SecretString
   } catch (error) {
     if (error instanceof ResourceNotFoundException) return undefined
-    throw fault('database_unavailable', { retryAfterSeconds: 2 }, { cause: error })
+    throw unreachable(error)
   }
 }
 
@@ -42,6 +43,17 @@ export async function createSecret(Name: string, SecretString: string): Promise<
     return true
   } catch (error) {
     if (error instanceof ResourceExistsException) return false
-    throw error
+    throw unreachable(error)
   }
 }
+
+/** Removes a secret for good; one that is not there has been removed. */
+export async function deleteSecret(name: string): Promise<void> {
+  try {
+    await client.send(new DeleteSecretCommand({ SecretId: name, ForceDeleteWithoutRecovery: true }))
+  } catch (error) {
+    if (!(error instanceof ResourceNotFoundException)) throw unreachable(error)
+  }
+}
+
+const unreachable = (cause: unknown) => fault('database_unavailable', { retryAfterSeconds: 2 }, { cause })

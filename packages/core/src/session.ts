@@ -4,7 +4,7 @@ import * as z from 'zod'
 import { type Caller, type Origin, system } from './caller.ts'
 import { commit } from './change.ts'
 import { now } from './clock.ts'
-import { checkPassword } from './credential.ts'
+import { type Attempt, begin, comparePassword } from './credential.ts'
 import { type Condition } from './db/expression.ts'
 import * as keys from './db/keys.ts'
 import { create, getAll, type Item, orFail, patch, type Step, transact } from './db/table.ts'
@@ -12,6 +12,7 @@ import { fault } from './fault.ts'
 import { isId, newId, newSecret, sha256 } from './id.ts'
 import { accessTokenSeconds, issueAccessToken } from './token.ts'
 import { find, parseUser, type User } from './user.ts'
+import { isVouchedFor } from './voucher.ts'
 
 /** Sessions (D4): one sign-in is one family of refresh tokens. Each works once; a second use ends the family. */
 
@@ -89,26 +90,30 @@ export function open(
  * Signs in with a local account. Three calls: name, user, session; the first two tell of failures, too.
  * Throws `invalid_credentials`, or `rate_limited` after too many failures in one minute (D34).
  */
-export async function signIn(credentials: Credentials, origin: Origin): Promise<TokenSet> {
-  const { epoch, user: item } = await checkPassword(credentials, origin)
+export const signIn = async ({ username, password }: Credentials, origin: Origin): Promise<TokenSet> =>
+  signInHere(await begin(username, origin), password, origin)
+
+/** The same for an attempt that has begun. Two calls. */
+export async function signInHere(attempt: Attempt, password: string, origin: Origin): Promise<TokenSet> {
+  const { epoch, user: item } = await comparePassword(attempt, password)
   if (item === undefined) throw fault('invalid_credentials')
   const user = parseUser(item)
   const session = open(user, origin, epoch)
   await commit(asUser(user, origin), {
     steps: session.steps.map((step) => orFail(step, 'conflict')),
-    audit: { action: 'session.open', resource: session.id },
-    events: [
-      {
-        name: 'user.signed_in',
-        subject: user.id,
-        data: { userId: user.id, username: user.username, sessionId: session.id },
-      },
-    ],
+    ...opened(user, session.id),
   })
   return session.tokens()
 }
 
-const asUser = ({ id, organisationId }: User, { address }: Origin): Caller => ({
+/** What the opening of a session tells. */
+export const opened = ({ id, username }: User, sessionId: string) => ({
+  audit: { action: 'session.open', resource: sessionId },
+  events: [{ name: 'user.signed_in' as const, subject: id, data: { userId: id, username, sessionId } }],
+})
+
+/** A user that is signing in, as who makes the change. */
+export const asUser = ({ id, organisationId }: User, { address }: Origin): Caller => ({
   kind: 'user',
   userId: id,
   organisationId,
@@ -118,8 +123,9 @@ const asUser = ({ id, organisationId }: User, { address }: Origin): Caller => ({
 })
 
 /**
- * Trades a refresh token for a new set. Three calls. A token that was used before, even at the same moment, ends the
- * session: of two users of one token the platform cannot tell which is the thief (RFC 9700).
+ * Trades a refresh token for a new set. Three calls, four for a user of an identity provider; where that is disabled or gone
+ * the session ends. A token that was used before, even at the same moment, ends the session, too: of two users of one token
+ * the platform cannot tell which is the thief (RFC 9700).
  */
 export async function refresh({ refreshToken }: { refreshToken: string }, origin?: Origin): Promise<TokenSet> {
   const [sessionId = '', tokenId = '', secret = ''] = refreshToken.split('.')
@@ -138,6 +144,7 @@ export async function refresh({ refreshToken }: { refreshToken: string }, origin
   // Read after the session: whatever has ended it together with others stands here.
   const user = await find(session.organisationId, session.userId)
   if (user === undefined || !isOpen(session, user)) throw fault('invalid_refresh_token')
+  if (!(await isVouchedFor(user))) return endUnvouched(family, origin)
   const successor = mintRefreshToken(sessionId)
   const used = { set: { lastUsedAtMs: now(), ttl: ttlOf(now() + refreshTokenMs) } }
   const refusal = await transact([
@@ -158,6 +165,14 @@ async function endFamily(
     steps: [revoking(sessionId)],
     audit: { action: 'session.revoke', resource: sessionId, detail: 'A refresh token was used twice' },
     events: [{ name: 'session.reuse_detected', subject: sessionId, data: { userId, sessionId } }],
+  })
+  throw fault('invalid_refresh_token')
+}
+
+async function endUnvouched({ sessionId, organisationId }: Omit<Family, 'roles'>, origin?: Origin): Promise<never> {
+  await commit(system(organisationId, origin?.address), {
+    steps: [revoking(sessionId)],
+    audit: { action: 'session.revoke', resource: sessionId, detail: 'The identity provider is disabled or gone' },
   })
   throw fault('invalid_refresh_token')
 }

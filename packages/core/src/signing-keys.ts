@@ -4,10 +4,10 @@ import { type CryptoKey, importJWK } from 'jose'
 import * as z from 'zod'
 import { now } from './clock.ts'
 import { config } from './config.ts'
-import * as keys from './db/keys.ts'
-import { get, type Item, transact, upsert } from './db/table.ts'
+import { failpoint } from './failpoint.ts'
 import { fault } from './fault.ts'
 import { newSecret } from './id.ts'
+import { announceKey, publicHalf, rereadKeysAfterMs, settleKeys, type Withdrawal } from './published-keys.ts'
 import { createSecret, readSecret, writeSecret } from './secret.ts'
 
 /**
@@ -43,22 +43,11 @@ function derived(statement: readonly PrivateKey[], purpose: string): string {
 export type Purpose = 'access' | 'statement'
 
 const rotateAfterMs = 30 * 24 * 3_600_000
-/** A replaced access key verifies until the last token that it signed has expired, with a margin. */
-const keepReplacedMs = 3_600_000
 
 const mint = (): PrivateKey => ({
   kid: newSecret().slice(0, 16),
   createdAtMs: now(),
   jwk: PrivateJwk.parse(generateKeyPairSync('ed25519').privateKey.export({ format: 'jwk' })),
-})
-
-const publicHalf = ({ kid, jwk }: PrivateKey): KeySet['keys'][number] => ({
-  kty: jwk.kty,
-  crv: jwk.crv,
-  x: jwk.x,
-  kid,
-  alg: 'EdDSA',
-  use: 'sig',
 })
 
 async function stored(): Promise<Keys | undefined> {
@@ -75,62 +64,44 @@ async function held(): Promise<Keys> {
 
 let masters: { webhook: string; module: string } | undefined
 
-/** Makes sure that keys exist, are published, and that the access key is not older than thirty days. */
-export async function prepareKeys(options: { rotate?: boolean } = {}): Promise<void> {
+/** How keys are replaced before their time. */
+export interface Rotation extends Withdrawal {
+  rotate?: boolean
+}
+
+/**
+ * Makes sure that keys exist, are published, and that the access key is not older than thirty days. May be repeated, run
+ * several times at once, and end halfway: each key is published before anything is signed with it, and stays so until
+ * what it signed has expired. Two store calls and one of Secrets Manager; a rotation makes two more of each.
+ */
+export async function prepareKeys(rotation: Rotation = {}): Promise<void> {
   const old = (await stored()) ?? (await mintAll())
   const [current] = old.access
-  const isFresh = current !== undefined && now() - current.createdAtMs < rotateAfterMs && options.rotate !== true
-  const access = isFresh || current === undefined ? old.access : [mint(), current]
-  // Published before the first token is signed with it: a verifier never meets a key that it cannot find.
-  await publish(access)
-  if (!isFresh) {
-    await writeSecret(config.PLAT_SECRET_SIGNING_KEYS, JSON.stringify({ ...old, access }))
-    // Two starts at once: the secret that was written last is the truth, and what it holds must be published.
-    await publish((await stored())?.access ?? [])
-  }
+  const isFresh = current !== undefined && now() - current.createdAtMs < rotateAfterMs
+  if (!isFresh || rotation.rotate === true) await replaceAccessKey(old, rotation)
+  // Of two rotations at once the secret that was written last is the truth.
+  await settleKeys((await stored())?.access[0], rotation)
   signers.clear()
   masters = undefined
 }
 
+async function replaceAccessKey(old: Keys, { withdraw = false }: Rotation): Promise<void> {
+  const minted = mint()
+  await announceKey(minted)
+  await failpoint('keys.announced')
+  // Its age counts from here on: before, nobody could have read it.
+  const access = [{ ...minted, createdAtMs: now() }, ...(withdraw ? [] : untilMature(old.access))]
+  await writeSecret(config.PLAT_SECRET_SIGNING_KEYS, JSON.stringify({ ...old, access }))
+  await failpoint('keys.written')
+}
+
 /** Of two first starts at once one makes the keys, and the other takes them: relays and receivers keep what they are told. */
 async function mintAll(): Promise<Keys> {
-  const minted = { access: [mint()], statement: [mint()], webhook: newSecret() }
-  await publish(minted.access)
+  const first = mint()
+  await announceKey(first)
+  const minted = { access: [first], statement: [mint()], webhook: newSecret() }
   await createSecret(config.PLAT_SECRET_SIGNING_KEYS, JSON.stringify(minted))
   return held()
-}
-
-async function publish(access: readonly PrivateKey[]): Promise<void> {
-  const published = publishedKeys(await get(keys.accessKeys()))
-  const kept = new Set(access.map((key) => key.kid))
-  const dead = published.filter(
-    (key) => !kept.has(key.kid) && now() - key.publishedAtMs > rotateAfterMs + keepReplacedMs,
-  )
-  await transact([
-    upsert(keys.accessKeys(), {
-      set: Object.fromEntries(
-        access.map((key) => [attribute(key.kid), { ...publicHalf(key), publishedAtMs: key.createdAtMs }]),
-      ),
-      remove: dead.map((key) => attribute(key.kid)),
-    }),
-  ])
-}
-
-const attribute = (kid: string): string => `key:${kid}`
-
-const PublishedKey = z.object({ kid: z.string(), x: z.string(), publishedAtMs: z.number() })
-
-const publishedKeys = (item: Item | undefined) =>
-  Object.entries(item ?? {})
-    .filter(([name]) => name.startsWith('key:'))
-    .map(([, value]) => PublishedKey.parse(value))
-
-/** Public keys that verify access tokens, as the table holds them. One call. */
-export async function readAccessKeys(): Promise<KeySet> {
-  const published = publishedKeys(await get(keys.accessKeys()))
-  return {
-    keys: published.map(({ kid, x }) => ({ kty: 'OKP', crv: 'Ed25519', x, kid, alg: 'EdDSA', use: 'sig' })),
-  }
 }
 
 /** A key ready to sign with. */
@@ -139,17 +110,29 @@ export interface Signer {
   key: CryptoKey
 }
 
-const signers = new Map<Purpose, { signer: Signer; readAtMs: number }>()
-const rereadAfterMs = 300_000
+const signers = new Map<Purpose, { signer: Signer; untilMs: number }>()
+const believedMs = 300_000
+
+/** A key signs once every verifier can know it: no request fails because its token is newer than what somebody has read. */
+const signsAfterMs = 2 * rereadKeysAfterMs
+
+const isMature = ({ createdAtMs }: PrivateKey): boolean => now() - createdAtMs >= signsAfterMs
+
+/** The newest keys, the last of them one that may sign. */
+function untilMature(list: readonly PrivateKey[]): readonly PrivateKey[] {
+  const index = list.findIndex(isMature)
+  return index < 0 ? list : list.slice(0, index + 1)
+}
 
 /** The current signing key of a purpose. One Secrets Manager call per process and five minutes. */
 export async function signer(purpose: Purpose): Promise<Signer> {
   const known = signers.get(purpose)
-  if (known !== undefined && now() - known.readAtMs < rereadAfterMs) return known.signer
-  const [key] = (await held())[purpose]
+  if (known !== undefined && now() < known.untilMs) return known.signer
+  const list = (await held())[purpose]
+  const key = untilMature(list).at(-1)
   if (key === undefined) throw fault('starting', { retryAfterSeconds: 2 })
   const fresh = { kid: key.kid, key: await importJWK(key.jwk, 'EdDSA') }
-  signers.set(purpose, { signer: fresh, readAtMs: now() })
+  signers.set(purpose, { signer: fresh, untilMs: now() + (key === list[0] ? believedMs : signsAfterMs) })
   return fresh
 }
 

@@ -5,6 +5,7 @@ import { getAll, type Item } from './db/table.ts'
 import { fault } from './fault.ts'
 import { isOpen, parseSession } from './session.ts'
 import { parseUser, type User } from './user.ts'
+import { isVouchedFor } from './voucher.ts'
 
 /**
  * Access tokens live on for minutes after roles were taken away, or the session or the user removed. Whoever hands out
@@ -20,7 +21,8 @@ export interface Standing {
 
 /**
  * The standing of a caller that holds these permissions still, and with it whatever else is needed. Throws
- * `unauthenticated` where the user or its session is no more, and `forbidden`. One call for up to 98 keys.
+ * `unauthenticated` where the user or its session is no more, or nobody vouches for it, and `forbidden`. One call for up to
+ * 98 keys; two for a user of an identity provider.
  */
 export async function standingWith(
   caller: Caller,
@@ -30,16 +32,17 @@ export async function standingWith(
   const { organisationId, userId, sessionId } = caller
   const own = [keys.user(organisationId, userId), keys.session(sessionId)]
   const [user, session, ...others] = await getAll([...own, ...wanted])
-  const who = standing(caller, user, session)
+  const who = await standing(caller, user, session)
   requireRights(who, permissions)
   return [who, ...others]
 }
 
-function standing(caller: Caller, userItem: Item | undefined, sessionItem: Item | undefined): Standing {
+async function standing(caller: Caller, userItem: Item | undefined, sessionItem: Item | undefined): Promise<Standing> {
   const user = userItem && parseUser(userItem)
   const session = sessionItem && parseSession(sessionItem)
   if (user === undefined) throw fault('unauthenticated')
   if (caller.tokenId === undefined && (session === undefined || !isOpen(session, user))) throw fault('unauthenticated')
+  if (!(await isVouchedFor(user))) throw fault('unauthenticated')
   const rights = new Set(permissionsOf(user.roles).filter((permission) => caller.permissions.has(permission)))
   return { user, rights }
 }

@@ -13,10 +13,12 @@ import { type JobRow, parseJob, toldOfEnd } from './job-row.ts'
 import { dueWhileRunning, endSteps } from './lease.ts'
 import { log } from './log.ts'
 import { lookAtOperation } from './operation.ts'
+import { measure } from './metrics.ts'
 import { isOperation, parseOperation } from './operation-row.ts'
 import { clearPreferences } from './preference-clearing.ts'
 import { announceAgainMs, announceBatch, announceJob, announceRecords, announceWebhook } from './queue.ts'
 import { resultStep } from './result.ts'
+import { disposeNoted, isUnusedSecret } from './secret-disposal.ts'
 import { dueAfterSweep } from './status.ts'
 
 /**
@@ -51,12 +53,18 @@ async function sweepShard(pk: string, seen: Seen): Promise<number> {
   let after: Item | undefined
   do {
     const part = await query({ index: 'due', pk, to, limit: atOnce, ...(after && { after }) })
+    measureLateness(part.items[0])
     const due = part.items.map((item) => ({ pk: String(item['pk']), sk: String(item['sk']) }))
     await lookAtAll(due, seen)
     looked += due.length
     after = part.next
   } while (after !== undefined)
   return looked
+}
+
+/** The first of a part is the one that has waited longest. */
+function measureLateness(oldest: Item | undefined): void {
+  if (oldest !== undefined) measure('SweepLateness', (now() - keys.dueTimeOf(String(oldest['duesk']))) / 1000)
 }
 
 /**
@@ -93,6 +101,7 @@ async function lookSafely(item: Item): Promise<void> {
   try {
     await look(item)
   } catch (error) {
+    measure('SweepFailures')
     log('error', 'The sweep failed at an item', { pk: item['pk'], sk: item['sk'], error: String(error) })
   }
 }
@@ -103,6 +112,7 @@ async function look(item: Item): Promise<void> {
   if (item['sk'] === 'BATCH') return lookAtBatch(parseBatch(item))
   if (item['sk'] === 'USER') return clearPreferences(item)
   if (isRemovedCluster(item)) return clearCluster(item)
+  if (isUnusedSecret(item)) return disposeNoted(item)
   return lookAtCluster(parseRow(item))
 }
 

@@ -127,6 +127,46 @@ const moduleSilent = telling(eventSchemas['module.heartbeat_missed'], ({ moduleI
   audience: operators,
 }))
 
+const platformOperators = { permission: 'platform:admin' } as const
+/** Titles are shorter than versions may be. */
+const shown = (version: string): string => version.slice(0, 100)
+
+const updateAvailable = telling(eventSchemas['update.available'], ({ version, currentVersion, releaseNotesUrl }) => ({
+  type: 'UpdateAvailable',
+  severity: 'info',
+  title: `Version ${shown(version)} of the platform can be applied`,
+  body: `Version ${currentVersion} serves.${releaseNotesUrl === undefined ? '' : ` What is new: ${releaseNotesUrl}`}`,
+  resource: shown(version),
+  audience: platformOperators,
+}))
+
+const updateCompleted = telling(eventSchemas['update.completed'], ({ jobId, version, previousVersion }) => ({
+  type: 'UpdateCompleted',
+  severity: 'info',
+  title: `The platform was updated to ${shown(version)}`,
+  body: `Version ${version} serves instead of ${previousVersion}.`,
+  resource: jobId,
+  audience: platformOperators,
+}))
+
+const updateRolledBack = telling(eventSchemas['update.rolled_back'], ({ jobId, version, previousVersion }) => ({
+  type: 'UpdateCompleted',
+  severity: 'info',
+  title: `The platform went back to ${shown(version)}`,
+  body: `Version ${version} serves instead of ${previousVersion}, as somebody asked.`,
+  resource: jobId,
+  audience: platformOperators,
+}))
+
+const updateFailed = telling(eventSchemas['update.failed'], ({ jobId, action, version, previousVersion, message }) => ({
+  type: 'UpdateFailed',
+  severity: 'critical',
+  title: `The ${action === 'apply' ? 'update' : 'way back'} to ${shown(version)} failed`,
+  body: `${message} Version ${previousVersion} serves.`,
+  resource: jobId,
+  audience: platformOperators,
+}))
+
 const tellings: Partial<Record<EventName, (data: unknown) => Telling | undefined>> = {
   'cluster.status_changed': clusterStatus,
   'job.failed': jobFailed,
@@ -137,6 +177,10 @@ const tellings: Partial<Record<EventName, (data: unknown) => Telling | undefined
   'module.installed': moduleInstalled,
   'module.failed': moduleFailed,
   'module.heartbeat_missed': moduleSilent,
+  'update.available': updateAvailable,
+  'update.completed': updateCompleted,
+  'update.rolled_back': updateRolledBack,
+  'update.failed': updateFailed,
 }
 
 /** What an event says to people; undefined for most. */

@@ -6,8 +6,9 @@ import { type Caller } from './caller.ts'
 import { now, nowSeconds } from './clock.ts'
 import { fault } from './fault.ts'
 import { newSecret } from './id.ts'
+import { readAccessKeys, rereadKeysAfterMs } from './published-keys.ts'
 import { Recent } from './recent.ts'
-import { readAccessKeys, signer } from './signing-keys.ts'
+import { signer } from './signing-keys.ts'
 
 /** Access tokens (section 5): EdDSA, fifteen minutes, verified without a store call by a process that knows the keys. */
 
@@ -122,16 +123,23 @@ async function verify(token: string): Promise<Verified> {
 
 let publicKeys = new Map<string, CryptoKey>()
 let readAtMs = Number.NEGATIVE_INFINITY
-/** Forged key ids must not turn into store calls. */
-const rereadAfterMs = 5000
+/** A key that was withdrawn is believed no longer than this. */
+const believedMs = 300_000
 
 async function keyOf(token: string): Promise<CryptoKey> {
   const { kid } = decodeProtectedHeader(token)
   if (typeof kid !== 'string') throw fault('unauthenticated')
-  if (!publicKeys.has(kid) && now() - readAtMs >= rereadAfterMs) await readPublicKeys()
+  const ageMs = now() - readAtMs
+  // Forged key ids must not turn into store calls, and a store that is away must not turn away who is known.
+  if (ageMs >= believedMs) await readPublicKeys().catch(unlessKnown(kid))
+  else if (!publicKeys.has(kid) && ageMs >= rereadKeysAfterMs) await readPublicKeys()
   const key = publicKeys.get(kid)
   if (key === undefined) throw fault('unauthenticated')
   return key
+}
+
+const unlessKnown = (kid: string) => (error: unknown) => {
+  if (!publicKeys.has(kid)) throw error
 }
 
 async function readPublicKeys(): Promise<void> {

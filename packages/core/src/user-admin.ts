@@ -7,13 +7,13 @@ import { renewCredential } from './credential.ts'
 import { type Change } from './db/expression.ts'
 import * as keys from './db/keys.ts'
 import { create as creation, orFail, patch, remove as removal, type Step, upsert } from './db/table.ts'
-import { Fault, invalid } from './fault.ts'
+import { Fault, fault, invalid } from './fault.ts'
 import { newId, timeOf } from './id.ts'
 import { hashPassword } from './password.ts'
 import { announceRecords } from './queue.ts'
 import { enterStep, leaveStep, type ListHead, nextTimeMs, takingTurns } from './ranked-list.ts'
 import { recordStep } from './record.ts'
-import { createSteps, endSessions, type User, userAsRead, usersOf, view } from './user.ts'
+import { createSteps, endSessions, isLocal, type User, userAsRead, usersOf, view } from './user.ts'
 import { checkRoles, type Place, placeOf, targetOf } from './user-reach.ts'
 
 /** What an administrator does with the users of an organisation (D15). */
@@ -45,7 +45,7 @@ async function tryCreate(
     userStep,
     orFail(nameStep, 'username_taken'),
     enterStep(usersOf(organisationId), head, createdAtMs),
-    ...countSteps([], roles),
+    ...countSteps(user, [], roles),
     // The organisation that gets the user and the one that gave it both have it on record.
     ...(isOwn ? [] : [recordStep(caller, { audit })]),
   ]
@@ -56,8 +56,12 @@ async function tryCreate(
   return answer
 }
 
-/** The step that counts a platform administrator more or less: the last one cannot go. */
-function countSteps(before: readonly string[], after: readonly string[]): Step[] {
+/**
+ * The step that counts a platform administrator more or less: the last one cannot go. Those of identity providers do not
+ * count, because a provider may take back its word, or be gone.
+ */
+function countSteps(user: Pick<User, 'authProvider'>, before: readonly string[], after: readonly string[]): Step[] {
+  if (!isLocal(user)) return []
   const by = Number(after.includes('PlatformAdmin')) - Number(before.includes('PlatformAdmin'))
   if (by === 0) return []
   if (by > 0) return [upsert(keys.administrators(), { add: { count: by } })]
@@ -66,14 +70,15 @@ function countSteps(before: readonly string[], after: readonly string[]): Step[]
 }
 
 /**
- * Changes a user's e-mail, roles or password; a password ends all its sessions and API tokens. Two calls without
- * collisions.
+ * Changes a user's e-mail, roles or password; a password ends all its sessions and API tokens. Throws `account_not_local`
+ * where an identity provider says what they are. Two calls without collisions.
  */
 export async function update(caller: Caller, userId: string, request: UserUpdate): Promise<UserProfile> {
   if (request.password !== undefined) checkReset(caller, userId)
   let passwordHash: string | undefined
   return takingTurns(async () => {
     const { user, who, place } = await targetOf(caller, userId)
+    if (!isLocal(user)) throw fault('account_not_local')
     if (request.roles !== undefined) checkRoles(request.roles, who, place)
     if (request.password !== undefined) passwordHash ??= await hashPassword(request.password, caller.organisationId)
     return tryUpdate(caller, user, request, passwordHash)
@@ -112,7 +117,7 @@ async function tryUpdate(
     steps: [
       patch(keys.user(organisationId, id), change, userAsRead(user)),
       ...(isReset ? [orFail(renewCredential(user, passwordHash), 'conflict'), ...tokenRemovals(user)] : []),
-      ...countSteps(user.roles, roles),
+      ...countSteps(user, user.roles, roles),
     ],
     audit: { action: 'user.update', resource: id, detail: detail.join('; ') },
   })
@@ -121,9 +126,13 @@ async function tryUpdate(
 
 const tokenRemovals = ({ tokenIds }: User): Step[] => [...tokenIds].map((tokenId) => removal(keys.apiToken(tokenId)))
 
+const linkRemovals = ({ id, authProvider, subjectHash }: User): Step[] =>
+  subjectHash === undefined ? [] : [removal(keys.externalIdentity(authProvider, subjectHash), { userId: { is: id } })]
+
 /**
- * Removes a user with its name and its API tokens; its sessions end at their next refresh, and the sweep clears away what
- * it had set for itself. Two calls without collisions.
+ * Removes a user with its name, its API tokens and the link of its identity, so that whoever signs in with that one is
+ * somebody new; its sessions end at their next refresh, and the sweep clears away what it had set for itself. Two calls
+ * without collisions.
  */
 export async function remove(caller: Caller, userId: string): Promise<void> {
   await takingTurns(async () => {
@@ -141,9 +150,10 @@ async function tryRemove(caller: Caller, user: User, head: ListHead): Promise<tr
     steps: [
       removal(keys.user(organisationId, id), userAsRead(user)),
       removal(keys.username(username), { userId: { is: id } }),
+      ...linkRemovals(user),
       leaveStep(usersOf(organisationId), head, timeOf(id)),
       ...tokenRemovals(user),
-      ...countSteps(user.roles, []),
+      ...countSteps(user, user.roles, []),
       creation(keys.removedUser(id), { organisationId, userId: id, ...keys.due(id, now() + clearAfterMs) }),
     ],
     audit: { action: 'user.delete', resource: id, detail: username },

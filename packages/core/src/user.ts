@@ -17,7 +17,10 @@ const Row = z.object({
   username: z.string(),
   email: z.string(),
   roles: z.array(z.string()),
+  /** `local`, or the identity provider that vouches for the user. */
   authProvider: z.string(),
+  /** Of an identity provider's user: with the provider the key of the item that links its identity with this row. */
+  subjectHash: z.string().optional(),
   createdAtMs: z.number(),
   /** Goes up with every change that was decided by what the row says. */
   version: z.number().default(0),
@@ -42,8 +45,11 @@ export const usersOf = (organisationId: string): RankedList => ({
   prefix: 'user',
 })
 
-/** Steps that make a user with a password; the second is refused where the name is taken. */
-export const createSteps = (user: z.input<typeof Row>, passwordHash: string): [Step, Step] => [
+/** Whether the platform itself keeps the user's password, e-mail and roles. */
+export const isLocal = ({ authProvider }: Pick<User, 'authProvider'>): boolean => authProvider === 'local'
+
+/** Steps that make a user, with a password where it has one here; the second is refused where the name is taken. */
+export const createSteps = (user: z.input<typeof Row>, passwordHash?: string): [Step, Step] => [
   create(keys.user(user.organisationId, user.id), { ...user, version: 1 }),
   createCredential(user, passwordHash),
 ]

@@ -1,8 +1,9 @@
 import type { Access } from '@platform/contract/endpoint'
-import { isPermission } from '@platform/contract/permission'
+import { statusOf } from '@platform/contract/errors'
+import { isPermission, type Permission } from '@platform/contract/permission'
 import { isApiToken, verifyApiToken } from '@platform/core/api-token-caller'
-import type { Caller, RelayCaller } from '@platform/core/caller'
-import { fault } from '@platform/core/fault'
+import type { Caller, Origin, RelayCaller } from '@platform/core/caller'
+import { Fault, fault } from '@platform/core/fault'
 import { authenticateRelay } from '@platform/core/relay-token'
 import { verifyAccessToken } from '@platform/core/token'
 import { bytesOf, type GatewayEvent } from './event.ts'
@@ -13,14 +14,32 @@ export const schemeOf = (access: Access): 'Bearer' | 'Relay' => (access === 'rel
 /** Who calls; undefined where anybody may. Throws `unauthenticated` or `token_expired`. */
 export async function authenticate(access: Access, event: GatewayEvent): Promise<Caller | RelayCaller | undefined> {
   if (access === 'public') return undefined
-  const token = credential(event, schemeOf(access))
-  if (access === 'relay') return authenticateRelay(token, event.rawPath, bytesOf(event))
+  const { headers, rawPath, requestContext } = event
+  if (access === 'relay') return authenticateRelay(credential(headers, 'Relay'), rawPath, bytesOf(event))
+  return userOf(headers, { address: requestContext.http.sourceIp })
+}
+
+type Headers = GatewayEvent['headers']
+
+async function userOf(headers: Headers, { address }: Origin): Promise<Caller> {
+  const token = credential(headers, 'Bearer')
   const caller = await (isApiToken(token) ? verifyApiToken(token) : verifyAccessToken(token))
-  return { ...caller, address: event.requestContext.http.sourceIp }
+  return { ...caller, address }
+}
+
+/** Who calls a public endpoint, where it is somebody with a permission; undefined for everybody else. */
+export async function holderOf(permission: Permission, headers: Headers, origin: Origin): Promise<Caller | undefined> {
+  try {
+    const caller = await userOf(headers, origin)
+    return caller.permissions.has(permission) ? caller : undefined
+  } catch (error) {
+    if (error instanceof Fault && statusOf(error.code) === 401) return undefined
+    throw error
+  }
 }
 
 /** The one credential of a request. The gateway joins several headers with commas, which no token holds. */
-function credential({ headers }: GatewayEvent, scheme: string): string {
+function credential(headers: Headers, scheme: string): string {
   const [, given = '', token = ''] = /^([a-z]+) +([\w.~+/-]+=*)$/i.exec(headers['authorization'] ?? '') ?? []
   if (given.toLowerCase() !== scheme.toLowerCase()) throw fault('unauthenticated')
   return token

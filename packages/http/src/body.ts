@@ -3,6 +3,9 @@ import { Fault, fault, invalid } from '@platform/core/fault'
 import { outOfBounds } from './bounds.ts'
 import { bytesOf, type GatewayEvent } from './event.ts'
 
+/** More than any form holds that the platform takes. */
+const maximumFormBytes = 32 * 1024
+const formType = /^application\/x-www-form-urlencoded *(?:; *charset="?utf-8"? *)?$/i
 const jsonType = /^application\/json *(?:; *charset="?utf-8"? *)?$/i
 
 /** The JSON object of a request, read when it is first asked for. */
@@ -33,6 +36,15 @@ function parse(event: GatewayEvent): unknown {
 }
 
 const decode = (bytes: Uint8Array): string => new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
+
+/** The text of a form, as long as those that the platform takes; empty where there is no body. */
+export function readForm(event: GatewayEvent): string {
+  if (!event.body) return ''
+  if (!formType.test(event.headers['content-type'] ?? '')) throw fault('unsupported_media_type')
+  const bytes = bytesOf(event)
+  if (bytes.length > maximumFormBytes) throw fault('payload_too_large')
+  return Buffer.from(bytes).toString()
+}
 
 /** The body for an endpoint, before its schema. Where the verb checks it, the verb also says when it is none (D2). */
 export function readBody({ request }: EndpointDefinition, json: JsonReader, event: GatewayEvent): unknown {

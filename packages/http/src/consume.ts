@@ -1,5 +1,8 @@
+import { tallyFault } from '@platform/core/fault-tally'
 import { log, traced } from '@platform/core/log'
+import { measure, measured } from '@platform/core/metrics'
 import type * as z from 'zod'
+import { probed } from './probe.ts'
 import { newTraceId } from './trace.ts'
 
 /** The parts of an SQS event that a consumer reads. */
@@ -13,17 +16,20 @@ export interface QueueResult {
 }
 
 /** A Lambda function that works through a queue. Each message counts by itself: a bad one fails alone. */
-export const consume =
-  <Schema extends z.ZodType>(schema: Schema, work: (message: z.output<Schema>) => Promise<void>) =>
-  async ({ Records }: QueueEvent): Promise<QueueResult> => {
-    const failures = await Promise.all(
-      Records.map(async ({ messageId, body }) => {
+export const consume = <Schema extends z.ZodType>(schema: Schema, work: (message: z.output<Schema>) => Promise<void>) =>
+  probed(({ Records }: QueueEvent): Promise<QueueResult> =>
+    measured(async () => {
+      const startedAtMs = performance.now()
+      const tried = Records.map(async ({ messageId, body }) => {
         const isDone = await attempt(messageId, async () => work(schema.parse(JSON.parse(body))))
+        measure(isDone ? 'MessagesDone' : 'MessagesFailed')
         return isDone ? [] : [{ itemIdentifier: messageId }]
-      }),
-    )
-    return { batchItemFailures: failures.flat() }
-  }
+      })
+      const failures = await Promise.all(tried)
+      measure('BatchDuration', Math.round(performance.now() - startedAtMs))
+      return { batchItemFailures: failures.flat() }
+    }),
+  )
 
 /** Whether a piece of work succeeded; if not, the log tells why. */
 const attempt = (messageId: string, work: () => Promise<void>): Promise<boolean> =>
@@ -34,6 +40,7 @@ const attempt = (messageId: string, work: () => Promise<void>): Promise<boolean>
       return true
     } catch (error) {
       log('error', 'message failed', { cause: error })
+      await tallyFault()
       return false
     }
   })

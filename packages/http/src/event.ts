@@ -6,6 +6,8 @@ export interface GatewayEvent {
   rawPath: string
   rawQueryString: string
   headers: Readonly<Record<string, string | undefined>>
+  /** `name=value` each; they are not among the headers. */
+  cookies?: readonly string[]
   body?: string
   isBase64Encoded: boolean
   requestContext: { http: { method: string; sourceIp: string } }
@@ -15,6 +17,8 @@ export interface GatewayEvent {
 export interface GatewayResult {
   statusCode: number
   headers: Record<string, string>
+  /** What would be several `Set-Cookie` headers; absent where there is none. */
+  cookies?: string[]
   body: string
   isBase64Encoded: boolean
 }
@@ -35,13 +39,20 @@ export function toRequest({ requestContext: { http } }: GatewayEvent): Request {
 
 /** A response in the words of API Gateway. */
 export async function toResult(response: Response): Promise<GatewayResult> {
+  const { 'set-cookie': _, ...headers } = Object.fromEntries(response.headers)
+  const cookies = response.headers.getSetCookie()
   return {
     statusCode: response.status,
-    headers: Object.fromEntries(response.headers),
+    headers,
+    ...(cookies.length > 0 && { cookies }),
     body: await response.text(),
     isBase64Encoded: false,
   }
 }
+
+/** The headers of a request, with its cookies among them as a browser has sent them. */
+export const headersOf = ({ headers, cookies }: GatewayEvent): GatewayEvent['headers'] =>
+  cookies === undefined ? headers : { ...headers, cookie: cookies.join('; ') }
 
 const encodingOf = ({ isBase64Encoded }: GatewayEvent) => (isBase64Encoded ? 'base64' : 'utf8')
 

@@ -1,5 +1,6 @@
 import { statusOf, wireCodeOf } from '@platform/contract/errors'
 import { Fault, fault } from '@platform/core/fault'
+import { tallyFault } from '@platform/core/fault-tally'
 import { currentTraceId, log } from '@platform/core/log'
 import { schemeOf } from './authorize.ts'
 import type { HttpContext } from './context.ts'
@@ -8,11 +9,12 @@ import { send } from './respond.ts'
 /** Seconds after which to try again, where a refusal that passes by itself does not say. */
 const retryAfterSeconds = 2
 
-/** Any error as the error body of section 7. What is not a refusal is a defect: logged, and told to nobody. */
-export function failure(error: Error, context: HttpContext): Response {
+/** Any error as the error body of section 7. What is not a refusal is a defect: logged, counted, and told to nobody. */
+export async function failure(error: Error, context: HttpContext): Promise<Response> {
   const refusal = error instanceof Fault ? error : fault('internal_error', {}, { cause: error })
   const status = statusOf(refusal.code)
   if (refusal.cause !== undefined) log(status >= 500 ? 'error' : 'debug', refusal.code, { cause: refusal.cause })
+  if (refusal.code === 'internal_error') await tallyFault()
 
   const { retryAfterSeconds: waitSeconds, ...shown } = refusal.extra
   if (waitSeconds !== undefined) context.header('retry-after', String(waitSeconds))

@@ -9,7 +9,7 @@ import { TrieRouter } from 'hono/router/trie-router'
 import type { StatusCode } from 'hono/utils/http-status'
 import { authenticate, identityOf } from './authorize.ts'
 import type { HttpContext, HttpEnv } from './context.ts'
-import { type GatewayEvent, type GatewayHandler, type GatewayResult, refuseLargeBody, toRequest } from './event.ts'
+import { type GatewayEvent, type GatewayResult, refuseLargeBody, toRequest } from './event.ts'
 import { failure } from './failure.ts'
 import { type ForwardedAnswer, passedAnswer } from './forward-answer.ts'
 import { findOwner, findOwnerAnew, type Owner, unknownBelievedMs } from './forward-owner.ts'
@@ -17,6 +17,7 @@ import { type ForwardedRequest, forwardedRequest } from './forward-request.ts'
 import { limit } from './limits.ts'
 import { observe } from './observe.ts'
 import { refuseStrangePath } from './path.ts'
+import { type Probed, probed } from './probe.ts'
 
 /** Asks a deployment; throws `module_unavailable`, `module_timeout` or `module_failed`, the first where nothing has reached it. */
 export type Ask = (deployment: Deployment, request: ForwardedRequest) => Promise<ForwardedAnswer>
@@ -27,7 +28,7 @@ const methods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'])
  * One Lambda function that hands requests to modules (D48): it knows the caller, counts the call, and lets through what is on
  * its lists, there and back. Where no module answers a path nobody needs a token to hear so.
  */
-export function forward(ask: Ask): GatewayHandler {
+export function forward(ask: Ask): Probed<GatewayEvent, GatewayResult> {
   const app = new Hono<HttpEnv>({
     router: new TrieRouter(),
     getPath: (_request, options) => options?.env?.event.rawPath ?? '',
@@ -36,7 +37,7 @@ export function forward(ask: Ask): GatewayHandler {
   app.use(refuseStrangePath)
   app.use((context) => perform(context, ask))
   app.onError(failure)
-  return async (event) => resultOf(await app.fetch(toRequest(event), { event }))
+  return probed(async (event) => resultOf(await app.fetch(toRequest(event), { event })))
 }
 
 /** The way of one request; what comes first is what a caller hears of, as it is with the platform's own endpoints. */

@@ -34,6 +34,7 @@ const bySession = ({ json, address }: Call): string => {
 const forUsers = policy({ perMinute: config.PLAT_LIMIT_API_PER_MINUTE, burst: config.PLAT_LIMIT_API_BURST }, byUser)
 const forRelays = policy(perMinute(6000), byRelay)
 
+const signInSteps = perMinute(config.PLAT_LIMIT_SIGN_IN_STEP_PER_MINUTE)
 const forBatches = policy(perMinute(config.PLAT_LIMIT_BATCH_PER_MINUTE), byOrganisation)
 
 /** Endpoints with a limit of their own (D34). Failed sign-ins are counted by the platform, not by a process. */
@@ -41,6 +42,11 @@ const ownPolicies = new Map([
   ['POST /api/v1/setup/complete', policy(perMinute(config.PLAT_LIMIT_SETUP_PER_MINUTE), byAddress)],
   ['POST /api/v1/relay/enroll', policy(perMinute(config.PLAT_LIMIT_ENROLL_PER_MINUTE), byAddress)],
   ['POST /api/v1/auth/refresh', policy(perMinute(config.PLAT_LIMIT_REFRESH_PER_MINUTE), bySession)],
+  ['GET /api/v1/auth/oidc/{id}/authorize', policy(signInSteps, byAddress)],
+  ['GET /api/v1/auth/oidc/{id}/callback', policy(signInSteps, byAddress)],
+  ['POST /api/v1/auth/oidc/token', policy(signInSteps, byAddress)],
+  ['GET /api/v1/platform/identity/consent-callback', policy(signInSteps, byAddress)],
+  ['POST /api/v1/platform/identity/consent-callback', policy(signInSteps, byAddress)],
   ['POST /api/v1/jobs/batch', forBatches],
   ['POST /api/v1/jobs/batch/{batchId}/retry', forBatches],
 ])

@@ -1,4 +1,5 @@
 import { log, traced } from '@platform/core/log'
+import { measure, measured } from '@platform/core/metrics'
 import type { Next } from 'hono'
 import type { HttpContext } from './context.ts'
 import { promiseRetry } from './failure.ts'
@@ -16,12 +17,22 @@ export function observe(context: HttpContext, next: Next): Promise<void> {
   const { headers, requestContext } = context.env.event
   const { method } = requestContext.http
   const traceId = traceIdOf(headers['traceparent'])
-  return traced({ traceId }, async () => {
+  const request = async () => {
     const startedAtMs = performance.now()
     for (const [name, value] of Object.entries({ ...common, 'x-trace-id': traceId })) context.header(name, value)
     await next()
     promiseRetry(context)
     const durationMs = Math.round(performance.now() - startedAtMs)
-    log('info', 'request', { method, status: context.res.status, durationMs })
-  })
+    const { status } = context.res
+    log('info', 'request', { method, status, durationMs })
+    measureAnswer(status, durationMs)
+  }
+  return traced({ traceId }, () => measured(request))
+}
+
+function measureAnswer(status: number, durationMs: number): void {
+  measure('Requests')
+  measure('RequestDuration', durationMs)
+  measure('Faults', status >= 500 ? 1 : 0)
+  if (status === 429) measure('Refusals')
 }

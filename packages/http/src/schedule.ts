@@ -1,15 +1,32 @@
+import { tallyFault } from '@platform/core/fault-tally'
 import { log, traced } from '@platform/core/log'
+import { measure, measured } from '@platform/core/metrics'
+import { isProbe, type ProbeAnswer } from '@platform/core/probe'
+import { version } from '@platform/core/version'
 import { newTraceId } from './trace.ts'
 
 /** A Lambda function that is started by a clock or a deployment. A failure is logged, and fails the invocation. */
-export const scheduled = (task: string, work: () => Promise<void>) => (): Promise<void> =>
-  traced({ traceId: newTraceId(), task }, async () => {
-    const startedAtMs = performance.now()
-    try {
-      await work()
-      log('info', 'task done', { durationMs: Math.round(performance.now() - startedAtMs) })
-    } catch (error) {
-      log('error', 'task failed', { cause: error })
-      throw error
-    }
-  })
+export const scheduled =
+  (task: string, work: () => Promise<void>) =>
+  async (event?: unknown): Promise<ProbeAnswer | undefined> => {
+    if (isProbe(event)) return { version }
+    await traced({ traceId: newTraceId(), task }, () => measured(() => run(work)))
+    return undefined
+  }
+
+async function run(work: () => Promise<void>): Promise<void> {
+  const startedAtMs = performance.now()
+  measure('Runs')
+  try {
+    await work()
+    const durationMs = Math.round(performance.now() - startedAtMs)
+    log('info', 'task done', { durationMs })
+    measure('RunDuration', durationMs)
+    measure('RunFailures', 0)
+  } catch (error) {
+    log('error', 'task failed', { cause: error })
+    measure('RunFailures')
+    await tallyFault()
+    throw error
+  }
+}

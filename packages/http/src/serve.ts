@@ -8,19 +8,20 @@ import { TrieRouter } from 'hono/router/trie-router'
 import { authenticate, identityOf, permit } from './authorize.ts'
 import { jsonReader, readBody } from './body.ts'
 import type { HttpContext, HttpEnv } from './context.ts'
-import { type GatewayHandler, refuseLargeBody, toRequest, toResult } from './event.ts'
+import { type GatewayEvent, type GatewayResult, headersOf, refuseLargeBody, toRequest, toResult } from './event.ts'
 import { failure } from './failure.ts'
 import { limit } from './limits.ts'
 import { observe } from './observe.ts'
 import { answerOnce } from './once.ts'
 import { refuseStrangePath } from './path.ts'
+import { type Probed, probed } from './probe.ts'
 import { readQuery } from './query.ts'
 import { respond } from './respond.ts'
 import type { Route } from './route.ts'
 import { turnstile } from './turnstile.ts'
 
 /** One Lambda function that answers some endpoints. Whatever else it is asked answers `route_not_found`. */
-export function serve(...routes: Route[]): GatewayHandler {
+export function serve(...routes: Route[]): Probed<GatewayEvent, GatewayResult> {
   const app = new Hono<HttpEnv>({
     router: new TrieRouter(),
     getPath: (_request, options) => options?.env?.event.rawPath ?? '',
@@ -33,7 +34,7 @@ export function serve(...routes: Route[]): GatewayHandler {
   }
   app.notFound((context) => failure(fault('route_not_found'), context))
   app.onError(failure)
-  return async (event) => toResult(await app.fetch(toRequest(event), { event }))
+  return probed(async (event) => toResult(await app.fetch(toRequest(event), { event })))
 }
 
 /** Hono takes the first route that fits; `{` sorts behind every letter, so that a literal segment goes first. */
@@ -57,7 +58,7 @@ async function perform(context: HttpContext, route: Route): Promise<Response> {
   const parts = checkParts(context, endpoint, readBody(endpoint, json, event))
   const answer = await inTurn(endpoint, caller, () =>
     answerOnce(endpoint, event, caller, (who) =>
-      route.handle({ ...parts, caller: who, origin: { address }, headers: event.headers }),
+      route.handle({ ...parts, caller: who, origin: { address }, headers: headersOf(event) }),
     ),
   )
   return respond(context, endpoint, answer)
@@ -76,11 +77,11 @@ function inTurn<Result>(
 }
 
 /** The parts of a request that the endpoint has a schema for, valid. */
-function checkParts(context: HttpContext, { request = {} }: EndpointDefinition, body: unknown) {
-  const { params, query, body: schema, bodyCheckedByVerb } = request
+function checkParts(context: HttpContext, endpoint: EndpointDefinition, body: unknown) {
+  const { params, query, body: schema, bodyCheckedByVerb } = endpoint.request ?? {}
   return {
     params: params && parsePart('path', params, context.req.param()),
-    query: query && parsePart('query', query, readQuery(context.env.event)),
+    query: query && parsePart('query', query, readQuery(endpoint, context.env.event)),
     body: schema && !bodyCheckedByVerb ? parseBody(schema, body) : body,
   }
 }

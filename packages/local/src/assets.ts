@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { copyFile, mkdir, readdir, readFile, rename, stat, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, rename, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { projectDir } from './settings.ts'
@@ -18,7 +18,6 @@ const contract = join(projectDir, 'packages/contract/src')
 const document = join(projectDir, 'packages/contract/openapi.json')
 const relay = join(projectDir, 'packages/relay/src')
 const relayBuilder = join(projectDir, 'scripts/build-relay.ts')
-const builtRelay = join(projectDir, 'dist/relay.mjs')
 const hello = join(projectDir, 'packages/hello/src')
 const moduleSdk = join(projectDir, 'packages/modules/src/sdk')
 const helloBuilder = join(projectDir, 'scripts/build-hello.ts')
@@ -56,10 +55,7 @@ const assets: readonly Asset[] = [
   {
     file: 'relay.mjs',
     sources: [relay, relayBuilder],
-    build: async (file) => {
-      await run(process.execPath, [relayBuilder])
-      await copyFile(builtRelay, file)
-    },
+    build: async (file) => void (await run(process.execPath, [relayBuilder, file])),
   },
   {
     file: 'hello.mjs',
@@ -68,10 +64,11 @@ const assets: readonly Asset[] = [
   },
 ]
 
-/** Builds what is missing or older than its sources. */
-export async function buildAssets(assetsDir: string): Promise<void> {
+/** Builds what is missing or older than its sources; of all files or of those that `wants` names. */
+export async function buildAssets(assetsDir: string, wants?: readonly string[]): Promise<void> {
   await mkdir(assetsDir, { recursive: true })
-  const builds = assets.map(async ({ file, sources, build }) => {
+  const wanted = assets.filter(({ file }) => wants?.includes(file) ?? true)
+  const builds = wanted.map(async ({ file, sources, build }) => {
     const target = join(assetsDir, file)
     if ((await changedMs([target])) >= (await changedMs(sources))) return
     // Another platform that starts meanwhile never reads half a file.

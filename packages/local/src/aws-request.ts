@@ -35,8 +35,8 @@ export function actionOf(request: IncomingMessage, service: string): string {
 }
 
 /** Reads a JSON object; an empty body counts as `{}`. */
-export async function readJson(request: IncomingMessage): Promise<JsonObject> {
-  const text = await readText(request)
+export async function readJson(request: IncomingMessage, maximumBytes = maximumBodyBytes): Promise<JsonObject> {
+  const text = await readText(request, maximumBytes)
   try {
     const value: unknown = JSON.parse(text || '{}')
     if (isJsonObject(value)) return value
@@ -55,12 +55,12 @@ function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-async function readText(request: IncomingMessage): Promise<string> {
+async function readText(request: IncomingMessage, maximumBytes: number): Promise<string> {
   const chunks: Buffer[] = []
   let sizeBytes = 0
   for await (const chunk of request as AsyncIterable<Buffer>) {
     sizeBytes += chunk.length
-    if (sizeBytes > maximumBodyBytes) throw new AwsFault('RequestEntityTooLarge', 'The body is too large.', 413)
+    if (sizeBytes > maximumBytes) throw new AwsFault('RequestEntityTooLarge', 'The body is too large.', 413)
     chunks.push(chunk)
   }
   return Buffer.concat(chunks).toString('utf8')

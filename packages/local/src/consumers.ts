@@ -13,7 +13,7 @@ export interface ConsumerOptions {
   queues: Queues
   /** Every function there is: `queue/<name>` consumes the queue of that name, a dead-letter queue among them. */
   functionNames: readonly string[]
-  pool: FunctionPool
+  invoke: FunctionPool['invoke']
   log: Log
 }
 
@@ -43,7 +43,7 @@ const BatchResponse = z
   .nullish()
   .transform((response) => response ?? null)
 
-export function startConsumers({ standIns, queues, functionNames, pool, log }: ConsumerOptions): Consumers {
+export function startConsumers({ standIns, queues, functionNames, invoke, log }: ConsumerOptions): Consumers {
   const client = new SQSClient(clientSettings(standIns.sqsUrl, standIns.accessKeyId))
   const consumed = [...queues].filter(([name]) => functionNames.includes(`queue/${name}`))
   const pumps = consumed.map(([name, queue]) =>
@@ -53,7 +53,7 @@ export function startConsumers({ standIns, queues, functionNames, pool, log }: C
       queueArn: queue.arn,
       ...(batching[name] ?? usualBatching),
       visibilityTimeoutSeconds: visibilityTimeoutSeconds(name),
-      invoke: async (event) => BatchResponse.parse(await pool.invoke(`queue/${name}`, event)),
+      invoke: async (event) => BatchResponse.parse(await invoke(`queue/${name}`, event)),
       log,
     }),
   )

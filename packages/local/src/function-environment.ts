@@ -11,18 +11,33 @@ export interface ModuleOrigin {
   ownKey: string
 }
 
+/** Where something listens that does what functions ask for. */
+interface Host {
+  url: string
+  token: string
+}
+
 /** What stands ready by the time that functions start. */
 export interface Surroundings extends ModuleOrigin {
   apiUrl: string
   wakeUrl: string
   standIns: StandIns
   queues: Queues
+  /** Where releases come from, as `releaseEnvironment` tells. */
+  releases: Record<string, string>
   /** What runs modules. */
-  host: { url: string; token: string }
+  host: Host
 }
 
-/** The whole environment of the functions: the platform's settings and addresses, nothing else of this machine. */
-export function functionEnvironment(settings: Settings, surroundings: Surroundings): Record<string, string> {
+/**
+ * The whole environment of the functions: the platform's settings and addresses, nothing else of this machine. `updateHost` is
+ * what replaces the functions.
+ */
+export function functionEnvironment(
+  settings: Settings,
+  surroundings: Surroundings,
+  updateHost: Host,
+): Record<string, string> {
   // Only the queue itself sends to a dead-letter queue.
   const queues = [...surroundings.queues].filter(([name]) => !name.endsWith('-dead-letter'))
   const queueUrls = queues.map(([name, { url }]) => [`PLAT_QUEUE_${name.toUpperCase()}`, url])
@@ -36,6 +51,9 @@ export function functionEnvironment(settings: Settings, surroundings: Surroundin
     ...moduleEnvironment(settings, surroundings),
     PLAT_MODULE_HOST_URL: surroundings.host.url,
     PLAT_MODULE_HOST_TOKEN: surroundings.host.token,
+    ...surroundings.releases,
+    PLAT_UPDATE_HOST_URL: updateHost.url,
+    PLAT_UPDATE_HOST_TOKEN: updateHost.token,
     ...awsEnvironment(surroundings.standIns),
   }
 }

@@ -26,9 +26,18 @@ export const registryPassword = (dataDir: string): Promise<string> =>
 export const readRegistryPassword = async (dataDir: string): Promise<string> =>
   (await readFile(join(dataDir, passwordFile), 'utf8')).trimEnd()
 
-/** The private key (PEM) that this platform signs with what it brings along. */
-export const moduleSigningKey = (dataDir: string): Promise<string> =>
-  keptSecret(dataDir, 'module-signing-key.pem', async () => {
+const signingKey = (dataDir: string, name: string): Promise<string> =>
+  keptSecret(dataDir, name, async () => {
     const { generateKeyPair } = await import('@platform/registry/signature/key')
     return generateKeyPair().privateKeyPem
   })
+
+/** The private key (PEM) that this platform signs with what it brings along. */
+export const moduleSigningKey = (dataDir: string): Promise<string> => signingKey(dataDir, 'module-signing-key.pem')
+
+/** The private key (PEM) whose signature makes a release of what lies in this platform's own registry. */
+export const releaseSigningKey = (dataDir: string): Promise<string> => signingKey(dataDir, 'release-signing-key.pem')
+
+/** The key for releases that a platform has made in this folder; rejects where none has run. */
+export const readReleaseSigningKey = (dataDir: string): Promise<string> =>
+  readFile(join(dataDir, 'release-signing-key.pem'), 'utf8')

@@ -4,7 +4,7 @@ import { readPublicKey } from '@platform/registry/signature/key'
 import { parseReference } from '@platform/registry/reference'
 import * as z from 'zod'
 
-/** A public key whose signatures count, as the functions get it in `PLAT_MODULE_KEYS`. */
+/** A public key whose signatures count, as the functions get it in `PLAT_MODULE_KEYS` and `PLAT_RELEASE_KEYS`. */
 export interface TrustedKey {
   name: string
   pem: string
@@ -31,7 +31,7 @@ export const Sources = z
     'must be registry/repository or registry/*, separated by commas, without tags',
   )
 
-/** The setting `PLAT_MODULE_TRUSTED_KEYS`: files that are read at the start; a key is called as its file is. */
+/** The settings `PLAT_MODULE_TRUSTED_KEYS` and `PLAT_RELEASE_TRUSTED_KEYS`: files that are read at the start; a key is called as its file is. */
 export const TrustedKeyFiles = z.string().transform((text, context): TrustedKey[] =>
   entriesOf(text).flatMap((file) => {
     const pem = contentOf(file)

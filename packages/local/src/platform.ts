@@ -5,19 +5,19 @@ import { buildAssets } from './assets.ts'
 import { awsEnvironment, type StandIns } from './aws-environment.ts'
 import { claimDataFolder } from './data-folder.ts'
 import { functionEnvironment, moduleEnvironment, type Surroundings } from './function-environment.ts'
-import { functionNames } from './function-files.ts'
-import { timeoutMsOf } from './function-limits.ts'
-import { startPool } from './functions/pool.ts'
 import { createHolding } from './gateway/holding.ts'
 import { createRouter, type GatewayRoute } from './gateway/routes.ts'
 import { listen } from './gateway/server.ts'
 import { listenForRings } from './gateway/wake.ts'
 import { type Log, logToStandardError } from './log.ts'
 import { startModuleSupply } from './module-supply.ts'
+import { startMetrics } from './metrics/start.ts'
 import { type ModuleHost, startModuleHost } from './modules/host.ts'
 import { provision } from './provision.ts'
 import type { EmbeddedRegistry } from './registry/embedded.ts'
 import { writerName } from './registry/writer.ts'
+import { releaseEnvironment } from './release-settings.ts'
+import { startFunctions, type UpdateHost } from './releases/start.ts'
 import { removeRuntimeFile, writeRuntimeFile } from './runtime-file.ts'
 import type { Settings } from './settings.ts'
 import { startStandIns } from './stand-ins.ts'
@@ -30,6 +30,8 @@ export interface Platform {
   url: string
   /** Where functions ring for held requests. */
   wakeUrl: string
+  /** Where functions ask for updates of themselves. */
+  updateHost: UpdateHost
   standIns: StandIns
   /** Ends it cleanly: what is under way is answered, what was answered is kept. */
   stop: () => Promise<void>
@@ -80,17 +82,19 @@ export async function startPlatform(settings: Settings, observer: Observer = {})
   parts.defer(wake.close)
   const host = await hosting
   host.provide(awsEnvironment(standIns))
-  const surroundings = { apiUrl: gateway.url, wakeUrl: wake.url, standIns, queues, host, ...origin }
-  const functions = await startFunctions(settings, surroundings, log)
-  const { pool } = functions
-  parts.defer(pool.close)
-  const answering = functions.names.filter(isAwaited)
-  await Promise.all([pool.warmUp(answering), assets])
-  await pool.invoke('bootstrap', {})
+  const releases = await releaseEnvironment(settings, origin.registryHost)
+  const surroundings = { apiUrl: gateway.url, wakeUrl: wake.url, standIns, queues, host, releases, ...origin }
+  const metrics = startMetrics(settings, standIns, holding)
+  const environmentFor = (updateHost: UpdateHost) => functionEnvironment(settings, surroundings, updateHost)
+  const running = await startFunctions(settings, environmentFor, log)
+  parts.defer(running.close)
+  const functions = { ...running, invoke: metrics.watched(running.invoke) }
+  await assets
+  await functions.invoke('bootstrap', {})
   onProgress('functions')
 
   const isCatalogNew = (await supply.isNews) && (await scanCatalog(functions, log))
-  gateway.open({ route: createRouter(gatewayRoutes, 'meta'), invoke: pool.invoke, holding, log })
+  gateway.open({ route: createRouter(gatewayRoutes, 'meta'), invoke: functions.invoke, holding, log, metrics })
   const stopWork = startWork(settings, { standIns, queues, isCatalogNew }, functions, log)
   parts.defer(async () => {
     holding.releaseAll()
@@ -102,7 +106,7 @@ export async function startPlatform(settings: Settings, observer: Observer = {})
   })
   await announce(settings, surroundings, supply.registry)
   parts.defer(() => removeRuntimeFile(settings.dataDir))
-  return handOver(parts.move(), surroundings)
+  return handOver(parts.move(), surroundings, running.host)
 }
 
 /** Starts what runs modules. It asks registries as the functions do, with the same settings. */
@@ -115,21 +119,11 @@ const startHost = (
     throw new StartFailure(`Modules cannot be run: ${cause.message}`, { cause })
   })
 
-async function startFunctions(settings: Settings, surroundings: Surroundings, log: Log): Promise<Functions> {
-  const { functionThreads: threads, functionsDir } = settings
-  const names = await functionNames(functionsDir)
-  const environment = functionEnvironment(settings, surroundings)
-  return { pool: startPool({ threads, functionsDir, timeoutMsOf, environment, log }), names }
-}
-
-/** Whether somebody waits for a function to be loaded. Consumers and schedules load theirs when they run. */
-const isAwaited = (functionName: string): boolean => !/^(?:queue|schedule)\//.test(functionName)
-
 /** Looks at the sources of modules, so that the catalog shows from the beginning what the platform brings along. */
-async function scanCatalog({ pool, names }: Functions, log: Log): Promise<boolean> {
+async function scanCatalog({ invoke, names }: Functions, log: Log): Promise<boolean> {
   if (!names.includes('schedule/catalog')) return false
   try {
-    await pool.invoke('schedule/catalog', {})
+    await invoke('schedule/catalog', {})
     return true
   } catch (error) {
     log('the catalog could not be made', { error })
@@ -147,12 +141,19 @@ const announce = (
     processId: process.pid,
     apiUrl,
     secretsUrl: standIns.secretsUrl,
+    dynamoDbUrl: standIns.dynamoDbUrl,
     accessKeyId: standIns.accessKeyId,
+    table: names['PLAT_TABLE'] ?? '',
     adminTokenSecret: names['PLAT_SECRET_ADMIN_TOKEN'] ?? '',
+    signingKeysSecret: names['PLAT_SECRET_SIGNING_KEYS'],
     registry: { host, username: writerName, password },
   })
 
-function handOver(parts: AsyncDisposableStack, { apiUrl, wakeUrl, standIns }: Surroundings): Platform {
+function handOver(
+  parts: AsyncDisposableStack,
+  { apiUrl: url, wakeUrl, standIns }: Surroundings,
+  updateHost: UpdateHost,
+): Platform {
   let stopped: Promise<void> | undefined
-  return { url: apiUrl, wakeUrl, standIns, stop: () => (stopped ??= parts.disposeAsync()) }
+  return { url, wakeUrl, updateHost, standIns, stop: () => (stopped ??= parts.disposeAsync()) }
 }

@@ -7,8 +7,12 @@ const RuntimeFile = z.object({
   processId: z.number(),
   apiUrl: z.string(),
   secretsUrl: z.string(),
+  dynamoDbUrl: z.string(),
   accessKeyId: z.string(),
+  table: z.string(),
   adminTokenSecret: z.string(),
+  /** Core's own name for it, if absent. */
+  signingKeysSecret: z.string().optional(),
   /** The embedded registry, and the one user who may write there. */
   registry: z.object({ host: z.string(), username: z.string(), password: z.string() }),
 })

@@ -4,6 +4,7 @@ import { TrustedKeys } from '@platform/core/module-keys'
 import { OutboundAllow } from '@platform/core/outbound-allow'
 import * as z from 'zod'
 import { Sources, type TrustedKey, TrustedKeyFiles } from './module-settings.ts'
+import { ReleaseSource } from './release-settings.ts'
 
 /** How the platform runs on this machine. */
 export interface Settings {
@@ -22,6 +23,12 @@ export interface Settings {
   moduleIsolation: 'auto' | 'process' | 'container'
   /** Public keys whose signatures count, beside the platform's own. */
   trustedKeys: readonly TrustedKey[]
+  /** `registry/repository` of the platform's releases; the embedded registry's if absent. */
+  releaseSource: string | undefined
+  /** Public keys whose signatures make a release, beside the platform's own. */
+  releaseKeys: readonly TrustedKey[]
+  /** Opens the metrics to whoever has it; without one they are for this machine alone. */
+  metricsToken: string | undefined
   /** Absolute path of the folder of the functions. */
   functionsDir: string
   /** Absolute path of the folder of built files. */
@@ -70,10 +77,17 @@ const Environment = z.object({
   PLAT_MODULE_KEYS: TrustedKeys.default([]),
   PLAT_MODULE_TICK_SECONDS: whole(60, 1, 3600),
   PLAT_MODULE_ISOLATION: z.enum(['auto', 'process', 'container']).default('auto'),
+  PLAT_RELEASE_SOURCE: ReleaseSource.optional(),
+  PLAT_RELEASE_TRUSTED_KEYS: TrustedKeyFiles.default([]),
+  PLAT_RELEASE_KEYS: TrustedKeys.default([]),
   PLAT_ALLOW_UNVERIFIED_MODULES: z.enum(['true', 'false']).default('false'),
+  PLAT_METRICS: z.enum(['emf', 'off']).default('off'),
+  PLAT_METRICS_TOKEN: z.string().min(24, 'must have 24 characters or more').optional(),
+  PLAT_UPDATE_BAKE_SECONDS: whole(5, 1, 200),
   PLAT_LOG_LEVEL: z.enum(['debug', 'info', 'warn', 'error']).default('info'),
   PLAT_LIMIT_SIGN_IN_USER_PER_MINUTE: limit(30),
   PLAT_LIMIT_SIGN_IN_ADDRESS_PER_MINUTE: limit(600),
+  PLAT_LIMIT_SIGN_IN_STEP_PER_MINUTE: limit(600),
   PLAT_LIMIT_SETUP_PER_MINUTE: limit(600),
   PLAT_LIMIT_REFRESH_PER_MINUTE: limit(600),
   PLAT_LIMIT_ENROLL_PER_MINUTE: limit(600),
@@ -81,6 +95,9 @@ const Environment = z.object({
   PLAT_LIMIT_API_PER_MINUTE: limit(60_000),
   PLAT_LIMIT_API_BURST: limit(5000),
 })
+
+/** No function has a use for it. */
+const runnersOwn = 'PLAT_METRICS_TOKEN'
 
 /** The port after the API's; a free one where that one is free, too, or the last there is. */
 const portBeside = (port: number): number => (port === 0 || port === 65_535 ? 0 : port + 1)
@@ -109,8 +126,11 @@ export function parseSettings(environment: Record<string, string | undefined>): 
     moduleTickSeconds: data.PLAT_MODULE_TICK_SECONDS,
     moduleIsolation: data.PLAT_MODULE_ISOLATION,
     trustedKeys: [...data.PLAT_MODULE_TRUSTED_KEYS, ...data.PLAT_MODULE_KEYS],
+    releaseSource: data.PLAT_RELEASE_SOURCE,
+    releaseKeys: [...data.PLAT_RELEASE_TRUSTED_KEYS, ...data.PLAT_RELEASE_KEYS],
+    metricsToken: data.PLAT_METRICS_TOKEN,
     functionsDir: resolve(projectDir, 'functions'),
     assetsDir: resolve(projectDir, 'dist'),
-    functionEnvironment: { ...Object.fromEntries(given), ...Object.fromEntries(known) },
+    functionEnvironment: Object.fromEntries([...given, ...known].filter(([name]) => name !== runnersOwn)),
   }
 }

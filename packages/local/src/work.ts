@@ -1,3 +1,4 @@
+import { tasks } from '@platform/contract/task'
 import type { StandIns } from './aws-environment.ts'
 import { startConsumers } from './consumers.ts'
 import type { FunctionPool } from './functions/pool.ts'
@@ -6,9 +7,9 @@ import type { Queues } from './provision.ts'
 import { startSchedule } from './schedule.ts'
 import type { Settings } from './settings.ts'
 
-/** The functions of a platform, and what runs them. */
+/** The functions of a platform: all that there are, and how one is run. */
 export interface Functions {
-  pool: FunctionPool
+  invoke: FunctionPool['invoke']
   names: readonly string[]
 }
 
@@ -30,18 +31,19 @@ interface Work {
 export function startWork(
   settings: Settings,
   { standIns, queues, isCatalogNew }: Work,
-  { pool, names }: Functions,
+  { invoke, names }: Functions,
   log: Log,
 ): () => Promise<void> {
-  const consumers = startConsumers({ standIns, queues, functionNames: names, pool, log })
+  const consumers = startConsumers({ standIns, queues, functionNames: names, invoke, log })
   const schedules = [
     { name: 'sweep', intervalMs: settings.sweepIntervalSeconds * 1000 },
     { name: 'heartbeat', intervalMs: settings.moduleTickSeconds * 1000, startsNow: true },
     { name: 'catalog', intervalMs: catalogIntervalMs, startsNow: !isCatalogNew },
+    { name: 'updates', intervalMs: tasks['schedule/updates'].everySeconds * 1000, startsNow: true },
   ]
     .filter(({ name }) => names.includes(`schedule/${name}`))
     .map((schedule) =>
-      startSchedule({ ...schedule, invoke: (event) => pool.invoke(`schedule/${schedule.name}`, event), log }),
+      startSchedule({ ...schedule, invoke: (event) => invoke(`schedule/${schedule.name}`, event), log }),
     )
   return async () => {
     await Promise.all([consumers.stop(), ...schedules.map((schedule) => schedule.stop())])

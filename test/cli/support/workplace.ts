@@ -18,7 +18,9 @@ export interface Workplace extends AsyncDisposable {
 
 export async function startWorkplace(...clusters: string[]): Promise<Workplace> {
   await using starting = new AsyncDisposableStack()
-  const platform = starting.use(await PlatformProcess.start({ PLAT_LIMIT_BATCH_PER_MINUTE: '1000' }))
+  const platform = starting.use(
+    await PlatformProcess.start({ PLAT_LIMIT_BATCH_PER_MINUTE: '1000', PLAT_UPDATE_BAKE_SECONDS: '1' }),
+  )
   const { path: folder } = starting.use(await temporaryFolder())
   await platform.setUp()
   const plat = new Plat(folder, { PLAT_SERVER: platform.url })

@@ -4,7 +4,7 @@ import { createHolding } from '@platform/local/gateway/holding'
 import { createRouter } from '@platform/local/gateway/routes'
 import { listen } from '@platform/local/gateway/server'
 import { expect, test } from 'vitest'
-import { openConnection, sampleRoutes, startGateway } from './support.ts'
+import { openConnection, sampleRoutes, startGateway, unread } from './support.ts'
 
 const plain = 'GET /things HTTP/1.1\r\nHost: a\r\n\r\n'
 
@@ -19,7 +19,7 @@ test('before it is opened, a gateway is alive and answers everything else with 5
     expect(await response.json()).toMatchObject({ error: 'starting', traceId: response.headers.get('x-trace-id') })
   }
   const context = { route: createRouter(sampleRoutes, 'none'), holding: createHolding(), log: () => undefined }
-  gateway.open({ ...context, invoke: async () => ({ statusCode: 200 }) })
+  gateway.open({ ...context, metrics: unread, invoke: async () => ({ statusCode: 200 }) })
   expect((await fetch(`${gateway.url}/things`)).status).toBe(200)
   await gateway.drain(0)
 })

@@ -7,6 +7,7 @@ import type { Invoke } from '@platform/local/gateway/exchange'
 import { createHolding } from '@platform/local/gateway/holding'
 import { createRouter, type GatewayRoute } from '@platform/local/gateway/routes'
 import { listen } from '@platform/local/gateway/server'
+import { createMetrics } from '@platform/local/metrics/metrics'
 
 /** Paths of every shape, and the functions that serve them. */
 export const sampleRoutes: GatewayRoute[] = [
@@ -22,13 +23,16 @@ export const sampleRoutes: GatewayRoute[] = [
   { functionName: 'deep', method: 'ANY', path: '/any/deep/{proxy+}' },
 ]
 
+/** Metrics that nobody may read. */
+export const unread = { begin: createMetrics(1).begin, scrape: async () => undefined }
+
 /** A listening gateway in front of a function written by the test. `await using` closes it. */
 export async function startGateway(invoke: Invoke, routes = sampleRoutes) {
   const gateway = await listen('127.0.0.1', 0)
   const holding = createHolding()
   const logged: { message: string; details: Record<string, unknown> }[] = []
   const log = (message: string, details: Record<string, unknown> = {}) => void logged.push({ message, details })
-  gateway.open({ route: createRouter(routes, 'fallback'), invoke, holding, log })
+  gateway.open({ route: createRouter(routes, 'fallback'), invoke, holding, log, metrics: unread })
   const close = () => {
     holding.releaseAll()
     return gateway.drain(0)

@@ -63,6 +63,9 @@ test('a start is one API start, in the environment that functions need and nothi
     PLAT_API_URL: platform.url,
     PLAT_WAKE_URL: platform.wakeUrl,
     PLAT_HOW_TO_RETRIEVE: 'npm run -s admin-token',
+    PLAT_UPDATE_HOST_URL: platform.updateHost.url,
+    PLAT_UPDATE_HOST_TOKEN: platform.updateHost.token,
+    PLAT_UPDATE_BAKE_SECONDS: 5,
     PLAT_QUEUE_JOBS: expect.stringMatching(/\/jobs$/),
   })
   expect(environments[0]).toMatchObject({
@@ -72,6 +75,17 @@ test('a start is one API start, in the environment that functions need and nothi
     AWS_CONFIG_FILE: '/dev/null',
   })
   expect(Object.keys(environments[0] ?? {}).filter((name) => !/^(PLAT|AWS)_/.test(name))).toEqual([])
+})
+
+test('functions look for releases in the platform’s own registry, and trust its own key for that place alone', async () => {
+  const [environment] = z.array(z.record(z.string(), z.string())).parse(await gate.arrived('bootstrap'))
+  const { registry } = await readRuntimeFile(dataDir)
+  const config = parseConfig(environment ?? {})
+  expect(config.PLAT_RELEASE_SOURCE).toBe(`${registry.host}/platform/releases`)
+  expect(config.PLAT_RELEASE_KEYS).toEqual([
+    { name: 'this platform', pem: expect.any(String), repositories: [config.PLAT_RELEASE_SOURCE] },
+  ])
+  expect(config.PLAT_MODULE_KEYS.map(({ pem }) => pem)).not.toContain(config.PLAT_RELEASE_KEYS[0]?.pem)
 })
 
 test('functions know where modules come from, whose signatures count and what is reached for them', async () => {

@@ -142,3 +142,13 @@ test('what the runner takes for valid, functions take for valid', () => {
     expect(() => parseConfig(parseSettings(environment).functionEnvironment)).not.toThrow()
   }
 })
+
+test('the token that opens the metrics has some length, and no function gets to see it', () => {
+  const token = 'a-token-of-24-characters'
+  const settings = parseSettings({ PLAT_METRICS_TOKEN: token, PLAT_METRICS: 'emf' })
+  expect(settings.metricsToken).toBe(token)
+  expect(settings.functionEnvironment).toMatchObject({ PLAT_METRICS: 'emf' })
+  expect(JSON.stringify(settings.functionEnvironment)).not.toContain(token)
+  expect(() => parseSettings({ PLAT_METRICS_TOKEN: token.slice(1) })).toThrow('PLAT_METRICS_TOKEN: must have 24')
+  expect(() => parseSettings({ PLAT_METRICS: 'on' })).toThrow(BadSettings)
+})

@@ -121,7 +121,9 @@ export interface paths {
         put?: never;
         /**
          * Sign in
-         * @description Needs no token.
+         * @description With the local account of this name; where there is none, with the directories among the identity providers. A directory that cannot be asked answers 503, unless another one knows name and password.
+         *
+         *     Needs no token.
          */
         post: operations["login"];
         delete?: never;
@@ -767,7 +769,7 @@ export interface paths {
         head?: never;
         /**
          * Change a user’s e-mail, roles or password
-         * @description Roles count from the user’s next refresh on, and at once for API tokens. A user with more rights than the caller cannot be changed: 403.
+         * @description Roles count from the user’s next refresh on, and at once for API tokens. A user with more rights than the caller cannot be changed: 403; one of an identity provider is changed there: 409.
          *
          *     Needs the permission `users:admin`.
          */
@@ -950,6 +952,252 @@ export interface paths {
          *     Needs the permission `platform:admin`.
          */
         post: operations["createOrganisation"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/platform/identity/providers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The identity providers
+         * @description Needs the permission `platform:admin`.
+         */
+        get: operations["listProviders"];
+        put?: never;
+        /**
+         * Add an identity provider, or change one
+         * @description A provider of the same type and issuer, tenant or url is changed: what the request leaves out of its secrets stays, all else is as the request says.
+         *
+         *     Needs the permission `platform:admin`.
+         */
+        post: operations["configureProvider"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/platform/identity/providers/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Remove an identity provider
+         * @description Its users stay and cannot sign in; their sessions end at their next refresh.
+         *
+         *     Needs the permission `platform:admin`.
+         */
+        delete: operations["deleteProvider"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/platform/identity/providers/{id}/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Try whether the platform can work with a provider
+         * @description Needs the permission `platform:admin`.
+         */
+        post: operations["testProvider"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/platform/identity/providers/{id}/consent": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Begin to ask the provider’s operator for consent
+         * @description Needs the permission `platform:admin`.
+         */
+        post: operations["requestConsent"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/platform/identity/consent-callback": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The provider’s operator has answered
+         * @description Called by a browser that the identity provider sends back (D3), with the `state` of the request for consent, or by a bearer with platform:admin.
+         *
+         *     Needs no token.
+         */
+        get: operations["consentReturned"];
+        put?: never;
+        /**
+         * The provider’s operator has answered
+         * @description Called by a browser that the identity provider sends back (D3), with the `state` of the request for consent, or by a bearer with platform:admin.
+         *
+         *     Needs no token.
+         */
+        post: operations["consentPosted"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/auth/providers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * With whom one can sign in beside a local account
+         * @description Needs no token.
+         */
+        get: operations["listSignInChoices"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/auth/oidc/{id}/authorize": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Sign in with an identity provider: begin
+         * @description For a browser: leads to the provider, and binds what comes back to this browser by a cookie.
+         *
+         *     Needs no token.
+         */
+        get: operations["authorize"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/auth/oidc/{id}/callback": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Sign in with an identity provider: the way back
+         * @description Answers a redirect to the sign-in page of the portal in any case: with `code`, which fetches the tokens within a minute and once, and `returnTo`; or with `error`, which is one of sign_in_expired, provider_unavailable, provider_unreachable, provider_error, access_denied, answer_invalid, internal_error, and `traceId`.
+         *
+         *     Needs no token.
+         */
+        get: operations["callback"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/auth/oidc/token": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Sign in with an identity provider: fetch the tokens
+         * @description Within a minute, once, and with the cookie that the sign-in began with.
+         *
+         *     Needs no token.
+         */
+        post: operations["exchangeCode"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/platform/updates/check": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Look for a newer release
+         * @description Reads the release repository. Where that cannot be read the last result is answered, as old as it is.
+         *
+         *     Needs the permission `platform:admin`.
+         */
+        get: operations["checkForUpdate"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/platform/updates/apply": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Update the platform, or go back to the previous version
+         * @description A job does it; a step that fails goes back to the version before by itself.
+         *
+         *     Needs the permission `platform:admin`.
+         */
+        put: operations["applyUpdate"];
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -1705,7 +1953,7 @@ export interface components {
              *       "platform.batch.finished"
              *     ]
              */
-            events: ("*" | "platform.setup.*" | "platform.user.*" | "platform.session.*" | "platform.cluster.*" | "platform.relay.*" | "platform.enrollment.*" | "platform.job.*" | "platform.batch.*" | "platform.module.*" | "platform.webhook.*" | "module.*" | "platform.setup.completed" | "platform.user.created" | "platform.user.signed_in" | "platform.user.sign_in_failed" | "platform.user.deleted" | "platform.session.reuse_detected" | "platform.cluster.registered" | "platform.cluster.enrolled" | "platform.cluster.status_changed" | "platform.cluster.updated" | "platform.cluster.deleted" | "platform.relay.replaced" | "platform.enrollment.reuse_detected" | "platform.job.queued" | "platform.job.started" | "platform.job.completed" | "platform.job.failed" | "platform.job.cancelled" | "platform.batch.accepted" | "platform.batch.finished" | "platform.module.installing" | "platform.module.installed" | "platform.module.failed" | "platform.module.uninstalled" | "platform.module.health_changed" | "platform.module.heartbeat_missed" | "platform.webhook.tested" | "platform.webhook.disabled")[];
+            events: ("*" | "platform.setup.*" | "platform.user.*" | "platform.session.*" | "platform.cluster.*" | "platform.relay.*" | "platform.enrollment.*" | "platform.job.*" | "platform.batch.*" | "platform.module.*" | "platform.identity.*" | "platform.update.*" | "platform.webhook.*" | "module.*" | "platform.setup.completed" | "platform.user.created" | "platform.user.signed_in" | "platform.user.sign_in_failed" | "platform.user.deleted" | "platform.session.reuse_detected" | "platform.cluster.registered" | "platform.cluster.enrolled" | "platform.cluster.status_changed" | "platform.cluster.updated" | "platform.cluster.deleted" | "platform.relay.replaced" | "platform.enrollment.reuse_detected" | "platform.job.queued" | "platform.job.started" | "platform.job.completed" | "platform.job.failed" | "platform.job.cancelled" | "platform.batch.accepted" | "platform.batch.finished" | "platform.module.installing" | "platform.module.installed" | "platform.module.failed" | "platform.module.uninstalled" | "platform.module.health_changed" | "platform.module.heartbeat_missed" | "platform.identity.provider_configured" | "platform.identity.consent_received" | "platform.update.available" | "platform.update.started" | "platform.update.completed" | "platform.update.failed" | "platform.update.rolled_back" | "platform.webhook.tested" | "platform.webhook.disabled")[];
             /**
              * @description Default true
              * @example true
@@ -1726,7 +1974,7 @@ export interface components {
              *       "platform.batch.finished"
              *     ]
              */
-            events?: ("*" | "platform.setup.*" | "platform.user.*" | "platform.session.*" | "platform.cluster.*" | "platform.relay.*" | "platform.enrollment.*" | "platform.job.*" | "platform.batch.*" | "platform.module.*" | "platform.webhook.*" | "module.*" | "platform.setup.completed" | "platform.user.created" | "platform.user.signed_in" | "platform.user.sign_in_failed" | "platform.user.deleted" | "platform.session.reuse_detected" | "platform.cluster.registered" | "platform.cluster.enrolled" | "platform.cluster.status_changed" | "platform.cluster.updated" | "platform.cluster.deleted" | "platform.relay.replaced" | "platform.enrollment.reuse_detected" | "platform.job.queued" | "platform.job.started" | "platform.job.completed" | "platform.job.failed" | "platform.job.cancelled" | "platform.batch.accepted" | "platform.batch.finished" | "platform.module.installing" | "platform.module.installed" | "platform.module.failed" | "platform.module.uninstalled" | "platform.module.health_changed" | "platform.module.heartbeat_missed" | "platform.webhook.tested" | "platform.webhook.disabled")[];
+            events?: ("*" | "platform.setup.*" | "platform.user.*" | "platform.session.*" | "platform.cluster.*" | "platform.relay.*" | "platform.enrollment.*" | "platform.job.*" | "platform.batch.*" | "platform.module.*" | "platform.identity.*" | "platform.update.*" | "platform.webhook.*" | "module.*" | "platform.setup.completed" | "platform.user.created" | "platform.user.signed_in" | "platform.user.sign_in_failed" | "platform.user.deleted" | "platform.session.reuse_detected" | "platform.cluster.registered" | "platform.cluster.enrolled" | "platform.cluster.status_changed" | "platform.cluster.updated" | "platform.cluster.deleted" | "platform.relay.replaced" | "platform.enrollment.reuse_detected" | "platform.job.queued" | "platform.job.started" | "platform.job.completed" | "platform.job.failed" | "platform.job.cancelled" | "platform.batch.accepted" | "platform.batch.finished" | "platform.module.installing" | "platform.module.installed" | "platform.module.failed" | "platform.module.uninstalled" | "platform.module.health_changed" | "platform.module.heartbeat_missed" | "platform.identity.provider_configured" | "platform.identity.consent_received" | "platform.update.available" | "platform.update.started" | "platform.update.completed" | "platform.update.failed" | "platform.update.rolled_back" | "platform.webhook.tested" | "platform.webhook.disabled")[];
             /**
              * @description true starts the count of failures anew
              * @example true
@@ -1739,6 +1987,97 @@ export interface components {
              * @example Acme
              */
             name: string;
+        };
+        /**
+         * @example {
+         *       "type": "OIDC",
+         *       "issuer": "https://id.example.com",
+         *       "clientId": "platform",
+         *       "clientSecret": "a long secret"
+         *     }
+         */
+        IdentityProviderRequest: {
+            /** @enum {string} */
+            type: "CloudDirectory" | "LDAP" | "OIDC" | "OpenSourceIdp";
+            tenantId?: string;
+            clientId?: string;
+            /**
+             * Format: uri
+             * @description CloudDirectory; default https://login.microsoftonline.com
+             */
+            authorityHost?: string;
+            /**
+             * Format: uri
+             * @description OIDC
+             */
+            issuer?: string;
+            /**
+             * Format: uri
+             * @description OpenSourceIdp; the issuer is `<baseUrl>/realms/<realm>`
+             */
+            baseUrl?: string;
+            realm?: string;
+            scopes?: string[];
+            usernameClaim?: string;
+            emailClaim?: string;
+            groupsClaim?: string;
+            /**
+             * Format: uri
+             * @description LDAP; ldap: needs startTls
+             */
+            url?: string;
+            bindDn?: string;
+            userSearchBase?: string;
+            startTls?: boolean;
+            /** @description PEM; LDAP. Whom to trust beside the usual ones */
+            caCertificate?: string;
+            /** @description Default uid */
+            userLoginAttribute?: string;
+            groupSearchBase?: string;
+            /** @description Default member */
+            groupMemberAttribute?: string;
+            /** Format: password */
+            clientSecret?: string;
+            /** Format: password */
+            bindPassword?: string;
+            /**
+             * @description What people choose at sign-in
+             * @example Acme directory
+             */
+            displayName?: string;
+            /** @description Default true; a disabled one ends its users’ sessions */
+            enabled?: boolean;
+            roleMappings?: components["schemas"]["RoleMapping"][];
+            /**
+             * @description Of whom no group maps; default Viewer
+             * @enum {string}
+             */
+            defaultRole?: "PlatformAdmin" | "OrgAdmin" | "ClusterAdmin" | "Operator" | "Viewer" | "Auditor";
+        };
+        /**
+         * @example {
+         *       "group": "platform-operators",
+         *       "role": "Operator"
+         *     }
+         */
+        RoleMapping: {
+            group: string;
+            /** @enum {string} */
+            role: "PlatformAdmin" | "OrgAdmin" | "ClusterAdmin" | "Operator" | "Viewer" | "Auditor";
+        };
+        SignInCode: {
+            code: string;
+        };
+        UpdateRequest: {
+            /** @enum {string} */
+            action: "apply" | "rollback";
+            /**
+             * @description What to update to; a rollback needs none, and where it names one it is the previous
+             * @example 1.2.0
+             */
+            targetVersion?: string;
+            /** @description Update although jobs are running */
+            force?: boolean;
         };
         CatalogInstallation: {
             /**
@@ -2197,7 +2536,7 @@ export interface components {
             /** @enum {string} */
             status: "Queued" | "Running" | "Completed" | "Failed" | "Cancelled";
             /** @enum {string} */
-            statusReason?: "cancelled_by_user" | "delivery_timeout" | "exit_nonzero" | "execution_timeout" | "relay_rejected" | "interrupted" | "lease_lost" | "dead_lettered" | "batch_error_limit" | "cluster_removed" | "module_operation_failed";
+            statusReason?: "cancelled_by_user" | "delivery_timeout" | "exit_nonzero" | "execution_timeout" | "relay_rejected" | "interrupted" | "lease_lost" | "dead_lettered" | "batch_error_limit" | "cluster_removed" | "module_operation_failed" | "update_failed";
             /**
              * Format: date-time
              * @description ISO 8601, UTC
@@ -2359,7 +2698,7 @@ export interface components {
             /** @enum {string} */
             status: "Queued" | "Running" | "Completed" | "Failed" | "Cancelled";
             /** @enum {string} */
-            statusReason?: "cancelled_by_user" | "delivery_timeout" | "exit_nonzero" | "execution_timeout" | "relay_rejected" | "interrupted" | "lease_lost" | "dead_lettered" | "batch_error_limit" | "cluster_removed" | "module_operation_failed";
+            statusReason?: "cancelled_by_user" | "delivery_timeout" | "exit_nonzero" | "execution_timeout" | "relay_rejected" | "interrupted" | "lease_lost" | "dead_lettered" | "batch_error_limit" | "cluster_removed" | "module_operation_failed" | "update_failed";
             /**
              * Format: date-time
              * @description ISO 8601, UTC
@@ -2736,6 +3075,162 @@ export interface components {
              * @example 2026-11-21T09:30:00.000Z
              */
             createdAt: string;
+        };
+        IdentityProvider: {
+            /**
+             * @description Identifier with the prefix idp_
+             * @example idp_01jd8w5k3zr9x2m4c7t6v0b1qa
+             */
+            id: string;
+            /** @enum {string} */
+            type: "CloudDirectory" | "LDAP" | "OIDC" | "OpenSourceIdp";
+            /** @enum {string} */
+            status: "Configured" | "ConsentPending" | "ConsentGranted" | "ConsentDenied" | "Disabled";
+            /**
+             * Format: date-time
+             * @description ISO 8601, UTC
+             * @example 2026-11-21T09:30:00.000Z
+             */
+            createdAt: string;
+            /**
+             * Format: date-time
+             * @description ISO 8601, UTC
+             * @example 2026-11-21T09:30:00.000Z
+             */
+            updatedAt: string;
+            tenantId?: string;
+            clientId?: string;
+            /**
+             * Format: uri
+             * @description CloudDirectory; default https://login.microsoftonline.com
+             */
+            authorityHost?: string;
+            /**
+             * Format: uri
+             * @description OIDC
+             */
+            issuer?: string;
+            /**
+             * Format: uri
+             * @description OpenSourceIdp; the issuer is `<baseUrl>/realms/<realm>`
+             */
+            baseUrl?: string;
+            realm?: string;
+            scopes?: string[];
+            usernameClaim?: string;
+            emailClaim?: string;
+            groupsClaim?: string;
+            /**
+             * Format: uri
+             * @description LDAP; ldap: needs startTls
+             */
+            url?: string;
+            bindDn?: string;
+            userSearchBase?: string;
+            startTls?: boolean;
+            /** @description PEM; LDAP. Whom to trust beside the usual ones */
+            caCertificate?: string;
+            /** @description Default uid */
+            userLoginAttribute?: string;
+            groupSearchBase?: string;
+            /** @description Default member */
+            groupMemberAttribute?: string;
+            displayName: string;
+            enabled: boolean;
+            roleMappings: components["schemas"]["RoleMappingOutput"][];
+            /** @enum {string} */
+            defaultRole: "PlatformAdmin" | "OrgAdmin" | "ClusterAdmin" | "Operator" | "Viewer" | "Auditor";
+            /** @description To be registered with the provider */
+            redirectUri?: string;
+            /** @description To be registered with the provider, too */
+            consentRedirectUri?: string;
+        };
+        /**
+         * @example {
+         *       "ok": true,
+         *       "checks": [
+         *         {
+         *           "name": "discovery",
+         *           "ok": true,
+         *           "message": "The issuer describes itself."
+         *         }
+         *       ]
+         *     }
+         */
+        IdentityProviderTest: {
+            ok: boolean;
+            checks: {
+                name: string;
+                ok: boolean;
+                message: string;
+            }[];
+        };
+        ConsentRequest: {
+            url: string;
+        };
+        SignInChoice: {
+            /**
+             * @description Identifier with the prefix idp_
+             * @example idp_01jd8w5k3zr9x2m4c7t6v0b1qa
+             */
+            id: string;
+            /** @enum {string} */
+            type: "CloudDirectory" | "LDAP" | "OIDC" | "OpenSourceIdp";
+            displayName: string;
+            /** @description Where a browser signs in; absent for LDAP, which takes name and password at /auth/login */
+            authorizeUrl?: string;
+        };
+        UpdateCheck: {
+            /** @example 1.4.0 */
+            currentVersion: string;
+            /**
+             * @description The newest release that can be applied, else the current version
+             * @example 1.4.0
+             */
+            latestVersion: string;
+            updateAvailable: boolean;
+            /** @description Absent when up to date */
+            releaseNotesUrl?: string;
+            /**
+             * Format: date-time
+             * @description When the releases were read; they could not be read since
+             * @example 2026-11-21T09:30:00.000Z
+             */
+            checkedAt: string;
+            /**
+             * @description What a rollback goes back to
+             * @example 1.4.0
+             */
+            previousVersion?: string;
+            /**
+             * @description The update that is under way
+             * @example job_01jd8w5k3zr9x2m4c7t6v0b1qa
+             */
+            jobId?: string;
+            refused: components["schemas"]["RefusedRelease"][];
+        };
+        /**
+         * @example {
+         *       "version": "9.9.9",
+         *       "reason": "No trusted key has signed it."
+         *     }
+         */
+        RefusedRelease: {
+            version: string;
+            reason: string;
+        };
+        UpdateAccepted: {
+            /**
+             * @description Identifier with the prefix job_
+             * @example job_01jd8w5k3zr9x2m4c7t6v0b1qa
+             */
+            jobId: string;
+            /** @enum {string} */
+            action: "apply" | "rollback";
+            /** @example 1.4.0 */
+            targetVersion: string;
+            /** @constant */
+            status: "InProgress";
         };
         CatalogItem: {
             /**
@@ -3133,6 +3628,17 @@ export interface components {
              * @example 4
              */
             h: number;
+        };
+        /**
+         * @example {
+         *       "group": "platform-operators",
+         *       "role": "Operator"
+         *     }
+         */
+        RoleMappingOutput: {
+            group: string;
+            /** @enum {string} */
+            role: "PlatformAdmin" | "OrgAdmin" | "ClusterAdmin" | "Operator" | "Viewer" | "Auditor";
         };
         InvokeScriptPayload: {
             /** @example uname */
@@ -3600,7 +4106,24 @@ export interface operations {
             413: components["responses"]["PayloadTooLarge"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
-            503: components["responses"]["Unavailable"];
+            /**
+             * @description - `directory_unreachable`: A directory could not be asked about this name. Try again shortly.
+             *     - `starting`: The platform is starting. Try again shortly.
+             *     - `database_unavailable`: The store is not reachable. Try again shortly.
+             */
+            503: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
         };
     };
     localLogin: {
@@ -5258,7 +5781,10 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description - `conflict`: Another request changed the same thing at the same time. Try again. */
+            /**
+             * @description - `account_not_local`: The account belongs to an identity provider. Change it there.
+             *     - `conflict`: Another request changed the same thing at the same time. Try again.
+             */
             409: {
                 headers: {
                     "X-Trace-Id": components["headers"]["X-Trace-Id"];
@@ -5800,6 +6326,7 @@ export interface operations {
             };
             /**
              * @description - `last_administrator`: The platform needs one administrator. Make another one first.
+             *     - `account_not_local`: The account belongs to an identity provider. Change it there.
              *     - `conflict`: Another request changed the same thing at the same time. Try again.
              */
             409: {
@@ -6499,6 +7026,731 @@ export interface operations {
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["Unavailable"];
+        };
+    };
+    listProviders: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The providers */
+            200: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        items: components["schemas"]["IdentityProvider"][];
+                    };
+                };
+            };
+            400: components["responses"]["BadPath"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            413: components["responses"]["PayloadTooLarge"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    configureProvider: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes the request repeatable: for 24 hours a repeat with the same key and body does nothing and gets the first answer, with the header `Idempotency-Replayed: true`. Only successes are kept, so that what was refused may be corrected under the same key. 1 to 200 visible characters of ASCII that nobody guesses, such as a UUID. */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["IdentityProviderRequest"];
+            };
+        };
+        responses: {
+            /** @description The provider */
+            201: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["IdentityProvider"];
+                };
+            };
+            400: components["responses"]["BadBody"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            /**
+             * @description - `limit_reached`: There are as many of these as there may be. Remove one first.
+             *     - `conflict`: Another request changed the same thing at the same time. Try again.
+             */
+            409: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            413: components["responses"]["PayloadTooLarge"];
+            /**
+             * @description - `idempotency_key_reused`: This Idempotency-Key was used with another request. Use a fresh one.
+             *     - `idp_config_invalid`: The identity provider lacks what its type needs. See details.
+             *     - `url_not_allowed`: The address is not one that the platform may call.
+             *     - `role_not_grantable`: The organisation cannot have users with this role, or it exceeds what the caller may do.
+             */
+            422: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    deleteProvider: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Identifier of the idp */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Removed */
+            204: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadParameters"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            /** @description - `identity_provider_not_found`: The identity provider does not exist or is not accessible. */
+            404: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description - `conflict`: Another request changed the same thing at the same time. Try again. */
+            409: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            413: components["responses"]["PayloadTooLarge"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    testProvider: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes the request repeatable: for 24 hours a repeat with the same key and body does nothing and gets the first answer, with the header `Idempotency-Replayed: true`. Only successes are kept, so that what was refused may be corrected under the same key. 1 to 200 visible characters of ASCII that nobody guesses, such as a UUID. */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
+            path: {
+                /** @description Identifier of the idp */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What was tried, and how it went */
+            200: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["IdentityProviderTest"];
+                };
+            };
+            400: components["responses"]["BadParameters"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            /** @description - `identity_provider_not_found`: The identity provider does not exist or is not accessible. */
+            404: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            413: components["responses"]["PayloadTooLarge"];
+            /** @description - `idempotency_key_reused`: This Idempotency-Key was used with another request. Use a fresh one. */
+            422: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    requestConsent: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes the request repeatable: for 24 hours a repeat with the same key and body does nothing and gets the first answer, with the header `Idempotency-Replayed: true`. Only successes are kept, so that what was refused may be corrected under the same key. 1 to 200 visible characters of ASCII that nobody guesses, such as a UUID. */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
+            path: {
+                /** @description Identifier of the idp */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The address to open in a browser, within ten minutes */
+            200: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ConsentRequest"];
+                };
+            };
+            400: components["responses"]["BadParameters"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            /** @description - `identity_provider_not_found`: The identity provider does not exist or is not accessible. */
+            404: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            413: components["responses"]["PayloadTooLarge"];
+            /**
+             * @description - `idempotency_key_reused`: This Idempotency-Key was used with another request. Use a fresh one.
+             *     - `consent_not_applicable`: Identity providers of this type ask for no consent.
+             *     - `idp_config_invalid`: The identity provider lacks what its type needs. See details.
+             */
+            422: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    consentReturned: {
+        parameters: {
+            query?: {
+                state?: string;
+                code?: string;
+                iss?: string;
+                tenant?: string;
+                admin_consent?: string;
+                scope?: string;
+                error?: string;
+                error_description?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description To the identity settings of the portal, with the result */
+            302: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadParameters"];
+            /** @description - `unauthenticated`: A valid bearer token is required. Sign in at POST /api/v1/auth/login. */
+            401: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            413: components["responses"]["PayloadTooLarge"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    consentPosted: {
+        parameters: {
+            query?: {
+                state?: string;
+                code?: string;
+                iss?: string;
+                tenant?: string;
+                admin_consent?: string;
+                scope?: string;
+                error?: string;
+                error_description?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/x-www-form-urlencoded": {
+                    state?: string;
+                    code?: string;
+                    iss?: string;
+                    tenant?: string;
+                    admin_consent?: string;
+                    scope?: string;
+                    error?: string;
+                    error_description?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description To the identity settings of the portal, with the result */
+            302: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /**
+             * @description - `invalid_path`: The request path holds characters that no route uses. Send plain path segments.
+             *     - `validation_failed`: The request is not valid. See details for each field that must change.
+             *     - `unsupported_media_type`: Send the request body with Content-Type: application/json.
+             */
+            400: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description - `unauthenticated`: A valid bearer token is required. Sign in at POST /api/v1/auth/login. */
+            401: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            413: components["responses"]["PayloadTooLarge"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    listSignInChoices: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The enabled identity providers */
+            200: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        items: components["schemas"]["SignInChoice"][];
+                    };
+                };
+            };
+            400: components["responses"]["BadPath"];
+            413: components["responses"]["PayloadTooLarge"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    authorize: {
+        parameters: {
+            query?: {
+                /** @description Where the portal goes once signed in */
+                returnTo?: string;
+            };
+            header?: never;
+            path: {
+                /** @description Identifier of the idp */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description To the provider, or with an error to the sign-in page where it cannot be reached */
+            302: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadParameters"];
+            /** @description - `identity_provider_not_found`: The identity provider does not exist or is not accessible. */
+            404: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            413: components["responses"]["PayloadTooLarge"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    callback: {
+        parameters: {
+            query?: {
+                state?: string;
+                code?: string;
+                iss?: string;
+                error?: string;
+                error_description?: string;
+                session_state?: string;
+            };
+            header?: never;
+            path: {
+                /** @description Identifier of the idp */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description To the sign-in page of the portal, with a code or with an error */
+            302: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadParameters"];
+            413: components["responses"]["PayloadTooLarge"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    exchangeCode: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SignInCode"];
+            };
+        };
+        responses: {
+            /** @description Signed in */
+            200: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TokenSet"];
+                };
+            };
+            400: components["responses"]["BadBody"];
+            /** @description - `sign_in_code_invalid`: The sign-in code has expired, was used before, or belongs to another browser. Sign in again. */
+            401: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description - `conflict`: Another request changed the same thing at the same time. Try again. */
+            409: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            413: components["responses"]["PayloadTooLarge"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    checkForUpdate: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What there is */
+            200: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UpdateCheck"];
+                };
+            };
+            400: components["responses"]["BadPath"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            413: components["responses"]["PayloadTooLarge"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            /**
+             * @description - `release_source_unreachable`: The releases cannot be read just now. Check PLAT_RELEASE_SOURCE and try again.
+             *     - `starting`: The platform is starting. Try again shortly.
+             *     - `database_unavailable`: The store is not reachable. Try again shortly.
+             */
+            503: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    applyUpdate: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["UpdateRequest"];
+            };
+        };
+        responses: {
+            /** @description Accepted; poll GET /jobs/{jobId} */
+            202: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UpdateAccepted"];
+                };
+            };
+            400: components["responses"]["BadBody"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            /**
+             * @description - `infrastructure_update_required`: The release needs other infrastructure. Deploy it instead of applying it.
+             *     - `no_previous_version`: There is no previous version to go back to.
+             *     - `update_in_progress`: The platform is being updated. Wait for that job to end.
+             *     - `active_jobs`: Jobs are running. Wait for them to end, or update with force: true.
+             *     - `conflict`: Another request changed the same thing at the same time. Try again.
+             */
+            409: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            413: components["responses"]["PayloadTooLarge"];
+            /** @description - `version_not_available`: There is no such release. See GET /api/v1/modules/catalog. */
+            422: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            /**
+             * @description - `release_source_unreachable`: The releases cannot be read just now. Check PLAT_RELEASE_SOURCE and try again.
+             *     - `starting`: The platform is starting. Try again shortly.
+             *     - `database_unavailable`: The store is not reachable. Try again shortly.
+             */
+            503: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
         };
     };
     listCatalog: {

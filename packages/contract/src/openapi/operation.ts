@@ -38,13 +38,14 @@ function headersOf(endpoint: EndpointDefinition): z.ZodObject | undefined {
 }
 
 function requestOf(endpoint: EndpointDefinition): ZodOpenApiOperationObject | object {
-  const { params: path, query, body } = endpoint.request ?? {}
+  const { params: path, query, queryInForm, body } = endpoint.request ?? {}
   const header = headersOf(endpoint)
   return {
     ...((path ?? query ?? header) && {
       requestParams: { ...(path && { path }), ...(query && { query }), ...(header && { header }) },
     }),
     ...(body && { requestBody: { required: true, content: { 'application/json': { schema: body } } } }),
+    ...(queryInForm && { requestBody: { content: { 'application/x-www-form-urlencoded': { schema: query } } } }),
   }
 }
 

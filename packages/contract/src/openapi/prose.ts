@@ -30,6 +30,11 @@ export const tags = [
   { name: 'Preferences', description: 'Dashboard layout and saved filters of a user.' },
   { name: 'Users', description: 'The users of the organisation, their roles, sessions and API tokens.' },
   { name: 'Modules', description: 'The catalog, installed modules, and what they add to the portal.' },
+  {
+    name: 'Updates',
+    description: 'Newer releases of the platform, applying one, and the way back to the previous one.',
+  },
+  { name: 'Identity providers', description: 'Who signs people in beside the platform itself.' },
   { name: 'Organisations', description: 'The tenants of the platform.' },
   { name: 'Audit', description: 'Who changed what; entries form a chain that can be verified.' },
   {

@@ -99,7 +99,7 @@ export const kept = (organisationId: string, hash: string): Key => ({
   sk: 'ANSWER',
 })
 
-/** How many platform administrators there are: the last one cannot go. */
+/** How many local platform administrators there are: the last one cannot go. */
 export const administrators = (): Key => ({ pk: 'PLATFORM', sk: 'ADMINISTRATORS' })
 
 /** Users of an organisation, by id. */
@@ -128,7 +128,7 @@ export const savedFilter = (organisationId: string, userId: string, filterId: st
 /** Where every bucket of an organisation's users begins. */
 export const userRanks = (organisationId: string): Key => ({ pk: `ORG#${organisationId}`, sk: 'USER-RANKS' })
 
-/** Sign-in by name: where the user is, and the password hash. Names are unique on the platform. */
+/** Sign-in by name: where the user is, and the password hash where it has one here. Names are unique on the platform. */
 export const username = (name: string): Key => ({ pk: `USERNAME#${fold(name)}`, sk: 'CREDENTIAL' })
 
 /** Failed sign-ins in one minute, by user name or address; expires. */
@@ -309,6 +309,35 @@ export const moduleDelivery = (moduleId: string): Key => ({ pk: `MODULE#${module
 export const catalog = (): { pk: string } => ({ pk: 'CATALOG' })
 export const catalogRepository = (reference: string): Key => ({ ...catalog(), sk: `REPOSITORY#${reference}` })
 export const catalogScan = (): Key => ({ ...catalog(), sk: 'SCAN' })
+
+/** Identity providers, all in one partition: sign-in knows no organisation yet. */
+export const identityProviders = (): { pk: string } => ({ pk: 'IDENTITY-PROVIDERS' })
+export const identityProvider = (providerId: string): Key => ({ ...identityProviders(), sk: providerId })
+/** How many identity providers an organisation has. */
+export const identityProviderCount = (organisationId: string): Key => ({
+  pk: `ORG#${organisationId}`,
+  sk: 'IDENTITY-PROVIDER-COUNT',
+})
+/** Says that a secret, by its name in Secrets Manager, is of no use any more, or may never come to be. */
+export const unusedSecret = (name: string): Key => ({ pk: `SECRET#${name}`, sk: 'UNUSED-SECRET' })
+/** Whom a provider's subject is here; the hash of the subject, which is as long as providers like. */
+export const externalIdentity = (providerId: string, subjectHash: string): Key => ({
+  pk: `IDENTITY#${providerId}#${subjectHash}`,
+  sk: 'USER',
+})
+/** A sign-in that has left for a provider, by the hash of its state; expires. */
+export const signInAttempt = (stateHash: string): Key => ({ pk: `SIGN-IN#${stateHash}`, sk: 'ATTEMPT' })
+/** A sign-in that has come back, by the hash of the code that fetches its tokens; expires. */
+export const signInCode = (codeHash: string): Key => ({ pk: `SIGN-IN#${codeHash}`, sk: 'CODE' })
+/** A request for consent that has left for a provider, by the hash of its state; expires. */
+export const consentRequest = (stateHash: string): Key => ({ pk: `CONSENT#${stateHash}`, sk: 'REQUEST' })
+
+/** Which release serves, which one did before it, and the job that changes it just now. */
+export const updateState = (): Key => ({ pk: 'PLATFORM', sk: 'UPDATE' })
+/** What the last look at the releases has found. */
+export const updateCheck = (): Key => ({ pk: 'PLATFORM', sk: 'UPDATE-CHECK' })
+/** How often a version of the platform failed unexpectedly in one minute; expires. */
+export const versionFaults = (version: string, minute: number): Key => ({ pk: `FAULTS#${version}`, sk: `M#${minute}` })
 
 /** Partitions of the due index: enough to spread writes, few enough to read them all every minute. */
 export const dueShards = 4

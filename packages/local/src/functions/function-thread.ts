@@ -26,8 +26,8 @@ export class FunctionThread {
   readonly #waiting = new Map<number, Waiting>()
   #lastId = 0
 
-  constructor({ name, environment, functionsDir }: ThreadOptions, onDeath: (reason: string) => void) {
-    const workerData: FunctionThreadData = { functionsDir }
+  constructor({ name, environment, functionsDir, suffix }: ThreadOptions, onDeath: (reason: string) => void) {
+    const workerData: FunctionThreadData = { functionsDir, suffix }
     this.#worker = new Worker(new URL('thread.ts', import.meta.url), { name, env: environment, workerData })
     this.#worker.on('message', (answer: Answer) => this.#settle(answer))
     let reason = 'the thread ended'

@@ -6,6 +6,10 @@ export interface PoolOptions {
   threads: number
   /** Folder of the function modules. */
   functionsDir: string
+  /** What follows the name of a function in the name of its module; `.ts` by default. */
+  suffix?: string
+  /** How long the import of a function may take, a minute by default. */
+  warmUpTimeoutMs?: number
   /** The whole environment of the functions. */
   environment: Record<string, string>
   timeoutMsOf: (functionName: string) => number
@@ -22,17 +26,18 @@ export interface FunctionPool {
   close: () => Promise<void>
 }
 
-const warmUpTimeoutMs = 60_000
+const usualWarmUpMs = 60_000
 
 /** Starts the threads. One that dies is replaced at once. */
 export function startPool(options: PoolOptions): FunctionPool {
-  const { threads: count, functionsDir, environment, timeoutMsOf, log } = options
+  const { threads: count, functionsDir, suffix = '.ts', environment, timeoutMsOf, log } = options
+  const { warmUpTimeoutMs = usualWarmUpMs } = options
   let closed = false
   const threads = new Map<number, FunctionThread>()
 
   const start = (slot: number) => {
     const name = `functions-${slot}`
-    const thread = new FunctionThread({ name, environment, functionsDir }, (reason) => {
+    const thread = new FunctionThread({ name, environment, functionsDir, suffix }, (reason) => {
       if (closed) return
       log('a function thread ended and is replaced', { thread: name, reason })
       start(slot)

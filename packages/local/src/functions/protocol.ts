@@ -16,6 +16,6 @@ export interface Failure {
   stack: string
 }
 
-/** Where a thread finds the functions: `<functionsDir>/<name>.ts`, each with an export `handler`. */
-export const FunctionThreadData = z.object({ functionsDir: z.string() })
+/** Where a thread finds the functions: `<functionsDir>/<name><suffix>`, each with an export `handler`. */
+export const FunctionThreadData = z.object({ functionsDir: z.string(), suffix: z.string() })
 export type FunctionThreadData = z.infer<typeof FunctionThreadData>

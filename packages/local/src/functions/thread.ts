@@ -7,14 +7,14 @@ import { type Answer, type Failure, FunctionThreadData, type Question } from './
 
 type Handler = (event: unknown, context: LambdaContext) => unknown
 
-const { functionsDir } = FunctionThreadData.parse(workerData)
+const { functionsDir, suffix } = FunctionThreadData.parse(workerData)
 const port = parentPort
 if (port === null) throw new Error('This file runs as a worker thread only.')
 
 const isHandler = (value: unknown): value is Handler => typeof value === 'function'
 
 const load = async (functionName: string): Promise<Handler> => {
-  const module: { handler?: unknown } = await import(pathToFileURL(join(functionsDir, `${functionName}.ts`)).href)
+  const module: { handler?: unknown } = await import(pathToFileURL(join(functionsDir, `${functionName}${suffix}`)).href)
   if (!isHandler(module.handler)) throw new TypeError(`The function ${functionName} exports no handler.`)
   return module.handler
 }

@@ -2,6 +2,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
 import { Fault, fault } from '@platform/core/fault'
 import type { Log } from '../log.ts'
+import type { RequestWatch } from '../metrics/metrics.ts'
+import type { Scrape } from '../metrics/scrape.ts'
 import { readBody } from './body.ts'
 import { httpEvent, type HttpEvent } from './event.ts'
 import { holdOf, type Holding } from './holding.ts'
@@ -23,6 +25,7 @@ export interface ExchangeContext {
   invoke: Invoke
   holding: Holding
   log: Log
+  metrics: { begin: () => RequestWatch; scrape: Scrape }
 }
 
 /** Makes the answer to a request, whatever happens: HTTP → event → function → HTTP. */
@@ -33,8 +36,28 @@ export async function answerRequest(
 ): Promise<HttpAnswer> {
   const traceId = traceIdOf(request.headersDistinct['traceparent']?.[0])
   const requestId = crypto.randomUUID()
+  const watch = context.metrics.begin()
+  const answer = await answerOrRefuse(context, request, response, { traceId, requestId, watch })
+  watch.done(answer.status)
+  return answer
+}
+
+/** What is known of a request from the beginning, and who watches it. */
+interface Marks {
+  traceId: string
+  requestId: string
+  watch: RequestWatch
+}
+
+async function answerOrRefuse(
+  context: ExchangeContext,
+  request: IncomingMessage,
+  response: ServerResponse,
+  marks: Marks,
+): Promise<HttpAnswer> {
+  const { traceId, requestId } = marks
   try {
-    const answer = await runFunction(context, request, response, { traceId, requestId })
+    const answer = await runFunction(context, request, response, marks)
     answer.headers.set('apigw-requestid', requestId)
     return answer
   } catch (error) {
@@ -46,17 +69,21 @@ export async function answerRequest(
 }
 
 async function runFunction(
-  { route, invoke, holding }: ExchangeContext,
+  { route, invoke, holding, metrics }: ExchangeContext,
   request: IncomingMessage,
   response: ServerResponse,
-  ids: { traceId: string; requestId: string },
+  { watch, ...ids }: Marks,
 ): Promise<HttpAnswer> {
   requireSoundHead(request)
   const target = parseTarget(request.url ?? '')
+  const scraped = await metrics.scrape(request, target.path)
+  if (scraped !== undefined) return scraped
   const match = route(request.method ?? '', target.path)
+  watch.routed(match)
   const event = httpEvent({ request, target, match, bytes: await readBody(request), ...ids })
   const mark = holding.mark()
   const answer = answerOf(await invoke(match.functionName, event, ids.requestId))
+  watch.answered()
   const hold = holdOf(answer.headers)
   if (hold !== undefined) await holding.wait(hold.channel, mark, hold.timeoutMs, goneSignal(response))
   if (answer.status === 429) await delay(refusalMs, undefined, { signal: goneSignal(response) }).catch(() => undefined)

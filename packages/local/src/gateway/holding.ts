@@ -8,6 +8,8 @@ export interface Holding {
   wait: (channel: string, since: number, timeoutMs: number, gone: AbortSignal) => Promise<void>
   /** Ends the waits of a channel, and those that began to look for work before this moment. */
   ring: (channel: string) => void
+  /** How many wait. */
+  count: () => number
   /** Ends all waits, now and from now on. */
   releaseAll: () => void
 }
@@ -69,6 +71,7 @@ export function createHolding(): Holding {
       remember(channel)
       for (const bell of waiting.get(channel) ?? []) bell.abort()
     },
+    count: () => [...waiting.values()].reduce((sum, bells) => sum + bells.size, 0),
     releaseAll: () => {
       released = true
       for (const bells of waiting.values()) for (const bell of bells) bell.abort()

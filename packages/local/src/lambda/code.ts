@@ -37,4 +37,6 @@ export interface CodeName {
   imageUri?: string | undefined
   s3Bucket?: string | undefined
   s3Key?: string | undefined
+  /** In place of an object of S3. */
+  zipFile?: Buffer | undefined
 }

@@ -1,14 +1,12 @@
 import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { join, relative, sep } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import type { Code } from './code.ts'
+import { nodeProgram } from './node-program.ts'
 import { invalidValue } from './refusals.ts'
 
 /** The bucket of the folders; `S3Key` names one. */
 export const folderBucket = 'folders'
-
-const bootstrap = fileURLToPath(new URL('bootstrap.ts', import.meta.url))
 
 /**
  * In place of a zip file: a folder below a root. It is run where it is, so that nobody may change it once it is the code of
@@ -26,11 +24,7 @@ export async function folderCode(root: string | undefined, bucket: string, key: 
     sizeBytes,
     location: { RepositoryType: 'S3', Location: folder },
     prepare: async () => {},
-    program: async ({ Handler = '' }) => ({
-      arguments: [bootstrap],
-      folder,
-      environment: { _HANDLER: Handler, LAMBDA_TASK_ROOT: folder },
-    }),
+    program: async (settings) => nodeProgram(folder, settings),
   }
 }
 

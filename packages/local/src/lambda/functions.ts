@@ -5,13 +5,14 @@ import { functionOf, type Lambda, revisionOf } from './lambda.ts'
 import { named, operation, page, pageMembers } from './operation.ts'
 import { activateLater } from './readiness.ts'
 import { conflict, invalidValue } from './refusals.ts'
-import { Architectures, changedSettings, defaultSettings, settingMembers } from './settings.ts'
+import { Architectures, changedSettings, defaultSettings, settingMembers, ZipFile } from './settings.ts'
 import { addVersion, removeVersion } from './versions.ts'
 
 const CodeMembers = z.object({
   ImageUri: z.string().optional(),
   S3Bucket: z.string().optional(),
   S3Key: z.string().optional(),
+  ZipFile: ZipFile.optional(),
 })
 
 const CreateRequest = z.object({
@@ -31,8 +32,8 @@ export const createFunction = operation(CreateRequest, async (lambda, request) =
   if (qualifier !== undefined) throw invalidValue('A function is created by its name alone.')
   requireHandler(request)
   requireFree(lambda, name)
-  const { ImageUri: imageUri, S3Bucket: s3Bucket, S3Key: s3Key } = Code
-  const code = await lambda.findCode({ packageType: PackageType, imageUri, s3Bucket, s3Key })
+  const { ImageUri: imageUri, S3Bucket: s3Bucket, S3Key: s3Key, ZipFile: zipFile } = Code
+  const code = await lambda.findCode({ packageType: PackageType, imageUri, s3Bucket, s3Key, zipFile })
   requireFree(lambda, name)
   const settings = changedSettings({ ...defaultSettings, Role, architecture: request.Architectures[0] }, request)
   const latest = newRevision({ functionName: name, version: latestVersion, settings, code, state: 'Pending' })

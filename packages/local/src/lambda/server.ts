@@ -10,6 +10,9 @@ import { maximumPayloadBytes } from './exchange.ts'
 import { requestTooLarge } from './refusals.ts'
 import { routeOf, type RouteMatch } from './routes.ts'
 
+/** A zip of the largest size in Base64, and some more. */
+const maximumRequestBytes = 70 * 1024 * 1024
+
 interface Answer {
   status: number
   headers?: Record<string, string>
@@ -43,7 +46,7 @@ async function answer(lambda: Lambda, request: IncomingMessage, accessKeyId: str
   const match = routeOf(request.method ?? '', request.url ?? '')
   const { performed, status, input } = match
   if (performed === 'invoke') return invoked(lambda, request, match)
-  const output = await performed(lambda, { ...(await readJson(request)), ...input })
+  const output = await performed(lambda, { ...(await readJson(request, maximumRequestBytes)), ...input })
   return { status, body: status === 204 ? Buffer.alloc(0) : Buffer.from(JSON.stringify(output)) }
 }
 

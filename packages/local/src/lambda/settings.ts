@@ -17,6 +17,9 @@ const ImageConfig = z.object({
   WorkingDirectory: z.string().optional(),
 })
 
+/** The SDK sends bytes in Base64. */
+export const ZipFile = z.string().transform((text) => Buffer.from(text, 'base64'))
+
 export const Architectures = z.tuple([z.enum(['x86_64', 'arm64'])])
 
 /** The members of requests that say how a function runs. */

@@ -9,6 +9,7 @@ import { invalidValue } from './refusals.ts'
 import type { Sandbox } from './sandbox.ts'
 import { serveLambda } from './server.ts'
 import { createSettling } from './settling.ts'
+import { zipCode } from './zip-code.ts'
 
 /** Settings of the Lambda stand-in. */
 export interface LambdaOptions {
@@ -20,6 +21,8 @@ export interface LambdaOptions {
   images?: ImageSource
   /** Below it lie the folders that functions of the type Zip are made of: bucket `folders`, the key is the path. */
   codeDir?: string
+  /** Where zip files are unpacked to that travel in requests. */
+  zipDir?: string
   /** How long functions are Pending, and updates InProgress. */
   settleMs?: number
   /** What an init may take: 10 s. */
@@ -74,8 +77,9 @@ export async function startLambda(options: LambdaOptions = {}): Promise<RunningL
 }
 
 const codeFinder =
-  ({ images, codeDir }: LambdaOptions): CodeFinder =>
-  async ({ packageType, imageUri = '', s3Bucket = '', s3Key = '' }) => {
+  ({ images, codeDir, zipDir }: LambdaOptions): CodeFinder =>
+  async ({ packageType, imageUri = '', s3Bucket = '', s3Key = '', zipFile }) => {
+    if (packageType === 'Zip' && zipFile !== undefined) return zipCode(zipDir, zipFile)
     if (packageType === 'Zip') return folderCode(codeDir, s3Bucket, s3Key)
     if (images === undefined) throw invalidValue('There are no images here.')
     return imageCode(images, imageUri)

@@ -4,7 +4,7 @@ import { functionOf } from './lambda.ts'
 import { named, operation } from './operation.ts'
 import { replaceLatest, requireRevision, requireSettled } from './readiness.ts'
 import { invalidValue } from './refusals.ts'
-import { Architectures, changedSettings, settingMembers } from './settings.ts'
+import { Architectures, changedSettings, settingMembers, ZipFile } from './settings.ts'
 import { addVersion } from './versions.ts'
 
 const CodeRequest = z.object({
@@ -12,6 +12,7 @@ const CodeRequest = z.object({
   ImageUri: z.string().optional(),
   S3Bucket: z.string().optional(),
   S3Key: z.string().optional(),
+  ZipFile: ZipFile.optional(),
   Architectures: Architectures.optional(),
   Publish: z.boolean().default(false),
   DryRun: z.boolean().default(false),
@@ -20,9 +21,9 @@ const CodeRequest = z.object({
 
 export const updateFunctionCode = operation(CodeRequest, async (lambda, request) => {
   const found = functionOf(lambda, request)
-  const { ImageUri: imageUri, S3Bucket: s3Bucket, S3Key: s3Key } = request
+  const { ImageUri: imageUri, S3Bucket: s3Bucket, S3Key: s3Key, ZipFile: zipFile } = request
   const { packageType } = found.latest.code
-  const code = await lambda.findCode({ packageType, imageUri, s3Bucket, s3Key })
+  const code = await lambda.findCode({ packageType, imageUri, s3Bucket, s3Key, zipFile })
   requireSettled(found)
   requireRevision(found.latest, request.RevisionId)
   const { latest } = found

@@ -16,7 +16,7 @@ export function writeDurably(path: string, text: string): void {
 }
 
 /** A rename is durable only once its folder is. */
-function syncFolder(path: string) {
+export function syncFolder(path: string) {
   const folder = openSync(path, 'r')
   try {
     fsyncSync(folder)

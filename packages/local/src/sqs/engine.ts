@@ -1,6 +1,7 @@
 import { AwsFault } from '../aws-fault.ts'
 import type { JsonObject } from '../aws-request.ts'
 import type { AwsCall } from '../aws-service.ts'
+import { depthOf, type QueueDepth } from './depths.ts'
 import { loadFauxqs, type Queue } from './fauxqs.ts'
 import { openJournal } from './journal.ts'
 
@@ -10,6 +11,8 @@ export interface Engine {
   perform: (call: AwsCall) => Promise<JsonObject>
   /** The queue of a URL, whatever host and port the URL names. */
   find: (url: unknown) => Queue | undefined
+  /** How much lies in each queue. */
+  depths: () => QueueDepth[]
   close: () => void
 }
 
@@ -36,6 +39,7 @@ export async function openEngine(dataDir: string | undefined): Promise<Engine> {
   return {
     perform,
     find: (url) => (typeof url === 'string' ? store.getQueue(url) : undefined),
+    depths: () => [...store.allQueues()].map(depthOf),
     close: () => {
       store.shutdown()
       journal?.close()

@@ -24,7 +24,10 @@ export interface Sqs extends AwsServer {
   faults: FaultSwitches
 }
 
-/** Serves SQS on a loopback port: standard queues, with faults on demand and `GET /_metrics` counting calls by action. */
+/**
+ * Serves SQS on a loopback port: standard queues, with faults on demand, `GET /_metrics` counting calls by action, and
+ * `GET /_queues` counting messages.
+ */
 export async function startSqs(options: SqsOptions = {}): Promise<Sqs> {
   const engine = await openEngine(options.dataDir)
   const faults = createFaults(options.faults)
@@ -51,6 +54,7 @@ export async function startSqs(options: SqsOptions = {}): Promise<Sqs> {
       undelivered: (call, output) => call.action === 'ReceiveMessage' && giveBack(engine, call, output),
       release: engine.close,
       control: {
+        'GET /_queues': () => ({ queues: engine.depths() }),
         'GET /_metrics': () => Object.fromEntries(callsByAction),
         'POST /_metrics/reset': () => {
           callsByAction.clear()

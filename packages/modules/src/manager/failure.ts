@@ -1,5 +1,6 @@
 import { type ModuleErrorCode } from '@platform/contract/module'
 import { Fault } from '@platform/core/fault'
+import { type Judgement as OperationJudgement } from '@platform/core/operation-work'
 import { RegistryFailure } from '@platform/registry/failure'
 import { RuntimeFailure, type RuntimeProblem } from '../runtime/port.ts'
 
@@ -14,19 +15,19 @@ export class OperationFailure extends Error {
   }
 }
 
-/** What an error means for the operation that it ended. */
-export interface Judgement {
-  /** For people. */
-  message: string
+/** What an error means for the operation on a module that it ended. */
+export interface Judgement extends OperationJudgement {
   code?: ModuleErrorCode
-  /** Trying again would not help. */
-  isFinal: boolean
 }
 
 const passing = new Set<RuntimeProblem>(['unavailable', 'timeout'])
 
 export function judge(error: unknown): Judgement {
-  if (error instanceof OperationFailure) return { ...told(error), isFinal: true }
+  // What a module does wrong is told by its message; anything else by where it happened.
+  return error instanceof OperationFailure ? { ...told(error), isFinal: true } : { ...meaningOf(error), cause: error }
+}
+
+function meaningOf(error: unknown): Judgement {
   if (error instanceof RegistryFailure) return { message: error.message, isFinal: error.problem !== 'unreachable' }
   if (error instanceof RuntimeFailure) {
     return { message: error.message, code: 'PLAT-MOD-5007', isFinal: !passing.has(error.problem) }

@@ -5,7 +5,7 @@ import { type Standing } from '@platform/core/module-lock'
 import { ending, type OperationEnd, OperationLost } from '@platform/core/operation'
 import { type Told } from '@platform/core/record'
 import { againstOthers } from './contention.ts'
-import { type Journal } from './journal.ts'
+import { type Journal } from '@platform/core/operation-journal'
 import { standingNow } from './rows.ts'
 
 /** What the end of an operation makes of its module. */

@@ -12,7 +12,7 @@ import { unload } from '../lifecycle/unload.ts'
 import { type ModuleRuntime } from '../runtime/port.ts'
 import { type Judgement } from './failure.ts'
 import { deploymentIdOf } from './install.ts'
-import { type Journal } from './journal.ts'
+import { type Journal } from '@platform/core/operation-journal'
 import { endWith } from './outcome.ts'
 
 /** A module that is not to run gets less time. */

@@ -1,6 +1,6 @@
-import { now } from '@platform/core/clock'
-import { handBack, operationLeaseMs, renew } from '@platform/core/operation'
-import { type OperationRow, type StoredStep } from '@platform/core/operation-row'
+import { now } from './clock.ts'
+import { handBack, operationLeaseMs, renew } from './operation.ts'
+import { type OperationRow, type StoredStep } from './operation-row.ts'
 
 /** The claim is renewed so often while a slow hook runs, or an image is on its way. */
 const renewMs = operationLeaseMs / 6

@@ -1,0 +1,49 @@
+import {
+  configureProvider,
+  consentPosted,
+  consentReturned,
+  deleteProvider,
+  listProviders,
+  requestConsent,
+  testProvider,
+} from '@platform/contract/identity'
+import { authorize, callback, exchangeCode, listSignInChoices } from '@platform/contract/sign-in'
+import * as Identity from '@platform/core/identity-admin'
+import { configure } from '@platform/core/identity-configure'
+import * as Consent from '@platform/core/identity-consent'
+import { receive } from '@platform/core/identity-consent-answer'
+import * as Oidc from '@platform/core/oidc'
+import { answer } from '@platform/http/answer'
+import { holderOf } from '@platform/http/authorize'
+import { redirect } from '@platform/http/redirect'
+import { route } from '@platform/http/route'
+import { serve } from '@platform/http/serve'
+import { browserOf, signInCookie } from '@platform/http/sign-in-cookie'
+
+export const handler = serve(
+  route(listProviders, async ({ caller }) => answer(200, await Identity.list(caller))),
+  route(configureProvider, async ({ caller, body }) => answer(201, await configure(caller, body))),
+  route(deleteProvider, async ({ caller, params }) => {
+    await Identity.remove(caller, params.id)
+    return answer(204)
+  }),
+  route(testProvider, async ({ caller, params }) => answer(200, await Identity.test(caller, params.id))),
+  route(requestConsent, async ({ caller, params }) => answer(200, await Consent.request(caller, params.id))),
+  route(consentReturned, async ({ query, origin, headers }) =>
+    redirect(await receive(query, origin, () => holderOf('platform:admin', headers, origin))),
+  ),
+  route(consentPosted, async ({ query, origin, headers }) =>
+    redirect(await receive(query, origin, () => holderOf('platform:admin', headers, origin))),
+  ),
+  route(listSignInChoices, async () => answer(200, { items: await Oidc.choices() })),
+  route(authorize, async ({ params, query }) => {
+    const { location, browser } = await Oidc.begin(params.id, query)
+    return redirect(location, signInCookie(browser))
+  }),
+  route(callback, async ({ params, query, headers, origin }) =>
+    redirect(await Oidc.finish(params.id, query, { browser: browserOf(headers), origin })),
+  ),
+  route(exchangeCode, async ({ body, headers, origin }) =>
+    answer(200, await Oidc.exchange(body.code, browserOf(headers), origin)),
+  ),
+)

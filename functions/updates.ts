@@ -1,0 +1,11 @@
+import { applyUpdate, checkForUpdate } from '@platform/contract/update'
+import { update } from '@platform/core/update'
+import { check } from '@platform/core/update-check'
+import { answer } from '@platform/http/answer'
+import { route } from '@platform/http/route'
+import { serve } from '@platform/http/serve'
+
+export const handler = serve(
+  route(checkForUpdate, async ({ caller }) => answer(200, await check(caller))),
+  route(applyUpdate, async ({ caller, body }) => answer(202, await update(caller, body))),
+)

@@ -1,0 +1,63 @@
+import type { Command } from 'commander'
+import { answer, done } from '../api/answer.ts'
+import type { Schemas } from '../api/client.ts'
+import { connect } from '../connect.ts'
+import { exitCodes } from '../exit.ts'
+import { confirm } from '../print/ask.ts'
+import { type Shown, showList } from '../print/show.ts'
+import { type Column, cellOf } from '../print/table.ts'
+import { say, write, writeJson } from '../print/write.ts'
+import { addProviderCommands } from './idp-add.ts'
+import { leaf } from './leaf.ts'
+
+type Provider = Schemas['IdentityProvider']
+
+const path = '/api/v1/platform/identity/providers'
+
+const columns: Column<Provider>[] = [
+  { title: 'ID', of: ({ id }) => id },
+  { title: 'TYPE', of: ({ type }) => type },
+  { title: 'NAME', of: ({ displayName }) => displayName, isFlexible: true },
+  { title: 'STATUS', of: ({ status }) => status },
+  {
+    title: 'WHERE',
+    of: ({ issuer, baseUrl, tenantId, url }) => url ?? baseUrl ?? issuer ?? tenantId,
+    isFlexible: true,
+  },
+]
+
+/** `plat idp …`: who signs people in beside the platform itself. */
+export function addIdentityCommands(program: Command): void {
+  const idp = program.command('idp').description('identity providers: who signs people in beside the platform itself')
+  leaf(idp, 'list', 'list identity providers').action(async (options: Shown) =>
+    showList(options, await answer(connect().GET(path)), columns),
+  )
+  addProviderCommands(idp.command('add').description('add an identity provider, or change the one of the same place'))
+  leaf(idp, 'test <id>', 'try whether the platform can work with a provider').action(test)
+  leaf(idp, 'consent <id>', 'ask the operator of a provider for consent; prints the address to open').action(
+    async (id: string, { json }: Shown) => {
+      const { url } = await answer(connect().POST(`${path}/{id}/consent`, { params: { path: { id } } }))
+      await (json ? writeJson({ url }) : write(`${url}\n`))
+    },
+  )
+  leaf(idp, 'remove <id>', 'remove a provider; its users cannot sign in any more')
+    .option('--yes', 'do not ask')
+    .action(remove)
+}
+
+/** Ends with 1 where something was found that does not work. */
+async function test(id: string, { json }: Shown): Promise<void> {
+  const found = await answer(connect().POST(`${path}/{id}/test`, { params: { path: { id } } }))
+  if (!found.ok) process.exitCode = exitCodes.refused
+  if (json) return writeJson(found)
+  const lines = found.checks.map(
+    ({ name, ok, message }) => `${ok ? 'ok    ' : 'FAILED'} ${cellOf(name)}: ${cellOf(message)}\n`,
+  )
+  await write(lines.join(''))
+}
+
+async function remove(id: string, { json, yes }: Shown & { yes?: true }): Promise<void> {
+  await confirm(`Remove ${cellOf(id)}? Its users cannot sign in any more.`, { ...(yes && { yes }) })
+  await done(connect().DELETE(`${path}/{id}`, { params: { path: { id } } }))
+  await (json ? writeJson({ id, deleted: true }) : say(`${cellOf(id)} is removed.`))
+}

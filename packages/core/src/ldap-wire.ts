@@ -1,0 +1,152 @@
+import { Duplex } from 'node:stream'
+import { childrenOf, type Element, element, elementAt, MalformedAnswer } from './ber.ts'
+
+/**
+ * What a directory sends, in whole messages of the three kinds that a sign-in asks for (RFC 4511). The client behind it
+ * loops for ever over lengths that reach beyond their message, and takes a result without a code for success: it gets
+ * nothing whose form was not checked here. Referrals and controls are left out, and so nothing can follow them.
+ */
+
+const atMostBytes = 1024 * 1024
+
+const tags = { integer: 2, text: 4, code: 10, sequence: 0x30, set: 0x31 } as const
+const operations = { bindDone: 0x61, entry: 0x64, searchDone: 0x65, reference: 0x73, extendedDone: 0x78 } as const
+
+/** Code, matched name and message of a result; a referral and whatever else follows is left out. */
+function resultOf(bytes: Buffer, operation: Element): { code: number; text: Buffer } {
+  const parts: Element[] = []
+  for (let at = operation.from; parts.length < 3; at = parts.at(-1)?.to ?? 0) {
+    const part = elementAt(bytes, at)
+    const isFitting = part?.tag === (parts.length === 0 ? tags.code : tags.text)
+    if (part === undefined || part.to > operation.to || !isFitting) throw new MalformedAnswer('a result that is none')
+    parts.push(part)
+  }
+  const [code] = parts
+  if (code === undefined || code.to - code.from !== 1) throw new MalformedAnswer('a result without a code')
+  return { code: bytes[code.from] ?? 0, text: bytes.subarray(operation.from, parts.at(-1)?.to) }
+}
+
+function checkEntry(bytes: Buffer, operation: Element): void {
+  const [, list] = childrenOf(bytes, operation, [tags.text, tags.sequence])
+  if (list === undefined) throw new MalformedAnswer('an entry without attributes')
+  for (const attribute of childrenOf(bytes, list, [tags.sequence])) {
+    const [, values] = childrenOf(bytes, attribute, [tags.text, tags.set])
+    if (values === undefined) throw new MalformedAnswer('an attribute without values')
+    childrenOf(bytes, values, [tags.text])
+  }
+}
+
+/** A whole message in the form that the client gets; undefined where it gets none. */
+function cleaned(bytes: Buffer, message: Element): Buffer | undefined {
+  const id = elementAt(bytes, message.from)
+  const operation = id && elementAt(bytes, id.to)
+  if (id?.tag !== tags.integer || id.to - id.from > 4 || operation === undefined || operation.to > message.to) {
+    throw new MalformedAnswer('a message without an operation')
+  }
+  const idBytes = bytes.subarray(id.start, id.to)
+  const whole = (content: Uint8Array) => element(tags.sequence, idBytes, element(operation.tag, content))
+  if (operation.tag === operations.reference) return undefined
+  if (operation.tag === operations.entry) {
+    checkEntry(bytes, operation)
+    return whole(bytes.subarray(operation.from, operation.to))
+  }
+  if (operation.tag !== operations.bindDone && operation.tag !== operations.searchDone) {
+    throw new MalformedAnswer('an operation that nobody asked for')
+  }
+  return whole(resultOf(bytes, operation).text)
+}
+
+/** The message that begins here, which may not be complete; what cannot become one is an error at once. */
+function messageAt(bytes: Buffer, start: number): Element | undefined {
+  const message = elementAt(bytes, start)
+  if (message === undefined) return undefined
+  if (message.tag !== tags.sequence) throw new MalformedAnswer('something that is no message')
+  if (message.to - message.start > atMostBytes) throw new MalformedAnswer('more than 1 MiB')
+  return message
+}
+
+/** The messages of a connection; it ends with an error at the first one that is none, and beyond 1 MiB. */
+export class Messages extends Duplex {
+  /** The client asks whether it still has to wait for the connection. */
+  readonly connecting = false
+  readonly readyState = 'open'
+  #socket: Duplex
+  #pending: Buffer[] = []
+  #pendingBytes = 0
+  #neededBytes = 2
+  #bytes = 0
+
+  constructor(socket: Duplex) {
+    super({ autoDestroy: true })
+    this.#socket = socket
+    socket.on('data', (part: Buffer) => this.#take(part))
+    socket.on('error', (error) => this.destroy(error))
+    socket.on('close', () => this.destroy())
+  }
+
+  #take(part: Buffer): void {
+    this.#bytes += part.length
+    this.#pending.push(part)
+    this.#pendingBytes += part.length
+    if (this.#bytes > atMostBytes) this.destroy(new MalformedAnswer('more than 1 MiB'))
+    if (this.destroyed || this.#pendingBytes < this.#neededBytes) return
+    try {
+      this.#hand(Buffer.concat(this.#pending))
+    } catch (error) {
+      this.destroy(error instanceof Error ? error : new MalformedAnswer(String(error)))
+    }
+  }
+
+  /** Hands on all messages that are complete, and keeps the rest until the one that it begins is. */
+  #hand(bytes: Buffer): void {
+    let at = 0
+    let next = messageAt(bytes, at)
+    while (next !== undefined && next.to <= bytes.length) {
+      const message = cleaned(bytes, next)
+      if (message !== undefined) this.push(message)
+      at = next.to
+      next = messageAt(bytes, at)
+    }
+    const rest = bytes.subarray(at)
+    this.#pending = [rest]
+    this.#pendingBytes = rest.length
+    this.#neededBytes = next === undefined ? rest.length + 1 : next.to - at
+  }
+
+  override _read(): void {
+    // What has arrived is handed on as it comes: there is a limit to all of it.
+  }
+
+  override _write(part: Buffer, _encoding: BufferEncoding, done: (error?: Error | null) => void): void {
+    this.#socket.write(part, done)
+  }
+
+  override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
+    this.#socket.destroy()
+    done(error)
+  }
+}
+
+const startTlsName = Buffer.from('1.3.6.1.4.1.1466.20037')
+/** The request to go on in TLS (RFC 4511, 4.14). */
+export const startTlsRequest = element(
+  tags.sequence,
+  Buffer.from([2, 1, 1]),
+  element(0x77, element(0x80, startTlsName)),
+)
+
+/**
+ * Whether a directory goes on in TLS; undefined while its answer is not complete. An answer with something behind it is
+ * refused: whoever adds that to the plain text would speak first in what follows.
+ */
+export function isTlsAgreed(bytes: Buffer): boolean | undefined {
+  const message = elementAt(bytes, 0)
+  if (message === undefined) return undefined
+  if (message.tag !== tags.sequence || message.to > 10_000) throw new MalformedAnswer('no answer to StartTLS')
+  if (bytes.length < message.to) return undefined
+  const id = elementAt(bytes, message.from)
+  const operation = id && elementAt(bytes, id.to)
+  const isWhole = bytes.length === message.to && operation !== undefined && operation.to <= message.to
+  if (!isWhole || operation.tag !== operations.extendedDone) throw new MalformedAnswer('no answer to StartTLS')
+  return resultOf(bytes, operation).code === 0
+}

@@ -1,0 +1,16 @@
+import { type ImageReference, parseReference } from '@platform/registry/reference'
+import * as z from 'zod'
+
+/** A repository of a registry. */
+export type Place = Pick<ImageReference, 'registry' | 'repository'>
+
+/** The repository that a text names: `registry/repository`, without a tag; undefined where it is none. */
+export function placeOf(text: string): Place | undefined {
+  const reference = parseReference(text)
+  return reference?.tag === undefined && reference?.digest === undefined ? reference : undefined
+}
+
+/** The setting `PLAT_RELEASE_SOURCE`. */
+export const ReleaseSource = z
+  .string()
+  .refine((text) => text === '' || placeOf(text) !== undefined, 'must be registry/repository, without a tag')

@@ -1,0 +1,18 @@
+import { isProbe, type ProbeAnswer, type ProbeEvent } from '@platform/core/probe'
+import { version } from '@platform/core/version'
+
+/** A function that answers probes too, and does nothing else for them. */
+export interface Probed<Event, Result> {
+  (event: Event): Promise<Result>
+  (event: ProbeEvent): Promise<ProbeAnswer>
+}
+
+/** Lets a function answer probes with the version that it is of. */
+export function probed<Event, Result>(handler: (event: Event) => Promise<Result>): Probed<Event, Result> {
+  function answer(event: Event): Promise<Result>
+  function answer(event: ProbeEvent): Promise<ProbeAnswer>
+  async function answer(event: Event | ProbeEvent): Promise<Result | ProbeAnswer> {
+    return isProbe(event) ? { version } : handler(event)
+  }
+  return answer
+}

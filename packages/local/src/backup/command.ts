@@ -1,0 +1,21 @@
+import { parseArgs } from 'node:util'
+import { StartFailure } from '../start-failure.ts'
+import { BackupFailure } from './manifest.ts'
+
+/** The one argument of a command: a file. */
+export function fileArgument(command: string): string {
+  const [file, ...others] = parseArgs({ allowPositionals: true }).positionals
+  if (file === undefined || others.length > 0) throw new BackupFailure(`Name one file: npm run ${command} -- FILE`)
+  return file
+}
+
+/** Runs a command; what its user can mend is told in a line, and the exit code is 1. */
+export async function runCommand(work: () => Promise<void>): Promise<void> {
+  try {
+    await work()
+  } catch (error) {
+    const isExpected = error instanceof BackupFailure || error instanceof StartFailure
+    console.error(isExpected ? error.message : error)
+    process.exitCode = 1
+  }
+}

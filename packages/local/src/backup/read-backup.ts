@@ -1,0 +1,115 @@
+import { createHash } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { mkdir, mkdtemp, open, readdir, rename, rm } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { pipeline } from 'node:stream/promises'
+import { createGunzip } from 'node:zlib'
+import { version } from '@platform/core/version'
+import { gt } from 'semver'
+import { extract } from 'tar-stream'
+import { syncFolder } from '../secrets/durable-file.ts'
+import { BackupFailure, dataPrefix, isPlainPath, Manifest, manifestName, type SavedFile } from './manifest.ts'
+
+/** One entry of the archive, as it comes. */
+type Entry = ReturnType<typeof extract> extends AsyncIterable<infer Each> ? Each : never
+
+const damaged = (reason: string, cause?: unknown): BackupFailure =>
+  new BackupFailure(`This is no whole backup: ${reason}. Nothing was restored.`, { cause })
+
+/**
+ * Makes a data folder of a backup, whole or not at all. Throws `BackupFailure` where there are data already, and where the
+ * file is not exactly what was backed up.
+ */
+export async function restoreBackup(file: string, dataDir: string): Promise<Manifest> {
+  const present = await readdir(dataDir).catch(() => [])
+  if (present.length > 0)
+    throw new BackupFailure(`There are data in ${dataDir}. Move them away, or set PLAT_DATA_DIR to another folder.`)
+  await mkdir(dirname(dataDir), { recursive: true })
+  // Beside its place, so that it gets there in one step.
+  const draft = await mkdtemp(join(dirname(dataDir), `${basename(dataDir)}.restoring-`))
+  try {
+    const manifest = await unpackBackup(file, draft)
+    await rename(draft, dataDir)
+    syncFolder(dirname(dataDir))
+    return manifest
+  } catch (error) {
+    await rm(draft, { recursive: true, force: true })
+    throw error
+  }
+}
+
+async function unpackBackup(file: string, folder: string): Promise<Manifest> {
+  const found = new Map<string, SavedFile>()
+  let manifest: Manifest | undefined
+  const entries = extract()
+  const read = async () => {
+    for await (const entry of entries) {
+      const { name, type } = entry.header
+      if (manifest !== undefined) throw damaged('something follows its end')
+      if (type !== 'file') throw damaged('it holds what is no file')
+      if (name === manifestName) manifest = await readManifest(entry)
+      else await saveFile(entry, folder, found)
+    }
+  }
+  // Both ends have stopped before what they left is cleared away.
+  const ends = await Promise.allSettled([read(), pipeline(createReadStream(file), createGunzip(), entries)])
+  const reasons: unknown[] = ends.flatMap((end) => (end.status === 'rejected' ? [end.reason] : []))
+  if (reasons.length > 0) throw explained(reasons, file)
+  if (manifest === undefined) throw damaged('its end is missing')
+  requireSame(manifest.files, found)
+  return manifest
+}
+
+/** When one end fails the other breaks off: which of the reasons is the one. */
+function explained(reasons: readonly unknown[], file: string): unknown {
+  const ours = reasons.find((reason) => reason instanceof BackupFailure)
+  const full = reasons.find((reason) => codeOf(reason) === 'ENOSPC')
+  if (ours !== undefined || full !== undefined) return ours ?? full
+  const isMissing = reasons.some((reason) => codeOf(reason) === 'ENOENT')
+  return isMissing ? new BackupFailure(`There is no file ${file}.`) : damaged('it cannot be read', reasons[0])
+}
+
+const codeOf = (reason: unknown): unknown => (reason instanceof Error && 'code' in reason ? reason.code : undefined)
+
+async function readManifest(entry: Entry): Promise<Manifest> {
+  const parsed = Manifest.safeParse(JSON.parse(await text(entry)))
+  if (!parsed.success) throw damaged('its manifest is not in order', parsed.error)
+  const { platformVersion } = parsed.data
+  if (gt(platformVersion, version))
+    throw new BackupFailure(`It was made by version ${platformVersion}, which is newer. Restore it with that version.`)
+  return parsed.data
+}
+
+/** Writes a file where it belongs. Its folders are made here, and nothing but folders and files is: no link leads away. */
+async function saveFile(entry: Entry, folder: string, found: Map<string, SavedFile>): Promise<void> {
+  const { name } = entry.header
+  const path = name.slice(dataPrefix.length)
+  if (!name.startsWith(dataPrefix) || !isPlainPath(path) || found.has(path))
+    throw damaged('a path in it leads elsewhere')
+  const target = join(folder, path)
+  await mkdir(dirname(target), { recursive: true, mode: 0o700 })
+  const hash = createHash('sha256')
+  let bytes = 0
+  const handle = await open(target, 'wx', 0o600)
+  try {
+    for await (const chunk of entry) {
+      if (!(chunk instanceof Uint8Array)) throw damaged('it cannot be read')
+      hash.update(chunk)
+      bytes += chunk.length
+      await handle.writeFile(chunk)
+    }
+    await handle.sync()
+  } finally {
+    await handle.close()
+  }
+  found.set(path, { path, bytes, sha256: hash.digest('hex') })
+}
+
+function requireSame(listed: readonly SavedFile[], found: ReadonlyMap<string, SavedFile>): void {
+  if (listed.length !== found.size) throw damaged('there are more or fewer files in it than it says')
+  for (const { path, bytes, sha256 } of listed) {
+    const file = found.get(path)
+    if (file?.bytes !== bytes || file.sha256 !== sha256) throw damaged(`${path} is not what was backed up`)
+  }
+}

@@ -1,0 +1,12 @@
+/** `npm run restore -- FILE`: makes the state of a platform on this machine of a backup. */
+import { resolve } from 'node:path'
+import { parseSettings } from '../settings.ts'
+import { fileArgument, runCommand } from './command.ts'
+import { restoreBackup } from './read-backup.ts'
+
+await runCommand(async () => {
+  const { dataDir } = parseSettings(process.env)
+  const { files, createdAt, platformVersion } = await restoreBackup(resolve(fileArgument('restore')), dataDir)
+  console.log(`${files.length} files of version ${platformVersion} are in ${dataDir}, as of ${createdAt}.`)
+  console.log('What happened since then is not among them. Start the platform with: npm start')
+})

@@ -1,0 +1,108 @@
+import { createHash } from 'node:crypto'
+import { createReadStream, createWriteStream } from 'node:fs'
+import { access, lstat, open, readdir, rename, rm } from 'node:fs/promises'
+import { dirname, join, relative, resolve } from 'node:path'
+import { pipeline } from 'node:stream/promises'
+import { createGzip } from 'node:zlib'
+import { version } from '@platform/core/version'
+import { type Pack, pack } from 'tar-stream'
+import { claimDataFolder } from '../data-folder.ts'
+import { syncFolder } from '../secrets/durable-file.ts'
+import { BackupFailure, dataPrefix, isPlainPath, type Manifest, manifestName, type SavedFile } from './manifest.ts'
+
+/**
+ * Of one run of a platform only, and unpacked images: those come from their registries again, by digest.
+ */
+const leftOut = new Set(['lock.sqlite', 'lock.sqlite-journal', 'runtime.json', 'runtime.json.draft', 'modules'])
+
+/**
+ * Writes all state of a data folder into a file that only its owner may read, whole or not at all. Throws `BackupFailure` or
+ * `StartFailure`: where a platform runs on the data, for instance.
+ */
+export async function writeBackup(dataDir: string, target: string): Promise<Manifest> {
+  await requirePlaces(dataDir, target)
+  // Nobody may write while it is read, and no platform may start.
+  using claim = new DisposableStack()
+  claim.use(await claimDataFolder(dataDir))
+  const draft = `${target}.draft`
+  try {
+    const manifest = await writeArchive(dataDir, draft)
+    await rename(draft, target)
+    syncFolder(dirname(target))
+    return manifest
+  } catch (error) {
+    await rm(draft, { force: true })
+    throw error
+  }
+}
+
+const isThere = (path: string): Promise<boolean> =>
+  access(path).then(
+    () => true,
+    () => false,
+  )
+
+async function requirePlaces(dataDir: string, target: string): Promise<void> {
+  if (!(await isThere(join(dataDir, 'dynamodb'))))
+    throw new BackupFailure(`There are no data of a platform in ${dataDir}.`)
+  if (await isThere(target)) throw new BackupFailure(`${target} is there already. Choose another name.`)
+  const inside = relative(resolve(dataDir), resolve(target))
+  if (!inside.startsWith('..')) throw new BackupFailure('The backup would lie in the folder that it is made of.')
+}
+
+async function writeArchive(dataDir: string, draft: string): Promise<Manifest> {
+  const archive = pack()
+  const file = createWriteStream(draft, { flags: 'wx', mode: 0o600 })
+  // Most of it is compressed already.
+  const written = pipeline(archive, createGzip({ level: 1 }), file)
+  const [manifest] = await Promise.all([addAll(archive, dataDir).catch(giveUp(archive)), written])
+  await using handle = await open(draft)
+  await handle.sync()
+  return manifest
+}
+
+/** Ends the other end of the pipeline as well. */
+const giveUp = (archive: Pack) => (error: Error) => {
+  archive.destroy(error)
+  throw error
+}
+
+async function addAll(archive: Pack, dataDir: string): Promise<Manifest> {
+  const files: SavedFile[] = []
+  for (const path of await filesBelow(dataDir)) files.push(await addFile(archive, dataDir, path))
+  const manifest: Manifest = {
+    format: 1,
+    createdAt: new Date().toISOString(),
+    platformVersion: version,
+    nodeVersion: process.versions.node,
+    files,
+  }
+  archive.entry({ name: manifestName, mode: 0o600 }, JSON.stringify(manifest))
+  archive.finalize()
+  return manifest
+}
+
+/** The paths of all files that are state, sorted. */
+async function filesBelow(dataDir: string, folder = ''): Promise<string[]> {
+  const entries = await readdir(join(dataDir, folder), { withFileTypes: true })
+  const found = entries
+    .filter(({ name }) => folder !== '' || !leftOut.has(name))
+    .map(async (entry) => {
+      const path = folder === '' ? entry.name : `${folder}/${entry.name}`
+      if (entry.isDirectory()) return filesBelow(dataDir, path)
+      if (entry.isFile() && isPlainPath(path)) return [path]
+      throw new BackupFailure(`${join(dataDir, path)} is no plain file. Move it away, and try again.`)
+    })
+  return (await Promise.all(found)).flat().toSorted()
+}
+
+async function addFile(archive: Pack, dataDir: string, path: string): Promise<SavedFile> {
+  const source = join(dataDir, path)
+  const { size: bytes, mtime } = await lstat(source)
+  const hash = createHash('sha256')
+  const entry = archive.entry({ name: `${dataPrefix}${path}`, size: bytes, mode: 0o600, mtime })
+  const content = createReadStream(source)
+  content.on('data', (chunk) => hash.update(chunk))
+  await pipeline(content, entry)
+  return { path, bytes, sha256: hash.digest('hex') }
+}

@@ -1,0 +1,98 @@
+import { createHash, timingSafeEqual } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import * as z from 'zod'
+import { listenAt } from './listening.ts'
+
+/** A server on loopback for the functions of the same platform. */
+export interface CallsServer {
+  /** `http://127.0.0.1:<port>` */
+  url: string
+  close: () => Promise<void>
+}
+
+/** A call as it came. */
+export interface Received {
+  body: Buffer
+  query: URLSearchParams
+}
+
+/** Answers with JSON, or with nothing. */
+export type Call = (received: Received) => Promise<object | undefined>
+
+export interface CallsOptions {
+  /** Whoever has it may call. */
+  token: string
+  /** 0 takes a free one. */
+  port: number
+  /** By method and path: `GET /list`. */
+  calls: Readonly<Record<string, Call>>
+  /** What the caller is told of an error, as 422; undefined for one that is none of its business. */
+  failureOf: (error: unknown) => object | undefined
+  /** Hears of every other error. */
+  onError: (error: unknown) => void
+  /** Of a body; no limit where it is absent. */
+  maxBytes?: number
+}
+
+/** Serves calls: 401 without the token, 404 for what is no call, 400 for a body that is none. */
+export async function serveCalls(options: CallsOptions): Promise<CallsServer> {
+  // A call takes as long as what it does.
+  const server = createServer({ requestTimeout: 0 }, (request, response) => {
+    void respond(options, request, response).catch(() => response.destroy())
+  })
+  const { port } = await listenAt(server, '127.0.0.1', options.port)
+  return {
+    url: `http://127.0.0.1:${port}`,
+    close: async () => {
+      const closed = once(server, 'close')
+      server.close()
+      server.closeAllConnections()
+      await closed
+    },
+  }
+}
+
+async function respond(options: CallsOptions, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const { token, calls, failureOf, onError, maxBytes = Infinity } = options
+  const [path = '', query] = (request.url ?? '').split('?')
+  const name = `${request.method} ${path}`
+  const call = Object.hasOwn(calls, name) ? calls[name] : undefined
+  if (!isSame(request.headers.authorization, `Bearer ${token}`)) return send(response, 401)
+  if (call === undefined) return send(response, 404)
+  const body = await read(request, maxBytes)
+  if (body === undefined) return send(response, 413)
+  try {
+    const answer = await call({ body, query: new URLSearchParams(query) })
+    send(response, answer === undefined ? 204 : 200, answer)
+  } catch (error) {
+    const failure = failureOf(error)
+    if (failure !== undefined) return send(response, 422, failure)
+    if (error instanceof z.ZodError || error instanceof SyntaxError) return send(response, 400)
+    onError(error)
+    send(response, 500)
+  }
+}
+
+const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
+
+const isSame = (given = '', expected: string): boolean => timingSafeEqual(digest(given), digest(expected))
+
+async function read(request: IncomingMessage, maxBytes: number): Promise<Buffer | undefined> {
+  const parts: Buffer[] = []
+  let bytes = 0
+  for await (const part of request as AsyncIterable<Buffer>) {
+    bytes += part.length
+    if (bytes <= maxBytes) parts.push(part)
+  }
+  return bytes > maxBytes ? undefined : Buffer.concat(parts)
+}
+
+function send(response: ServerResponse, status: number, body?: object): void {
+  const content = body === undefined ? '' : JSON.stringify(body)
+  response.writeHead(status, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(content) })
+  response.end(content)
+}
+
+/** The JSON of a body. Throws `SyntaxError`. */
+export const jsonOf = ({ body }: Received): unknown => JSON.parse(body.toString())

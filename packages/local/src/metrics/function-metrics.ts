@@ -1,0 +1,78 @@
+import { Counter, Gauge, type Registry } from 'prom-client'
+import { FunctionTimedOut } from '../functions/failure.ts'
+import type { FunctionPool } from '../functions/pool.ts'
+
+/** Watches functions at work. */
+export interface FunctionMetrics {
+  /** Invokes as it is told to, and counts that and what came of it. */
+  watched: (invoke: Invoke) => Invoke
+}
+
+type Invoke = FunctionPool['invoke']
+
+interface Invocation {
+  functionName: string
+  event: unknown
+  result?: unknown
+  error?: unknown
+  hasFailed: boolean
+}
+
+/** Metrics of invocations, of messages and of schedules: the last two show in what functions are handed and answer. */
+export function functionMetrics(registry: Registry): FunctionMetrics {
+  const registers = [registry]
+  const counter = (name: string, help: string, ...labelNames: string[]) =>
+    new Counter({ name, help, labelNames, registers })
+  const invocations = counter('platform_function_invocations_total', 'Invocations of functions.', 'function')
+  const failures = counter('platform_function_failures_total', 'Invocations that threw or timed out.', 'function')
+  const timeouts = counter('platform_function_timeouts_total', 'Invocations that timed out.', 'function')
+  const inFlight = new Gauge({ name: 'platform_functions_in_flight', help: 'Invocations under way.', registers })
+  const messages = counter('platform_messages_total', 'Messages that were handed to consumers.', 'queue', 'outcome')
+  const runs = counter('platform_schedule_runs_total', 'Scheduled runs.', 'schedule', 'outcome')
+  const lastSuccess = new Gauge({
+    name: 'platform_schedule_last_success_timestamp_seconds',
+    help: 'When a scheduled run last ended well.',
+    labelNames: ['schedule'],
+    registers,
+  })
+
+  const note = (invocation: Invocation): void => {
+    const { functionName, error, hasFailed } = invocation
+    invocations.inc({ function: functionName })
+    if (hasFailed) failures.inc({ function: functionName })
+    if (error instanceof FunctionTimedOut) timeouts.inc({ function: functionName })
+    const [kind, name = ''] = functionName.split('/')
+    if (kind === 'queue') noteMessages(messages, name, invocation)
+    if (kind !== 'schedule') return
+    runs.inc({ schedule: name, outcome: hasFailed ? 'failed' : 'done' })
+    if (!hasFailed) lastSuccess.set({ schedule: name }, Date.now() / 1000)
+  }
+  return {
+    watched: (invoke) => async (functionName, event, requestId) => {
+      inFlight.inc()
+      try {
+        const result = await invoke(functionName, event, requestId)
+        note({ functionName, event, result, hasFailed: false })
+        return result
+      } catch (error) {
+        note({ functionName, event, error, hasFailed: true })
+        throw error
+      } finally {
+        inFlight.dec()
+      }
+    },
+  }
+}
+
+function noteMessages(messages: Counter, queue: string, { event, result, hasFailed }: Invocation): void {
+  const handed = listIn(event, 'Records')
+  const failed = hasFailed ? handed : Math.min(listIn(result, 'batchItemFailures'), handed)
+  messages.inc({ queue, outcome: 'failed' }, failed)
+  messages.inc({ queue, outcome: 'done' }, handed - failed)
+}
+
+/** How long a list is that an object may hold. */
+function listIn(object: unknown, name: string): number {
+  const list: unknown = typeof object === 'object' && object !== null ? Reflect.get(object, name) : undefined
+  return Array.isArray(list) ? list.length : 0
+}

@@ -1,0 +1,92 @@
+import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
+import { version } from '@platform/core/version'
+import { functionMetrics, type FunctionMetrics } from './function-metrics.ts'
+
+/** What an operator watches on one machine, in the words of Prometheus. All of it passes through the runner. */
+export interface Metrics extends FunctionMetrics {
+  registry: Registry
+  /** Begins to watch one request. */
+  begin: () => RequestWatch
+  /** What is asked for when somebody reads the metrics. */
+  onScrape: (ask: () => Promise<void>) => void
+  /** All metrics, in the text format. */
+  read: () => Promise<{ contentType: string; text: string }>
+}
+
+/** One request, as the gateway sees it. */
+export interface RequestWatch {
+  /** Names its route; before, it counts with the paths that no route fits. */
+  routed: (route: { functionName: string; routeKey: string }) => void
+  /** Stops the clock: whoever is held back after this waits by their own wish, or because they ask too often. */
+  answered: () => void
+  done: (status: number) => void
+}
+
+const bucketsSeconds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
+
+let ofProcess: Registry | undefined
+
+/** Of the process there is one, however many platforms it runs. */
+function processRegistry(): Registry {
+  if (ofProcess === undefined) {
+    ofProcess = new Registry()
+    collectDefaultMetrics({ register: ofProcess })
+  }
+  return ofProcess
+}
+
+/** The metrics of one platform. */
+export function createMetrics(threads: number): Metrics {
+  const registry = new Registry()
+  const registers = [registry]
+  const asked: (() => Promise<void>)[] = []
+  gauge(registry, 'platform_runner_info', 'The version of the runner, as a label.', ['version']).set({ version }, 1)
+  gauge(registry, 'platform_function_threads', 'Threads that run functions.').set(threads)
+  const requests = new Counter({
+    name: 'platform_http_requests_total',
+    help: 'Answers of the gateway.',
+    labelNames: ['function', 'route', 'status'],
+    registers,
+  })
+  const durations = new Histogram({
+    name: 'platform_http_request_duration_seconds',
+    help: 'Time to the answer, without what a caller asked to be held for or is held back for after 429.',
+    labelNames: ['function', 'route'],
+    buckets: bucketsSeconds,
+    registers,
+  })
+  return {
+    registry,
+    ...functionMetrics(registry),
+    begin: () => watchRequest(requests, durations),
+    onScrape: (ask) => void asked.push(ask),
+    read: async () => {
+      await Promise.all(asked.map((ask) => ask()))
+      const all = Registry.merge([registry, processRegistry()])
+      // The library's spelling of what is no number is not the format's.
+      return { contentType: all.contentType, text: (await all.metrics()).replaceAll(/ Nan$/gm, ' NaN') }
+    },
+  }
+}
+
+function watchRequest(requests: Counter, durations: Histogram): RequestWatch {
+  const startedAtMs = performance.now()
+  let answeredAtMs: number | undefined
+  let route = { function: 'gateway', route: '$default' }
+  return {
+    routed: ({ functionName, routeKey }) => {
+      route = { function: functionName, route: routeKey }
+    },
+    answered: () => {
+      answeredAtMs = performance.now()
+    },
+    done: (status) => {
+      requests.inc({ ...route, status: `${Math.floor(status / 100)}xx` })
+      durations.observe(route, ((answeredAtMs ?? performance.now()) - startedAtMs) / 1000)
+    },
+  }
+}
+
+/** A gauge of this registry. */
+export const gauge = (registry: Registry, name: string, help: string, labelNames: string[] = []): Gauge =>
+  new Gauge({ name, help, labelNames, registers: [registry] })

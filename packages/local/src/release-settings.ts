@@ -1,0 +1,37 @@
+import { createPublicKey } from 'node:crypto'
+import { parseReference } from '@platform/registry/reference'
+import * as z from 'zod'
+import { releaseSigningKey } from './kept-secret.ts'
+import type { TrustedKey } from './module-settings.ts'
+
+/** Where releases are in the embedded registry, and looked for unless `PLAT_RELEASE_SOURCE` names another place. */
+export const releaseRepository = 'platform/releases'
+
+/** Whether a text names a registry and a repository, and nothing of what is in it. */
+export function isRepositoryReference(text: string): boolean {
+  const reference = parseReference(text)
+  return reference !== undefined && reference.tag === undefined && reference.digest === undefined
+}
+
+/** The setting `PLAT_RELEASE_SOURCE`. */
+export const ReleaseSource = z.string().refine(isRepositoryReference, 'must be one registry/repository, without a tag')
+
+interface ReleaseSettings {
+  dataDir: string
+  releaseSource: string | undefined
+  releaseKeys: readonly TrustedKey[]
+}
+
+/** Where releases come from, and whose signatures make one: those of this platform's own key, and of the operator's. */
+export async function releaseEnvironment(
+  { dataDir, releaseSource, releaseKeys }: ReleaseSettings,
+  registryHost: string,
+): Promise<Record<string, string>> {
+  const privateKey = await releaseSigningKey(dataDir)
+  const ownKey = createPublicKey(privateKey).export({ type: 'spki', format: 'pem' }).toString()
+  const own = `${registryHost}/${releaseRepository}`
+  return {
+    PLAT_RELEASE_SOURCE: releaseSource ?? own,
+    PLAT_RELEASE_KEYS: JSON.stringify([{ name: 'this platform', pem: ownKey, repositories: [own] }, ...releaseKeys]),
+  }
+}

@@ -1,0 +1,70 @@
+import { randomBytes } from 'node:crypto'
+import {
+  FunctionQuery,
+  type HostFailure,
+  InvokeRequest,
+  maxZipBytes,
+  ShiftRequest,
+  StageRequest,
+  SwapRequest,
+} from '@platform/updates/target/host-protocol'
+import { TargetFailure } from '@platform/updates/target/port'
+import type * as z from 'zod'
+import { type Call, jsonOf, serveCalls } from '../calls-server.ts'
+import type { Log } from '../log.ts'
+import type { UpdateControl } from './control.ts'
+
+/** Where the functions of a platform ask for updates of themselves. */
+export interface ControlServer {
+  /** What they get as `PLAT_UPDATE_HOST_URL` and `PLAT_UPDATE_HOST_TOKEN`. */
+  url: string
+  token: string
+  close: () => Promise<void>
+}
+
+/** Listens on loopback; calls wait until there is something that can be asked. See host-protocol.ts for them. */
+export async function serveControl(control: Promise<UpdateControl>, log: Log): Promise<ControlServer> {
+  const token = randomBytes(32).toString('base64url')
+  const calls: Record<string, Call> = {
+    'GET /current': async () => (await control).current(),
+    'POST /stage': async (received) => {
+      const { release, functionNames } = StageRequest.parse(jsonOf(received))
+      return { missing: await (await control).missing(release, functionNames) }
+    },
+    'PUT /function': async ({ body, query }) => {
+      const { name, ...release } = FunctionQuery.parse(Object.fromEntries(query))
+      await (await control).add(release, name, body)
+      return undefined
+    },
+    'POST /ready': async (received) => {
+      const { release, functionNames } = StageRequest.parse(jsonOf(received))
+      await (await control).ready(release, functionNames)
+      return undefined
+    },
+    'POST /invoke': async (received) => {
+      const { release, functionName, event } = InvokeRequest.parse(jsonOf(received))
+      return { result: await (await control).invoke(release, functionName, event) }
+    },
+    'POST /shift': async (received) => {
+      const { release, share } = ShiftRequest.parse(jsonOf(received))
+      await (await control).shift(release, share)
+      return undefined
+    },
+    'POST /commit': async (received) => {
+      const { release, before } = SwapRequest.parse(jsonOf(received))
+      await (await control).commit(release, before)
+      return undefined
+    },
+    'POST /revert': async (received) => {
+      const { release, before } = SwapRequest.parse(jsonOf(received))
+      await (await control).revert(release, before)
+      return undefined
+    },
+  }
+  const onError = (error: unknown) => log('an update of the functions failed', { error })
+  const server = await serveCalls({ token, port: 0, calls, failureOf, onError, maxBytes: maxZipBytes })
+  return { ...server, token }
+}
+
+const failureOf = (error: unknown): z.infer<typeof HostFailure> | undefined =>
+  error instanceof TargetFailure ? { message: error.message, isFinal: error.isFinal } : undefined

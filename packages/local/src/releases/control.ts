@@ -1,0 +1,115 @@
+import type { InstalledRelease } from '@platform/core/update-row'
+import { TargetFailure, type UpdateTarget } from '@platform/updates/target/port'
+import { noteCurrent } from './current.ts'
+import { draftedFunctions, draftFunction, type FetchedRelease, folderName, removeAllBut } from './folder.ts'
+import { isSame, type Rotation } from './rotation.ts'
+import { isFetched, missingFunctions, sealRelease, type StagingOptions, startRelease } from './staging.ts'
+import { unpack } from './zip.ts'
+
+/** What functions may ask of the platform that runs them: the port of updates, where releases are handed over in pieces. */
+export interface UpdateControl extends Pick<UpdateTarget, 'current' | 'invoke' | 'shift' | 'commit' | 'revert'> {
+  /** The functions of a release that are still to be added. */
+  missing: (release: InstalledRelease, functionNames: readonly string[]) => Promise<string[]>
+  add: (release: FetchedRelease, functionName: string, zip: Uint8Array) => Promise<void>
+  /** Has a release of which nothing is missing started beside the one that serves. */
+  ready: (release: InstalledRelease, functionNames: readonly string[]) => Promise<void>
+  /** Removes what nobody needs any more of what a commit left. */
+  tidy: () => Promise<void>
+}
+
+/** Versions that may end what they have begun while another one is staged: each holds memory. */
+const leavingLimit = 1
+
+/** Changes which releases a rotation has. One call after the other: none meets what another one has done half. */
+export function createControl(options: StagingOptions & { rotation: Rotation }): UpdateControl {
+  const { releasesDir, checkout, rotation } = options
+  const inTurn = createTurn()
+  let kept: readonly InstalledRelease[] = []
+  let expected: InstalledRelease | undefined
+
+  const isCurrent = (release: InstalledRelease): boolean => isSame(rotation.current(), release)
+  const isThere = (release: InstalledRelease): boolean => rotation.invokeOf(release) !== undefined
+  const note = (release: InstalledRelease) =>
+    noteCurrent(releasesDir, isFetched(release) ? release : undefined, checkout)
+
+  const getReady = async (release: InstalledRelease) => {
+    if (isThere(release) || rotation.bringBack(release)) return
+    rotation.revert()
+    if (rotation.leaving().length > leavingLimit) {
+      throw new TargetFailure('Functions of earlier releases have not ended yet. Try again in a few minutes.')
+    }
+    rotation.stage(await startRelease(options, release))
+  }
+
+  const tidy = async () => {
+    // Nobody has said yet what is to be kept.
+    if (kept.length === 0) return
+    const needed = [...kept, expected, rotation.current(), rotation.staged(), ...rotation.leaving()]
+    const names = needed.flatMap((each) => (each !== undefined && isFetched(each) ? folderName(each) : []))
+    await removeAllBut(releasesDir, new Set(names))
+  }
+
+  return {
+    current: async () => rotation.current(),
+    missing: (release, functionNames) =>
+      inTurn(async () => {
+        expected = release
+        if (!isFetched(release) || isThere(release)) return []
+        return missingFunctions(options, release, functionNames)
+      }),
+    add: (release, name, zip) =>
+      inTurn(async () => {
+        const isDrafted = (await draftedFunctions(releasesDir, release)).has(name)
+        if (!isDrafted) await draftFunction(releasesDir, { release, name, files: unpack(zip) })
+      }),
+    ready: (release, functionNames) =>
+      inTurn(async () => {
+        if (isFetched(release) && !isThere(release)) await sealRelease(options, release, functionNames)
+        await getReady(release)
+      }),
+    invoke: async (release, functionName, event) => {
+      const invoke = rotation.invokeOf(release) ?? requireStaged(release)
+      return invoke(functionName, event).catch(asTargetFailure)
+    },
+    shift: (release, share) =>
+      inTurn(async () => {
+        if (isCurrent(release)) return
+        if (!isThere(release)) requireStaged(release)
+        rotation.shift(share)
+      }),
+    commit: (release, before) =>
+      inTurn(async () => {
+        if (!isThere(release)) requireStaged(release)
+        await note(release)
+        kept = [release, before]
+        if (!isCurrent(release)) rotation.commit()
+        await tidy()
+      }),
+    revert: (_release, before) =>
+      inTurn(async () => {
+        const isBack = isCurrent(before)
+        if (!isBack) await getReady(before)
+        await note(before)
+        if (isBack) rotation.revert()
+        else rotation.commit()
+      }),
+    tidy: () => inTurn(tidy),
+  }
+}
+
+const requireStaged = ({ version }: InstalledRelease): never => {
+  throw new TargetFailure(`Release ${version} is not staged.`)
+}
+
+function asTargetFailure(cause: unknown): never {
+  throw new TargetFailure(cause instanceof Error ? cause.message : String(cause), { cause })
+}
+
+function createTurn(): <Result>(work: () => Promise<Result>) => Promise<Result> {
+  let last: Promise<unknown> = Promise.resolve()
+  return (work) => {
+    const own = last.then(work)
+    last = own.catch(() => undefined)
+    return own
+  }
+}

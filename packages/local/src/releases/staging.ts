@@ -1,0 +1,90 @@
+import type { InstalledRelease } from '@platform/core/update-row'
+import { TargetFailure } from '@platform/updates/target/port'
+import type { Checkout } from './current.ts'
+import {
+  DamagedRelease,
+  draftedFunctions,
+  type FetchedRelease,
+  type KeptRelease,
+  readRelease,
+  sealDraft,
+} from './folder.ts'
+import type { Version } from './rotation.ts'
+
+/** What releases are staged with. */
+export interface StagingOptions {
+  releasesDir: string
+  checkout: Checkout
+  /** Every function that the platform calls. */
+  functionNames: readonly string[]
+  /** Starts the threads of a release, or of the checkout's own functions; rejects where one of them cannot be imported. */
+  start: (release?: KeptRelease) => Promise<Version>
+}
+
+/** Whether a release came from a repository; the functions of the checkout did not. */
+export const isFetched = (release: InstalledRelease): release is FetchedRelease => release.digest !== undefined
+
+/** The functions of a release that are not on the disk yet. Throws `TargetFailure` where the release lacks one that is called. */
+export async function missingFunctions(
+  { releasesDir, functionNames: called }: StagingOptions,
+  release: FetchedRelease,
+  functionNames: readonly string[],
+): Promise<string[]> {
+  const lacking = called.find((name) => !functionNames.includes(name))
+  if (lacking !== undefined) throw final(`Release ${release.version} has no function ${lacking}.`)
+  // A damaged one is fetched again.
+  const kept = await readRelease(releasesDir, release).catch(ignoreDamage)
+  if (kept !== undefined) return []
+  const drafted = await draftedFunctions(releasesDir, release)
+  return functionNames.filter((name) => !drafted.has(name))
+}
+
+/** Makes of what was added a release that can be started, unless it is one already. */
+export async function sealRelease(
+  options: StagingOptions,
+  release: FetchedRelease,
+  functionNames: readonly string[],
+): Promise<void> {
+  const { releasesDir, checkout } = options
+  const [missing] = await missingFunctions(options, release, functionNames)
+  if (missing !== undefined) throw new TargetFailure(`Release ${release.version} is not staged: ${missing} is missing.`)
+  if (await readRelease(releasesDir, release).catch(ignoreDamage)) return
+  const { version, digest, repository } = release
+  const named = { version, digest, ...(repository !== undefined && { repository }) }
+  await sealDraft(releasesDir, {
+    ...named,
+    infrastructure: checkout.infrastructure,
+    functionNames: [...functionNames],
+  })
+}
+
+/** Starts what is on the disk. Throws `TargetFailure` where it is not there as it came, or does not start: for good. */
+export async function startRelease(options: StagingOptions, release: InstalledRelease): Promise<Version> {
+  const kept = await onDisk(options, release)
+  return options.start(kept).catch((cause: unknown) => {
+    const reason = cause instanceof Error ? cause.message : String(cause)
+    throw new TargetFailure(`Release ${release.version} does not start: ${reason}`, { isFinal: true, cause })
+  })
+}
+
+async function onDisk(
+  { releasesDir, checkout }: StagingOptions,
+  release: InstalledRelease,
+): Promise<KeptRelease | undefined> {
+  if (!isFetched(release)) {
+    if (release.version === checkout.version) return undefined
+    throw final(`Version ${release.version} is not here any more; the folder holds ${checkout.version}.`)
+  }
+  const kept = await readRelease(releasesDir, release).catch((cause: unknown) => {
+    throw cause instanceof DamagedRelease ? final(cause.message, cause) : cause
+  })
+  if (kept === undefined) throw final(`Release ${release.version} is not here any more.`)
+  if (kept.infrastructure === checkout.infrastructure) return kept
+  throw final(`Release ${release.version} was made for another infrastructure than version ${checkout.version} has.`)
+}
+
+const final = (message: string, cause?: unknown): TargetFailure => new TargetFailure(message, { isFinal: true, cause })
+
+function ignoreDamage(error: unknown): undefined {
+  if (!(error instanceof DamagedRelease)) throw error
+}

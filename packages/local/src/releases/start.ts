@@ -1,0 +1,69 @@
+import { join } from 'node:path'
+import { infrastructureRevision } from '@platform/core/infrastructure'
+import { version } from '@platform/core/version'
+import { functionNames } from '../function-files.ts'
+import type { Log } from '../log.ts'
+import type { Settings } from '../settings.ts'
+import { StartFailure } from '../start-failure.ts'
+import type { Functions } from '../work.ts'
+import { createControl, type UpdateControl } from './control.ts'
+import { type ControlServer, serveControl } from './control-server.ts'
+import { adviceFor, releaseAtStart } from './current.ts'
+import { type KeptRelease, removeDrafts } from './folder.ts'
+import { createRotation } from './rotation.ts'
+import { startVersion } from './version.ts'
+
+/** Where functions ask for updates of themselves. */
+export type UpdateHost = Pick<ControlServer, 'url' | 'token'>
+
+/** The functions of a platform, of whichever release, and where they can be replaced. */
+export interface RunningFunctions extends Functions {
+  host: UpdateHost
+  /** Ends all threads; what runs on them fails. */
+  close: () => Promise<void>
+}
+
+/** Makes the whole environment of the functions. */
+type EnvironmentFor = (updateHost: UpdateHost) => Record<string, string>
+
+/**
+ * Starts the functions: those of the release that was applied last, or else those of the checkout. Resolves once those that
+ * somebody waits for are imported. Throws `StartFailure` for a release that is damaged or does not start.
+ */
+export async function startFunctions(
+  settings: Settings,
+  environmentFor: EnvironmentFor,
+  log: Log,
+): Promise<RunningFunctions> {
+  await using parts = new AsyncDisposableStack()
+  const releasesDir = join(settings.dataDir, 'releases')
+  const checkout = { version, infrastructure: infrastructureRevision() }
+  const names = await functionNames(settings.functionsDir)
+  await removeDrafts(releasesDir)
+
+  const control = Promise.withResolvers<UpdateControl>()
+  const host = await serveControl(control.promise, log)
+  parts.defer(host.close)
+  const environment = environmentFor(host)
+  const start = (toImport: readonly string[], release?: KeptRelease) =>
+    startVersion({ settings, environment, log }, toImport, release)
+
+  const release = await releaseAtStart(releasesDir, checkout, log)
+  const first = await start(names.filter(isAwaited), release).catch((cause: Error) => {
+    if (release === undefined) throw cause
+    const problem = `Release ${release.version} does not start: ${cause.message}.`
+    throw new StartFailure(`${problem} ${adviceFor(releasesDir, checkout)}`, { cause })
+  })
+  const tidy = () => control.promise.then(({ tidy: inTurn }) => inTurn())
+  const onGone = () => void tidy().catch((error: unknown) => log('releases could not be removed', { error }))
+  const rotation = createRotation(first, onGone)
+  parts.defer(rotation.close)
+  // Nobody waits for a staged release: whatever of it cannot be imported has to come out before it serves.
+  const startWhole = (staged?: KeptRelease) => start(names, staged)
+  control.resolve(createControl({ releasesDir, checkout, functionNames: names, rotation, start: startWhole }))
+  const ownParts = parts.move()
+  return { invoke: rotation.invoke, names, host, close: () => ownParts.disposeAsync() }
+}
+
+/** Whether somebody waits for a function to be loaded. Consumers and schedules load theirs when they run. */
+const isAwaited = (functionName: string): boolean => !/^(?:queue|schedule)\//.test(functionName)

@@ -1,0 +1,50 @@
+import { join } from 'node:path'
+import { version } from '@platform/core/version'
+import { timeoutMsOf } from '../function-limits.ts'
+import { startPool } from '../functions/pool.ts'
+import type { Log } from '../log.ts'
+import type { Settings } from '../settings.ts'
+import type { KeptRelease } from './folder.ts'
+import type { Version } from './rotation.ts'
+
+/** Everything that hands out built files of a release. */
+const assetsFunction = 'meta'
+
+/** What the threads of every version have in common. */
+interface Threads {
+  settings: Pick<Settings, 'functionThreads' | 'functionsDir'>
+  environment: Record<string, string>
+  /** How long the import of a function may take, a minute by default. */
+  warmUpTimeoutMs?: number
+  log: Log
+}
+
+/** Starts threads, and imports functions on each; rejects where one cannot be imported, and then leaves none running. */
+export async function startVersion(
+  { settings, environment, ...options }: Threads,
+  toImport: readonly string[],
+  release?: KeptRelease,
+): Promise<Version> {
+  const { functionThreads: threads, functionsDir } = settings
+  const place = release === undefined ? { functionsDir, suffix: '.ts', environment } : placeOf(release, environment)
+  const pool = startPool({ threads, timeoutMsOf, ...options, ...place })
+  try {
+    await pool.warmUp(toImport)
+  } catch (error) {
+    await pool.close()
+    throw error
+  }
+  return { pool, release: release === undefined ? { version } : installed(release) }
+}
+
+function placeOf({ folder }: KeptRelease, environment: Record<string, string>) {
+  const functionsDir = join(folder, 'functions')
+  const assetsDir = join(functionsDir, assetsFunction, 'dist')
+  return { functionsDir, suffix: '/index.mjs', environment: { ...environment, PLAT_ASSETS_DIR: assetsDir } }
+}
+
+const installed = ({ version: its, digest, repository }: KeptRelease) => ({
+  version: its,
+  digest,
+  ...(repository !== undefined && { repository }),
+})

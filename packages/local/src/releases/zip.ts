@@ -1,0 +1,48 @@
+import { TargetFailure } from '@platform/updates/target/port'
+import { unzipSync } from 'fflate'
+
+/** What one function may have unpacked. */
+const maxBytes = 50 * 1024 * 1024
+const maxFiles = 1000
+
+/** Path below the folder of its function → content. */
+export type Files = ReadonlyMap<string, Uint8Array>
+
+/**
+ * The files of a function's zip. A link in it is a file like any other: nothing of what stands here is followed. Throws
+ * `TargetFailure` for a zip that is broken or too large, or that has a name outside of its folder or no `index.mjs`.
+ */
+export function unpack(zip: Uint8Array): Files {
+  let bytes = 0
+  let files = 0
+  const check = ({ name, originalSize }: { name: string; originalSize: number }): boolean => {
+    bytes += originalSize
+    files += 1
+    if (bytes > maxBytes || files > maxFiles) throw refused(`it holds more than ${maxBytes} bytes or ${maxFiles} files`)
+    if (!isInside(name)) throw refused(`it has a file outside of its folder: ${JSON.stringify(name.slice(0, 100))}`)
+    return !name.endsWith('/')
+  }
+  const found = new Map(Object.entries(contentOf(zip, check)))
+  if (!found.has('index.mjs')) throw refused('it has no index.mjs')
+  return found
+}
+
+function contentOf(zip: Uint8Array, filter: NonNullable<Parameters<typeof unzipSync>[1]>['filter'] & object) {
+  try {
+    return unzipSync(zip, { filter })
+  } catch (cause) {
+    throw cause instanceof TargetFailure ? cause : refused('it is broken', cause)
+  }
+}
+
+/** Whether a name stays below the folder that it is put into, on every system. */
+const isInside = (name: string): boolean =>
+  // oxlint-disable-next-line no-control-regex -- such characters are what is looked for
+  !/[\\:\u0000-\u001f]/.test(name) &&
+  name
+    .replace(/\/$/, '')
+    .split('/')
+    .every((part) => part !== '' && part !== '.' && part !== '..')
+
+const refused = (reason: string, cause?: unknown): TargetFailure =>
+  new TargetFailure(`The zip of a function cannot be taken: ${reason}.`, { isFinal: true, cause })

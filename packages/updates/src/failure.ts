@@ -1,0 +1,30 @@
+import { type ErrorCode } from '@platform/contract/errors'
+import { Fault } from '@platform/core/fault'
+import { type Judgement } from '@platform/core/operation-work'
+import { RegistryFailure } from '@platform/registry/failure'
+import { TargetFailure } from './target/port.ts'
+
+/** Why an update cannot succeed, however often it is tried. The message is for people. */
+export class UpdateFailure extends Error {
+  override readonly name = 'UpdateFailure'
+}
+
+/** What the release feed says of a release that is not, or no longer, one. */
+const lasting = new Set<ErrorCode>(['version_not_available', 'infrastructure_update_required'])
+
+/** What an error means for the update that it ended: whatever may pass by itself is tried again. */
+export function judge(error: unknown): Judgement {
+  if (error instanceof UpdateFailure) return { message: error.message, isFinal: true }
+  return { ...meaningOf(error), cause: error }
+}
+
+function meaningOf(error: unknown): Judgement {
+  if (error instanceof TargetFailure) return { message: error.message, isFinal: error.isFinal }
+  if (error instanceof Fault) return { message: error.message, isFinal: lasting.has(error.code) }
+  if (error instanceof RegistryFailure) return { message: error.message, isFinal: error.problem !== 'unreachable' }
+  return { message: 'The platform failed in a way that it does not know. Its log tells more.', isFinal: false }
+}
+
+/** What an error says, for people. */
+export const wordsOf = (error: unknown): string =>
+  (error instanceof Error ? error.message : String(error)).slice(0, 500)

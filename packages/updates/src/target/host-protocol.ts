@@ -1,0 +1,57 @@
+import { version } from '@platform/contract/manifest'
+import * as z from 'zod'
+
+/**
+ * How functions speak to the one-machine platform that replaces them: HTTP on loopback, with a token that it made up at its
+ * start. Each call means what the method of `UpdateTarget` means, and may be repeated as that may.
+ *
+ * | call           | body                               | answer                                                |
+ * | -------------- | ---------------------------------- | ----------------------------------------------------- |
+ * | GET /current   |                                    | 200 `Installed`                                       |
+ * | POST /stage    | `StageRequest`                     | 200 `StageAnswer`: the functions that are to be sent  |
+ * | PUT /function  | a zip; `FunctionQuery` names it    | 204                                                   |
+ * | POST /ready    | `StageRequest`                     | 204, once the release could serve                     |
+ * | POST /invoke   | `InvokeRequest`                    | 200 `InvokeAnswer`                                    |
+ * | POST /shift    | `ShiftRequest`                     | 204                                                   |
+ * | POST /commit   | `SwapRequest`                      | 204                                                   |
+ * | POST /revert   | `SwapRequest`                      | 204                                                   |
+ *
+ * What cannot be done is 422 `HostFailure`; what is no call is 400, 401, 404 or 413 without a body.
+ */
+
+const digest = z.string().regex(/^sha256:[0-9a-f]{64}$/)
+
+/** The names that a release may give its functions. */
+const FunctionName = z
+  .string()
+  .max(100)
+  .regex(/^[a-z-]+(?:\/[a-z-]+)?$/)
+
+/** A release, or with a version alone what the platform was deployed with. */
+export const Installed = z.strictObject({
+  version,
+  repository: z.string().max(512).exactOptional(),
+  digest: digest.exactOptional(),
+})
+
+export const StageRequest = z.strictObject({ release: Installed, functionNames: z.array(FunctionName).max(200) })
+
+export const StageAnswer = z.object({ missing: z.array(FunctionName).max(200) })
+
+export const FunctionQuery = z.strictObject({ version, digest, name: FunctionName })
+
+export const InvokeRequest = z.strictObject({ release: Installed, functionName: FunctionName, event: z.json() })
+
+export const InvokeAnswer = z.object({ result: z.unknown() })
+
+export const ShiftRequest = z.strictObject({
+  release: Installed,
+  share: z.union([z.literal(0), z.literal(10), z.literal(50), z.literal(100)]),
+})
+
+export const SwapRequest = z.strictObject({ release: Installed, before: Installed })
+
+export const HostFailure = z.object({ message: z.string(), isFinal: z.boolean() })
+
+/** The largest zip of a function that is taken. */
+export const maxZipBytes = 50 * 1024 * 1024

@@ -1,0 +1,80 @@
+import { config } from '@platform/core/config'
+import { type InstalledRelease } from '@platform/core/update-row'
+import { HostFailure, Installed, InvokeAnswer, StageAnswer } from './host-protocol.ts'
+import { TargetFailure, type UpdateTarget } from './port.ts'
+
+/** Where the platform listens that replaces its functions; the settings say so. */
+export interface LocalSupervisorOptions {
+  /** `http://127.0.0.1:<port>` */
+  url?: string
+  token?: string
+}
+
+/** A smoke call may take so long. */
+const invokeMs = 30_000
+/** Calls wait for one another, and a release that hangs is given up after a minute. */
+const callMs = 130_000
+
+type Body = object | Uint8Array<ArrayBuffer>
+
+/** The platform on one machine, from its functions: it keeps its port, and replaces the threads that its functions run on (D51). */
+export function localSupervisor({
+  url = config.PLAT_UPDATE_HOST_URL,
+  token = config.PLAT_UPDATE_HOST_TOKEN,
+}: LocalSupervisorOptions = {}): UpdateTarget {
+  const call = async (method: string, path: string, body?: Body, timeoutMs = callMs): Promise<unknown> => {
+    const response = await fetch(`${url}${path}`, {
+      method,
+      headers: { authorization: `Bearer ${token}` },
+      signal: AbortSignal.timeout(timeoutMs),
+      ...(body && { body: body instanceof Uint8Array ? body : JSON.stringify(body) }),
+    }).catch(asUnreachable)
+    return contentOf(response.status, await response.text().catch(asUnreachable))
+  }
+
+  return {
+    current: async () => Installed.parse(await call('GET', '/current')),
+    async stage({ functionNames, fetchFunction, ...staged }) {
+      const release = installed(staged)
+      const body = { release, functionNames }
+      const { missing } = StageAnswer.parse(await call('POST', '/stage', body))
+      for (const name of missing) {
+        const query = new URLSearchParams({ version: release.version, digest: release.digest ?? '', name })
+        // oxlint-disable-next-line no-await-in-loop -- one zip in memory at a time
+        await call('PUT', `/function?${query.toString()}`, new Uint8Array(await fetchFunction(name)))
+      }
+      await call('POST', '/ready', body)
+    },
+    async invoke(release, functionName, event) {
+      const body = { release: installed(release), functionName, event }
+      return InvokeAnswer.parse(await call('POST', '/invoke', body, invokeMs)).result
+    },
+    shift: async (release, share) => void (await call('POST', '/shift', { release: installed(release), share })),
+    commit: async (release, before) =>
+      void (await call('POST', '/commit', { release: installed(release), before: installed(before) })),
+    revert: async (release, before) =>
+      void (await call('POST', '/revert', { release: installed(release), before: installed(before) })),
+  }
+}
+
+/** What tells releases apart, and nothing else that a caller may have at hand. */
+const installed = ({ version, repository, digest }: InstalledRelease): InstalledRelease => ({
+  version,
+  ...(repository !== undefined && { repository }),
+  ...(digest !== undefined && { digest }),
+})
+
+function asUnreachable(cause: unknown): never {
+  const isTimeout = cause instanceof Error && cause.name === 'TimeoutError'
+  throw new TargetFailure(isTimeout ? 'There was no answer in time.' : 'The platform does not answer its functions.', {
+    cause,
+  })
+}
+
+function contentOf(status: number, text: string): unknown {
+  if (status === 200) return JSON.parse(text)
+  if (status === 204) return undefined
+  if (status !== 422) throw new TargetFailure(`The platform answers its functions ${status}.`)
+  const { message, isFinal } = HostFailure.parse(JSON.parse(text))
+  throw new TargetFailure(message, { isFinal })
+}

@@ -1,0 +1,44 @@
+import { type InstalledRelease } from '@platform/core/update-row'
+
+/** How much of what comes in the staged release gets, in percent. */
+export type Share = 0 | 10 | 50 | 100
+
+/** A staged release: the zip of each of its functions, fetched and checked when it is asked for. */
+export interface StagedRelease extends InstalledRelease {
+  functionNames: readonly string[]
+  fetchFunction: (functionName: string) => Promise<Uint8Array>
+}
+
+/** Why a target cannot do what it was asked for. The message is for people. */
+export class TargetFailure extends Error {
+  override readonly name = 'TargetFailure'
+  /** Trying again would not help. */
+  readonly isFinal: boolean
+
+  constructor(message: string, { isFinal = false, cause }: { isFinal?: boolean; cause?: unknown } = {}) {
+    super(message, { cause })
+    this.isFinal = isFinal
+  }
+}
+
+/**
+ * What the platform's functions run on, as far as updates change it (D51). Each call may be repeated, come again after a kill
+ * at any place, or find that it was done already. Throws `TargetFailure`.
+ */
+export interface UpdateTarget {
+  /** What everything goes to but the share of a staged release. */
+  current: () => Promise<InstalledRelease>
+  /** Makes a release ready beside what serves, which goes on untouched; a release of before may be ready still. */
+  stage: (release: StagedRelease) => Promise<void>
+  /**
+   * Runs a function of a staged release and answers what it answers; rejects where it fails, and after 30 seconds. That counts
+   * against the release, unless `current` rejects too.
+   */
+  invoke: (release: InstalledRelease, functionName: string, event: unknown) => Promise<unknown>
+  /** Gives a staged release its share of what comes in; 0 takes it away. */
+  shift: (release: InstalledRelease, share: Share) => Promise<void>
+  /** The release serves alone and for good; `before` is kept, so that a rollback need not fetch it, all others go. */
+  commit: (release: InstalledRelease, before: InstalledRelease) => Promise<void>
+  /** Only `before` serves, as if nothing had been staged. */
+  revert: (release: InstalledRelease, before: InstalledRelease) => Promise<void>
+}

@@ -1,0 +1,50 @@
+import { infrastructureRevision } from '@platform/core/infrastructure'
+import {
+  functionAnnotation,
+  functionMediaType,
+  ReleaseDocument,
+  releaseMediaType,
+  tagOf,
+} from '@platform/core/release-document'
+import { digestOf } from '@platform/registry/digest'
+import { type Manifest, mediaTypes } from '@platform/registry/types'
+
+/** What is said of a release beside its code. */
+export type ReleaseFacts = Pick<ReleaseDocument, 'version' | 'createdAt' | 'releaseNotesUrl' | 'minFrom'>
+
+/** A release as it is published. */
+export interface Artifact {
+  tag: string
+  /** Of the manifest. */
+  digest: string
+  manifest: Buffer
+  /** What the manifest names, its configuration last. */
+  blobs: readonly Uint8Array[]
+}
+
+const json = (content: unknown): Buffer => Buffer.from(JSON.stringify(content))
+
+/** The functions of a release as an OCI artifact (D50). The same facts and functions give the same digest. */
+export function artifactOf(facts: ReleaseFacts, zips: ReadonlyMap<string, Uint8Array>): Artifact {
+  const packed = [...zips].map(([name, zip]) => ({ name, zip, digest: digestOf(zip), size: zip.length }))
+  const functions = Object.fromEntries(packed.map(({ name, digest, size }) => [name, { digest, size }]))
+  const config = json(ReleaseDocument.parse({ ...facts, infrastructure: infrastructureRevision(), functions }))
+  const manifest = json({
+    schemaVersion: 2,
+    mediaType: mediaTypes.manifest,
+    artifactType: releaseMediaType,
+    config: { mediaType: releaseMediaType, digest: digestOf(config), size: config.length },
+    layers: packed.map(({ name, digest, size }) => ({
+      mediaType: functionMediaType,
+      digest,
+      size,
+      annotations: { [functionAnnotation]: name },
+    })),
+    annotations: {
+      'org.opencontainers.image.version': facts.version,
+      'org.opencontainers.image.created': facts.createdAt,
+    },
+  } satisfies Manifest)
+  const blobs = [...packed.map(({ zip }) => zip), config]
+  return { tag: tagOf(facts.version), digest: digestOf(manifest), manifest, blobs }
+}

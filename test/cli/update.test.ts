@@ -1,0 +1,61 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { Plat } from '../support/plat.ts'
+import { builtFunctions, published, telling } from '../support/releases.ts'
+import { startWorkplace, type Workplace } from './support/workplace.ts'
+
+/** Updates of the platform at the command line, against a real platform. One test follows another. */
+
+let workplace: Workplace
+let plat: Plat
+let serving: string
+
+beforeAll(async () => {
+  workplace = await startWorkplace()
+  plat = workplace.plat
+  serving = (await plat.json(['update', 'check'])).currentVersion
+})
+afterAll(() => workplace[Symbol.asyncDispose]())
+
+test('where there is no newer release, nothing is done, and no version to go back to is an error', async () => {
+  const check = await plat.run(['update', 'check'])
+  expect(check.out).toMatch(
+    new RegExp(`^currentVersion +${serving}\nlatestVersion +${serving}\nupdateAvailable +false\n`),
+  )
+  const apply = await plat.run(['update', 'apply'])
+  expect([apply.exitCode, apply.out]).toEqual([0, ''])
+  expect(apply.err).toBe(`${serving} is the newest version that there is for this platform.\n`)
+  expect(await plat.json(['update', 'apply'])).toMatchObject({ updateAvailable: false })
+  const rollback = await plat.run(['update', 'rollback', '--yes'])
+  expect([rollback.exitCode, rollback.err]).toEqual([1, expect.stringContaining('(no_previous_version)')])
+  const unknown = await plat.run(['update', 'apply', '9.9.9', '--yes'])
+  expect([unknown.exitCode, unknown.err]).toEqual([1, expect.stringContaining('(version_not_available)')])
+})
+
+test('a release is found, applied and taken back, step by step', async () => {
+  await published(workplace.platform, { version: '9.1.0' }, await builtFunctions('9.1.0', telling))
+  const check = await plat.run(['update', 'check'])
+  expect(check.out).toMatch(/^latestVersion +9\.1\.0$/m)
+  expect(check.err).toBe('Next: plat update apply 9.1.0\n')
+
+  // Nobody is there to be asked.
+  const unsure = await plat.run(['update', 'apply'])
+  expect([unsure.exitCode, unsure.err]).toEqual([2, `Update the platform from ${serving} to 9.1.0? Say --yes if so.\n`])
+  const applied = await plat.run(['update', 'apply', '--yes'])
+  expect(applied).toMatchObject({ exitCode: 0, out: 'PlatformUpdate Completed: Version 9.1.0 serves.\n' })
+  const steps = ['preflight', 'stage', 'smoke', 'shift-10', 'shift-50', 'shift-100', 'commit']
+  expect(applied.err).toBe(steps.map((step) => `${step}: Completed\n`).join(''))
+
+  const accepted = await plat.json(['update', 'rollback', '--yes', '--no-wait'])
+  expect(accepted).toMatchObject({ action: 'rollback', targetVersion: serving, status: 'InProgress' })
+  expect((await plat.run(['job', 'wait', accepted.jobId])).exitCode).toBe(0)
+  expect(await plat.json(['update', 'check'])).toMatchObject({ currentVersion: serving })
+}, 120_000)
+
+test.for(['update', 'update apply 1.0.0 2.0.0', 'update rollback 1.0.0', 'update apply --forced'])(
+  'plat %s is wrong use: 2, nothing on standard output',
+  async (line) => {
+    const { exitCode, out, err } = await plat.run(line.split(' '))
+    expect([exitCode, out]).toEqual([2, ''])
+    expect(err).not.toMatch(/^$|Unexpected/)
+  },
+)

@@ -1,0 +1,107 @@
+// First: it sets what the platform may reach, which core reads when it is imported.
+import { entryOf, hostile, inTls, message, onRequest, ownCertificates, result } from './directories.ts'
+import { type Socket } from 'node:net'
+import { type Caller } from '@platform/core/caller'
+import { query } from '@platform/core/db/table'
+import { type ProviderSettings } from '@platform/core/identity-row'
+import { signIn } from '@platform/core/sign-in'
+import { usersOf } from '@platform/core/user'
+import { afterEach, beforeAll, beforeEach, expect } from 'vitest'
+import { missing } from '../../support/peers.ts'
+import { atMinuteStart, type Person, platformAdministrator, somewhere } from '../../support/people.ts'
+import { type Certificates } from '../../support/slapd.ts'
+import { refusalOf } from '../../support/world.ts'
+import { provider, withdrawAll } from './providers.ts'
+
+/** A directory that knows Ada and is otherwise what a test makes of it; and a platform that has it for a provider. */
+
+/** Why tests are skipped; empty: they are not. */
+export const lack = missing('openssl')
+
+/** What there is once the tests run: whom the platform trusts, and others. */
+export interface World {
+  platform: Person
+  caller: Caller
+  own: Certificates
+  others: Certificates
+}
+export const world = {} as World
+
+beforeAll(async () => {
+  world.platform = await platformAdministrator()
+  world.caller = world.platform.caller
+  if (lack === '') Object.assign(world, { own: await ownCertificates(), others: await ownCertificates() })
+})
+beforeEach(() => atMinuteStart())
+afterEach(() => withdrawAll())
+
+export const settingsOf = (scheme: 'ldap' | 'ldaps'): ProviderSettings => ({
+  url: `${scheme}://localhost:${hostile.port}`,
+  bindDn: 'cn=service',
+  userSearchBase: 'ou=people',
+  groupSearchBase: 'ou=groups',
+  caCertificate: world.own.ca,
+})
+export const directory = (scheme: 'ldap' | 'ldaps' = 'ldaps') =>
+  provider(world.caller.organisationId, { type: 'LDAP', settings: settingsOf(scheme) }, { bindPassword: 'service' })
+
+const count = async () => (await query({ pk: usersOf(world.caller.organisationId).pk })).items.length
+
+/** What a sign-in is answered, and how many users there are more. */
+export async function outcome(username = 'ada', secret = 'a password'): Promise<string> {
+  const before = await count()
+  const refusal = await refusalOf(signIn({ username, password: secret }, somewhere()))
+  if (refusal !== 'nothing was refused') expect(await count()).toBe(before)
+  return refusal
+}
+
+export const [bind, search] = [0x60, 0x63]
+export const bindDone = (id: number, code = 0) => message(id, result(0x61, code))
+export const searchDone = (id: number, code = 0) => message(id, result(0x65, code))
+export const ada = entryOf('uid=ada,ou=people', { uid: 'ada', entryUUID: 'uuid of ada' })
+
+/** A directory that knows Ada; a test says what it answers in another way. */
+export type Answer = (socket: Socket, id: number, operation: number, bytes: Buffer) => boolean | void
+export function directoryThat(answer: Answer): void {
+  hostile.behave = (plain) => {
+    const socket = inTls(plain, world.own)
+    onRequest(socket, (id, operation, bytes) => {
+      if (answer(socket, id, operation, bytes) === true) return
+      if (operation === bind) socket.write(bindDone(id))
+      const isForUser = bytes.includes('ou=people') && !bytes.includes('ou=groups')
+      if (operation === search) socket.write(Buffer.concat([...(isForUser ? [message(id, ada)] : []), searchDone(id)]))
+    })
+  }
+}
+
+export const at = (wanted: number, nth: number, act: Answer): (() => Answer) => {
+  return () => {
+    let seen = 0
+    return (socket, id, operation, bytes) => {
+      if (operation !== wanted || ++seen !== nth) return false
+      act(socket, id, operation, bytes)
+      return true
+    }
+  }
+}
+export const writing =
+  (...parts: ((id: number) => Uint8Array)[]): Answer =>
+  (socket, id) => {
+    socket.write(Buffer.concat(parts.map((part) => part(id))))
+  }
+export const agreed = message(1, result(0x78, 0))
+
+/** Agrees to StartTLS with these bytes, goes on in TLS, and then answers as it should. */
+export function agreeing(answer: Uint8Array): void {
+  hostile.behave = (plain) => {
+    plain.once('data', () => {
+      plain.write(answer)
+      const socket = inTls(plain, world.own)
+      onRequest(socket, (id, operation, bytes) => {
+        const isForUser = bytes.includes('ou=people') && !bytes.includes('ou=groups')
+        const found = operation === search && isForUser ? [message(id, ada)] : []
+        socket.write(Buffer.concat([...found, operation === bind ? bindDone(id) : searchDone(id)]))
+      })
+    })
+  }
+}

@@ -1,0 +1,65 @@
+import { randomUUID } from 'node:crypto'
+import { now } from '@platform/core/clock'
+import * as keys from '@platform/core/db/keys'
+import { patch, query, remove, replace, transact } from '@platform/core/db/table'
+import { newId } from '@platform/core/id'
+import {
+  type ExternalIdentity,
+  type ProviderRow,
+  parseProvider,
+  type ProviderSecret,
+} from '@platform/core/identity-row'
+import { writeSecret } from '@platform/core/secret'
+import { verifyAccessToken } from '@platform/core/token'
+
+/** Identity providers as they are stored, and people whom they vouch for. */
+
+/** A provider of an organisation, stored with its secret. */
+export async function provider(
+  organisationId: string,
+  fields: Partial<Omit<ProviderRow, 'settings'>> & { settings?: object } = {},
+  secret: ProviderSecret = {},
+): Promise<ProviderRow> {
+  const secretName = `identity/${randomUUID()}`
+  const { settings = {}, roleMappings = [], ...others } = fields
+  const row = {
+    id: newId('idp'),
+    organisationId,
+    type: 'OIDC',
+    displayName: 'Provider',
+    isEnabled: true,
+    defaultRole: 'Viewer',
+    secretName,
+    createdAtMs: now(),
+    updatedAtMs: now(),
+    revision: 1,
+    ...others,
+  }
+  const item = { ...row, settings: JSON.stringify(settings), roleMappings: JSON.stringify(roleMappings) }
+  await writeSecret(secretName, JSON.stringify(secret))
+  await transact([replace(keys.identityProvider(row.id), item)])
+  return parseProvider(item)
+}
+
+/** Switches a provider off or on again. */
+export async function enable({ id }: ProviderRow, isEnabled: boolean): Promise<void> {
+  await transact([patch(keys.identityProvider(id), { set: { isEnabled }, add: { revision: 1 } })])
+}
+
+/** As if a provider had never been there. Its users stay. */
+export async function withdraw({ id }: ProviderRow): Promise<void> {
+  await transact([remove(keys.identityProvider(id))])
+}
+
+export async function withdrawAll(): Promise<void> {
+  const { items } = await query(keys.identityProviders())
+  for (const item of items) await transact([remove(keys.identityProvider(String(item['sk'])))])
+}
+
+/** Somebody whom nobody has met yet. */
+export const somebody = (fields: Partial<ExternalIdentity> = {}): ExternalIdentity => {
+  const name = `x-${randomUUID()}`
+  return { subject: randomUUID(), username: name, email: `${name}@example.com`, groups: [], ...fields }
+}
+
+export const callerOfTokens = async ({ accessToken }: { accessToken: string }) => verifyAccessToken(accessToken)

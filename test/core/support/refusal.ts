@@ -1,0 +1,8 @@
+import { Fault } from '@platform/core/fault'
+
+/** The fault that a call is refused with. */
+export async function refusal(call: Promise<unknown>): Promise<Fault> {
+  const outcome = await call.catch((error: unknown) => error)
+  if (outcome instanceof Fault) return outcome
+  throw new Error('It was not refused.', { cause: outcome })
+}

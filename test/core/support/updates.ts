@@ -1,0 +1,62 @@
+import { type Caller } from '@platform/core/caller'
+import { now } from '@platform/core/clock'
+import { config } from '@platform/core/config'
+import * as keys from '@platform/core/db/keys'
+import { create, get, remove, replace, transact } from '@platform/core/db/table'
+import { findOperation } from '@platform/core/operation'
+import { type OperationRow } from '@platform/core/operation-row'
+import { type InstalledRelease, parseUpdateState, type UpdateState } from '@platform/core/update-row'
+import { vi } from 'vitest'
+import { callerOf } from '../../support/world.ts'
+import { waitingRecords } from './books.ts'
+import { takeMessages } from './messages.ts'
+import { begun } from './operations.ts'
+
+/** What updates begin with, and what they leave. */
+
+/** An administrator of a platform that stands in the list of organisations. */
+export async function admin(): Promise<Caller> {
+  const caller = await callerOf(undefined, 'PlatformAdmin')
+  const id = caller.organisationId
+  await transact([create(keys.organisation(id), { id, name: id, isPlatform: true, createdAtMs: now() })])
+  return caller
+}
+
+export const stateNow = async (): Promise<UpdateState> => parseUpdateState(await get(keys.updateState()))
+
+/** Nothing was ever updated or looked for, and no message waits. */
+export async function forgetUpdates(): Promise<void> {
+  await transact([remove(keys.updateState()), remove(keys.updateCheck())])
+  await takeMessages(config.PLAT_QUEUE_UPDATES)
+}
+
+/** The platform stands so: what was applied last, and what served before. */
+export async function putState(current: InstalledRelease, previous?: InstalledRelease): Promise<void> {
+  const releases = { current: JSON.stringify(current), ...(previous && { previous: JSON.stringify(previous) }) }
+  await transact([replace(keys.updateState(), { ...releases, revision: 7 })])
+}
+
+/** The operation of an accepted update, as its worker holds it. */
+export async function worker({ organisationId }: Caller, jobId: string): Promise<OperationRow> {
+  const operation = await findOperation({ organisationId, jobId })
+  if (operation === undefined) throw new Error('There is no such operation.')
+  return begun(operation)
+}
+
+/** The events of these names that wait to be booked, oldest first. */
+export async function eventsOf({ organisationId }: Caller, ...names: string[]) {
+  const events = (await waitingRecords(organisationId)).flatMap((record) => record.events)
+  return events.filter(({ name }) => names.includes(name))
+}
+
+/** The code of the platform as a release of a version has it, in this process. */
+export async function codeOf(version: string) {
+  vi.stubGlobal('releasedVersion', version)
+  vi.resetModules()
+  const [{ update }, { check, checkRegularly }] = [
+    await import('@platform/core/update'),
+    await import('@platform/core/update-check'),
+  ]
+  vi.unstubAllGlobals()
+  return { update, check, checkRegularly }
+}

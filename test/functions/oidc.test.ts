@@ -1,0 +1,160 @@
+// First: it sets what the platform may reach, which core reads when it is imported.
+import { peer } from '../core/support/oidc-hoist.ts'
+import { beforeAll, expect, test } from 'vitest'
+import { bookAll } from '@platform/core/all-books'
+import { shiftClock } from '@platform/core/clock'
+import { type ProviderRow } from '@platform/core/identity-row'
+import { verifyAccessToken } from '@platform/core/token'
+import { handler as auth } from '../../functions/auth.ts'
+import { handler } from '../../functions/identity.ts'
+import { Browser } from '../support/browser.ts'
+import { send } from '../support/event.ts'
+import { newSigningKey } from '../support/oidc-peer.ts'
+import { clientSecret, newProvider, portal, ready } from '../core/support/oidc.ts'
+
+const clientOf = ({ id }: ProviderRow) => ({
+  clientId: 'platform',
+  clientSecret,
+  redirectUri: `${portal}/api/v1/auth/oidc/${id}/callback`,
+})
+const roleMappings = [{ group: 'operators', role: 'Operator' as const }]
+const settings = { issuer: peer.issuer, clientId: 'platform', scopes: ['profile', 'email', 'groups'] }
+
+let provider: ProviderRow
+beforeAll(async () => {
+  await ready()
+  provider = await newProvider(peer.issuer, { settings, roleMappings })
+  peer.open([clientOf(provider)])
+})
+
+const signInPage = /^https:\/\/platform\.example\.com\/sign-in\?/
+const authorizeAt = ({ id }: ProviderRow, query = '') => `${portal}/api/v1/auth/oidc/${id}/authorize${query}`
+
+/** Signs in as a person does, from the list of providers to the profile. */
+async function signIn(by: ProviderRow = provider, browser = new Browser(portal, handler)) {
+  const page = await browser.follow(authorizeAt(by, '?returnTo=%2Fclusters%3Fstatus%3DOffline'), signInPage)
+  const { code, ...told } = Object.fromEntries(page.searchParams)
+  const { status, json } = await browser.post('/api/v1/auth/oidc/token', { code })
+  if (status !== 200) return { status, told, browser, json, profile: undefined }
+  const headers = { authorization: `Bearer ${json.accessToken}` }
+  const { json: profile } = await send(auth, { target: '/api/v1/auth/me', headers })
+  return { status, told, browser, json, profile }
+}
+
+test('whoever a provider signs in gets tokens, and is a user with the roles of its groups', async () => {
+  peer.present('ada-1', { preferred_username: 'ada', email: 'ada@example.com', groups: ['operators', 'others'] })
+  const { status, told, json, profile } = await signIn()
+  expect([status, told]).toEqual([200, { returnTo: '/clusters?status=Offline' }])
+  expect(json).toMatchObject({ tokenType: 'Bearer', expiresIn: 900 })
+  const { organisationId } = provider
+  expect(profile).toMatchObject({ username: 'ada', email: 'ada@example.com', roles: ['Operator'], organisationId })
+  expect(profile.authProvider).toBe(provider.id)
+  const refreshed = await send(auth, {
+    method: 'POST',
+    target: '/api/v1/auth/refresh',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ refreshToken: json.refreshToken }),
+  })
+  expect(refreshed.status).toBe(200)
+  await bookAll(organisationId)
+})
+
+test('the same subject is the same user again, with the roles that its groups give now', async () => {
+  peer.present('grace-1', { preferred_username: 'grace', email: 'grace@example.com', groups: ['operators'] })
+  const first = await signIn()
+  peer.present('grace-1', { preferred_username: 'renamed', email: 'grace@example.com', groups: [] })
+  const second = await signIn()
+  expect([first.profile.roles, second.profile.roles]).toEqual([['Operator'], ['Viewer']])
+  expect(second.profile.id).toBe(first.profile.id)
+  expect((await verifyAccessToken(second.json.accessToken)).sessionId).not.toBe(
+    (await verifyAccessToken(first.json.accessToken)).sessionId,
+  )
+})
+
+test('another subject of the same name is somebody else', async () => {
+  peer.present('kurt-1', { preferred_username: 'kurt' })
+  const first = await signIn()
+  peer.present('kurt-2', { preferred_username: 'kurt' })
+  const second = await signIn()
+  expect(second.profile.id).not.toBe(first.profile.id)
+  expect(second.profile.username).not.toBe('kurt')
+})
+
+test('the address that a browser leaves for holds state, nonce and challenge of 256 bits, and no secret', async () => {
+  const browser = new Browser(portal, handler)
+  const received = await browser.send({ target: `/api/v1/auth/oidc/${provider.id}/authorize` })
+  const address = new URL(received.headers['location'] ?? '')
+  const { state, nonce, code_challenge: challenge, ...rest } = Object.fromEntries(address.searchParams)
+  expect(received.status).toBe(302)
+  expect(received.headers).toMatchObject({ 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' })
+  for (const value of [state, nonce, challenge]) expect(value).toMatch(/^[\w-]{43}$/)
+  expect(new Set([state, nonce, challenge]).size).toBe(3)
+  expect(rest).toEqual({
+    client_id: 'platform',
+    response_type: 'code',
+    redirect_uri: clientOf(provider).redirectUri,
+    scope: 'openid profile email groups',
+    code_challenge_method: 'S256',
+  })
+  expect(received.cookies).toEqual([
+    expect.stringMatching(/^__Host-plat_sign_in=[\w-]{43}; Path=\/; Secure; HttpOnly; SameSite=Lax; Max-Age=600$/),
+  ])
+  expect(received.headers).not.toHaveProperty('set-cookie')
+})
+
+test('the browser is led to the provider and back, and meets no token on its way', async () => {
+  peer.present('mary-1', { preferred_username: 'mary' })
+  const browser = new Browser(portal, handler)
+  const { json } = await signIn(provider, browser)
+  const addresses = browser.went.map(String).join('\n')
+  for (const secret of [json.accessToken, json.refreshToken, clientSecret]) expect(addresses).not.toContain(secret)
+})
+
+test('a provider that has changed its keys is believed, and a page that is reloaded is told to begin again', async () => {
+  peer.present('joan-1', { preferred_username: 'joan' })
+  expect((await signIn()).status).toBe(200)
+  shiftClock(11_000)
+  peer.open([clientOf(provider)], [newSigningKey(), newSigningKey()])
+  const { status, browser } = await signIn()
+  expect(status).toBe(200)
+  const callback = browser.went.find(({ pathname }) => pathname.endsWith('/callback'))
+  const { searchParams } = await browser.follow(String(callback), signInPage)
+  expect(searchParams.get('error')).toBe('sign_in_expired')
+})
+
+test('a provider that takes the secret in the body, and tells claims in the token, is served as well', async () => {
+  const other = await newProvider(peer.issuer, { settings: { ...settings, usernameClaim: 'groups' }, roleMappings })
+  peer.open([{ ...clientOf(other), method: 'client_secret_post' }], undefined, false)
+  peer.present('emmy-1', { preferred_username: 'x', email: 'emmy@example.com', groups: ['operators'] })
+  peer.paths.length = 0
+  const { status, profile } = await signIn(other)
+  expect([status, profile.username, profile.roles]).toEqual([200, 'emmy@example.com', ['Operator']])
+  expect(peer.paths).not.toContain('/me')
+  peer.open([clientOf(provider)])
+})
+
+test('whoever refuses at the provider hears so, and nothing of what the provider says', async () => {
+  peer.present('')
+  const browser = new Browser(portal, handler)
+  const { searchParams } = await browser.follow(authorizeAt(provider), signInPage)
+  expect(Object.fromEntries(searchParams)).toEqual({
+    error: 'access_denied',
+    traceId: expect.stringMatching(/^[0-9a-f]{32}$/),
+  })
+})
+
+test('the sign-in page learns of enabled providers only, and where to begin', async () => {
+  const off = await newProvider(peer.issuer, { isEnabled: false })
+  const directory = await newProvider('', { type: 'LDAP', displayName: 'Directory' })
+  const { status, json } = await send(handler, { target: '/api/v1/auth/providers' })
+  expect(status).toBe(200)
+  const byId = new Map(json.items.map((item: { id: string }) => [item.id, item]))
+  expect(byId.get(provider.id)).toEqual({
+    id: provider.id,
+    type: 'OIDC',
+    displayName: 'Acme directory',
+    authorizeUrl: authorizeAt(provider),
+  })
+  expect(byId.get(directory.id)).toEqual({ id: directory.id, type: 'LDAP', displayName: 'Directory' })
+  expect(byId.has(off.id)).toBe(false)
+})

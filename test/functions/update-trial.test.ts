@@ -1,0 +1,32 @@
+import { apiFunctions } from '@platform/core/function-names'
+import { getEvent, readiness, trialRequests } from '@platform/updates/request-event'
+import { expect, test } from 'vitest'
+import { callsOf } from '../support/store-calls.ts'
+import { started } from '../support/world.ts'
+import { writes } from './writes.ts'
+
+await started()
+
+const folder = new URL('../../functions/', import.meta.url)
+const handlerAt = async (name: string) => (await import(new URL(`${name}.ts`, folder).href)).handler
+
+test('every function that answers requests is tried by one', () => {
+  expect(trialRequests.map(({ functionName }) => functionName).toSorted()).toEqual(apiFunctions.toSorted())
+})
+
+test.each(trialRequests.map((each) => [each.functionName, each] as const))(
+  '%s of a good release stands its trial, which changes nothing',
+  async (_, { functionName, path, status }) => {
+    const handler = await handlerAt(functionName)
+    const before = writes()
+    const { statusCode } = await handler(getEvent(path))
+    expect(writes()).toBe(before)
+    if (status === undefined) expect(statusCode).toBeLessThan(500)
+    else expect(statusCode).toBe(status)
+  },
+)
+
+test('the trial of health asks the store', async () => {
+  const handler = await handlerAt(readiness.functionName)
+  expect(await callsOf(() => handler(getEvent(readiness.path)))).toBeGreaterThan(0)
+})

@@ -1,0 +1,147 @@
+import { createRotation, type Version } from '@platform/local/releases/rotation'
+import { expect, test } from 'vitest'
+
+/** A version whose functions answer its name, or wait for what the event names. */
+function version(name: string) {
+  const waiting = new Map<unknown, PromiseWithResolvers<string>>()
+  const closed: string[] = []
+  const own: Version & { finish: (event: string) => void; closed: string[] } = {
+    release: { version: name, digest: `sha256:${name}` },
+    pool: {
+      invoke: async (_functionName, event) => {
+        if (event === undefined) return name
+        const wait = Promise.withResolvers<string>()
+        waiting.set(event, wait)
+        return wait.promise
+      },
+      close: async () => void closed.push(name),
+    },
+    finish: (event) => waiting.get(event)?.resolve(name),
+    closed,
+  }
+  return own
+}
+
+function rotationOf(first: Version) {
+  const gone: string[] = []
+  return { ...createRotation(first, (release) => gone.push(release.version)), gone }
+}
+
+const timesNew = async (rotation: ReturnType<typeof rotationOf>, count: number, functionName = 'jobs') => {
+  const answers = await Promise.all(Array.from({ length: count }, () => rotation.invoke(functionName, undefined)))
+  return answers.filter((answer) => answer === 'new').length
+}
+
+test.for([
+  [0, 0],
+  [10, 1],
+  [50, 5],
+  [100, 10],
+] as const)('of any ten invocations of a function %i percent are exactly %i', async ([share, expected]) => {
+  const rotation = rotationOf(version('old'))
+  rotation.stage(version('new'))
+  rotation.shift(share)
+  for (let round = 0; round < 20; round++) {
+    expect(await timesNew(rotation, 10)).toBe(expected)
+    // One in between moves the window: it holds for any ten that follow each other.
+    await Promise.all(Array.from({ length: 10 }, () => rotation.invoke('other', undefined)))
+  }
+})
+
+test('functions that are called in turn get their share each', async () => {
+  const rotation = rotationOf(version('old'))
+  rotation.stage(version('new'))
+  rotation.shift(10)
+  const counts = new Map<string, number>()
+  for (let turn = 0; turn < 100; turn++) {
+    for (const name of ['a', 'b', 'c', 'd', 'e']) {
+      if ((await rotation.invoke(name, undefined)) === 'new') counts.set(name, (counts.get(name) ?? 0) + 1)
+    }
+  }
+  expect(Object.fromEntries(counts)).toEqual({ a: 10, b: 10, c: 10, d: 10, e: 10 })
+})
+
+test('what is staged gets nothing before it is given a share, and nothing once it is taken back', async () => {
+  const rotation = rotationOf(version('old'))
+  rotation.stage(version('new'))
+  expect(await timesNew(rotation, 100)).toBe(0)
+  rotation.shift(100)
+  expect(await timesNew(rotation, 100)).toBe(100)
+  rotation.revert()
+  expect(await timesNew(rotation, 100)).toBe(0)
+  expect(rotation.current().version).toBe('old')
+  // Whatever is staged next starts with nothing again.
+  rotation.stage(version('new'))
+  expect(await timesNew(rotation, 100)).toBe(0)
+})
+
+test('a version that is replaced ends what it has begun, and is closed after the last of it', async () => {
+  const [old, next] = [version('old'), version('new')]
+  const rotation = rotationOf(old)
+  const underWay = [rotation.invoke('jobs', 'first'), rotation.invoke('jobs', 'second')]
+  rotation.stage(next)
+  rotation.commit()
+  expect(await rotation.invoke('jobs', undefined)).toBe('new')
+  expect(rotation.leaving().map(({ version: name }) => name)).toEqual(['old'])
+  old.finish('first')
+  expect(await underWay[0]).toBe('old')
+  expect(old.closed).toEqual([])
+  old.finish('second')
+  expect(await underWay[1]).toBe('old')
+  await expect.poll(() => rotation.gone).toEqual(['old'])
+  expect(old.closed).toEqual(['old'])
+  expect(rotation.leaving()).toEqual([])
+  expect(next.closed).toEqual([])
+})
+
+test('a call of a staged version by name holds up its end like any other', async () => {
+  const next = version('new')
+  const rotation = rotationOf(version('old'))
+  rotation.stage(next)
+  const asked = rotation.invokeOf(next.release)?.('jobs', 'slow')
+  rotation.revert()
+  expect(rotation.invokeOf(next.release)).toBeUndefined()
+  expect(next.closed).toEqual([])
+  next.finish('slow')
+  expect(await asked).toBe('new')
+  expect(next.closed).toEqual(['new'])
+})
+
+test('a version that has not gone yet is brought back, and is not closed when its work ends', async () => {
+  const old = version('old')
+  const rotation = rotationOf(old)
+  const underWay = rotation.invoke('jobs', 'slow')
+  rotation.stage(version('new'))
+  rotation.commit()
+  expect(rotation.bringBack(old.release)).toBe(true)
+  expect(rotation.bringBack(old.release)).toBe(false)
+  old.finish('slow')
+  await underWay
+  rotation.commit()
+  expect(rotation.current().version).toBe('old')
+  expect(await rotation.invoke('jobs', undefined)).toBe('old')
+  expect(old.closed).toEqual([])
+})
+
+test('one that failed leaves nothing behind that keeps its version', async () => {
+  const failing: Version = {
+    release: { version: 'old' },
+    pool: { invoke: () => Promise.reject(new Error('no')), close: async () => undefined },
+  }
+  const rotation = rotationOf(failing)
+  const failed = rotation.invoke('jobs', {})
+  rotation.stage(version('new'))
+  rotation.commit()
+  await expect(failed).rejects.toThrow('no')
+  await expect.poll(() => rotation.gone).toEqual(['old'])
+})
+
+test('closing ends all versions, also those that have work', async () => {
+  const [old, next] = [version('old'), version('new')]
+  const rotation = rotationOf(old)
+  void rotation.invoke('jobs', 'for ever')
+  rotation.stage(next)
+  rotation.commit()
+  await rotation.close()
+  expect([...old.closed, ...next.closed]).toEqual(['old', 'new'])
+})

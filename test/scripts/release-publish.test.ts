@@ -1,0 +1,108 @@
+import { execFile } from 'node:child_process'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { Failure } from '@platform/cli/exit'
+import type * as Feed from '@platform/core/release-feed'
+import { registryClient } from '@platform/registry/client'
+import { plainTransport } from '@platform/registry/plain-transport'
+import { generateKeyPair } from '@platform/registry/signature/key'
+import { bundleType } from '@platform/registry/signature/envelope'
+import { mediaTypes } from '@platform/registry/types'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { type Artifact, artifactOf } from '../../scripts/release/artifact.ts'
+import { publishToFolder } from '../../scripts/release/folder.ts'
+import { publish, type Repository } from '../../scripts/release/publish.ts'
+import { zipOf } from '../../scripts/release/zip.ts'
+import { startDockerRegistry } from '../support/docker-registry.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
+
+const run = promisify(execFile)
+const { privateKeyPem, publicKeyPem } = generateKeyPair()
+const createdAt = '2026-01-01T00:00:00.000Z'
+
+/** A release of two small functions, and their archives. */
+function madeOf(version: string, text = 'export const handler = () => {}') {
+  const zips = new Map([
+    ['meta', zipOf({ 'index.mjs': Buffer.from(text), 'dist/docs.html': Buffer.from(version) })],
+    ['queue/jobs', zipOf({ 'index.mjs': Buffer.from(`${text}//${version}`) })],
+  ])
+  return { zips, artifact: artifactOf({ version, createdAt, minFrom: '0.0.1' }, zips) }
+}
+
+const name = 'platform/releases'
+let registry: Awaited<ReturnType<typeof startDockerRegistry>>
+let repository: Repository
+/** What a platform sees that looks there and trusts the key. */
+let feed: Pick<typeof Feed, 'fetchFunction' | 'findRelease' | 'newestRelease'>
+
+beforeAll(async () => {
+  registry = await startDockerRegistry()
+  repository = { client: registryClient(registry.host, { transport: plainTransport }), name }
+  vi.stubEnv('PLAT_RELEASE_SOURCE', `${registry.host}/${name}`)
+  vi.stubEnv('PLAT_REGISTRY_ALLOW', registry.host)
+  vi.stubEnv('PLAT_RELEASE_KEYS', JSON.stringify([{ name: 'ours', pem: publicKeyPem }]))
+  feed = await import('@platform/core/release-feed')
+})
+afterAll(() => registry[Symbol.asyncDispose]())
+
+const signaturesOf = ({ digest }: Artifact) => repository.client.referrers(name, digest, bundleType)
+
+test('what is published is found by a platform, byte for byte, and trusted', async () => {
+  const { artifact, zips } = madeOf('9.1.0+build.7')
+  expect(await publish(repository, artifact, privateKeyPem)).toBe(true)
+  const release = await feed.findRelease('9.1.0+build.7')
+  expect(release).toMatchObject({
+    digest: artifact.digest,
+    repository: `${registry.host}/${name}`,
+    verifiedBy: 'ours',
+    document: { version: '9.1.0+build.7', createdAt, minFrom: '0.0.1' },
+  })
+  for (const [functionName, zip] of zips)
+    expect(await feed.fetchFunction(release, functionName)).toEqual(Buffer.from(zip))
+  expect((await feed.newestRelease('0.1.0')).release?.digest).toBe(artifact.digest)
+})
+
+test('publishing the same again changes nothing', async () => {
+  const { artifact } = madeOf('9.2.0')
+  await publish(repository, artifact, privateKeyPem)
+  expect(await publish(repository, madeOf('9.2.0').artifact, privateKeyPem)).toBe(false)
+  expect(await signaturesOf(artifact)).toHaveLength(1)
+})
+
+test('a version that is there with another content is refused, and stays as it is', async () => {
+  const { artifact } = madeOf('9.3.0')
+  await publish(repository, artifact, privateKeyPem)
+  const other = publish(repository, madeOf('9.3.0', 'export const handler = 1').artifact, privateKeyPem)
+  await expect(other).rejects.toThrow(Failure)
+  await expect(other).rejects.toThrow(/platform\/releases:9\.3\.0 is there already, with another content/)
+  expect((await feed.findRelease('9.3.0')).digest).toBe(artifact.digest)
+})
+
+test('what was left unsigned is signed by the next try', async () => {
+  const { artifact } = madeOf('9.4.0')
+  for (const blob of artifact.blobs) await repository.client.putBlob(name, blob)
+  await repository.client.putManifest(name, artifact.tag, artifact.manifest, mediaTypes.manifest)
+  await expect(feed.findRelease('9.4.0')).rejects.toMatchObject({ code: 'version_not_available' })
+  expect(await publish(repository, artifact, privateKeyPem)).toBe(true)
+  expect((await feed.findRelease('9.4.0')).verifiedBy).toBe('ours')
+})
+
+test('a release that another key has signed is no release', async () => {
+  await publish(repository, madeOf('9.5.0').artifact, generateKeyPair().privateKeyPem)
+  await expect(feed.findRelease('9.5.0')).rejects.toThrow(/no trusted key/)
+})
+
+test('a folder holds the same release, and skopeo carries it and its signature to a registry', async () => {
+  await using folder = await temporaryFolder()
+  const [output, work] = [join(folder.path, 'out'), join(folder.path, 'work')]
+  const { artifact } = madeOf('9.6.0')
+  expect(await publishToFolder(output, artifact, privateKeyPem, work)).toBe(true)
+  expect(await publishToFolder(output, artifact, privateKeyPem, work)).toBe(false)
+  const other = publishToFolder(output, madeOf('9.6.0', 'export {}').artifact, privateKeyPem, work)
+  await expect(other).rejects.toThrow(/9\.6\.0 is there already, with another content/)
+  for (const tag of [`${artifact.digest.replace(':', '-')}.sig`, '9.6.0']) {
+    const to = `docker://${registry.host}/${name}:${tag}`
+    await run('skopeo', ['copy', '--preserve-digests', '--dest-tls-verify=false', `oci:${output}:${tag}`, to])
+  }
+  expect(await feed.findRelease('9.6.0')).toMatchObject({ digest: artifact.digest, verifiedBy: 'ours' })
+})

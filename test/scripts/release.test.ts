@@ -1,0 +1,87 @@
+import { execFile } from 'node:child_process'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { promisify } from 'node:util'
+import { strFromU8, unzipSync } from 'fflate'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { functionNames } from '@platform/core/function-names'
+import { functionNames as filesIn } from '../../packages/local/src/function-files.ts'
+import { artifactOf } from '../../scripts/release/artifact.ts'
+import { handedOut, packFunctions } from '../../scripts/release/functions.ts'
+import { zipOf } from '../../scripts/release/zip.ts'
+import { root } from '../../scripts/source.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
+
+const run = promisify(execFile)
+const version = '9.1.0'
+const facts = { version, createdAt: '2026-01-01T00:00:00.000Z' }
+
+let folder: Awaited<ReturnType<typeof temporaryFolder>>
+let zips: Map<string, Uint8Array>
+
+beforeAll(async () => {
+  folder = await temporaryFolder()
+  zips = await packFunctions(version, join(folder.path, 'first'))
+})
+afterAll(() => folder[Symbol.asyncDispose]())
+
+test('a release holds every function that there is', async () => {
+  expect(functionNames.toSorted()).toEqual(await filesIn(join(root, 'functions')))
+  expect([...zips.keys()]).toEqual(functionNames.toSorted())
+})
+
+test('the same code makes the same bytes, wherever and whenever it is built', async () => {
+  vi.stubEnv('TZ', 'Pacific/Kiritimati')
+  const again = await packFunctions(version, join(folder.path, 'second'))
+  vi.unstubAllEnvs()
+  const changed = [...zips].filter(([name, zip]) => Buffer.compare(zip, again.get(name) ?? Buffer.of()) !== 0)
+  expect(changed.map(([name]) => name)).toEqual([])
+  expect(artifactOf(facts, again).digest).toBe(artifactOf(facts, zips).digest)
+})
+
+test('another version, time or minimum makes another release of the same code', () => {
+  const digests = [facts, { ...facts, version: '9.1.1' }, { ...facts, minFrom: '1.0.0' }].map(
+    (each) => artifactOf(each, zips).digest,
+  )
+  expect(new Set(digests).size).toBe(3)
+})
+
+test('an archive is the same in whatever order its files are given', () => {
+  const [one, two] = [Buffer.from('1'), Buffer.from('2')]
+  expect(zipOf({ 'dist/b': two, 'a.mjs': one })).toEqual(zipOf({ 'a.mjs': one, 'dist/b': two }))
+})
+
+/** Loads functions from their folders as Lambda would, and asks each for its version. */
+const asking = `
+  const [folder, names] = [process.argv[1], process.argv.slice(2)]
+  const answers = names.map(async (name) => {
+    const { handler } = await import(folder + '/' + name + '/index.mjs')
+    return [name, await handler({ platformProbe: true }, {})]
+  })
+  console.log(JSON.stringify(Object.fromEntries(await Promise.all(answers))))`
+
+test('every function is whole: it loads from its archive alone, and says its version to a probe', async () => {
+  const unpacked = join(folder.path, 'unpacked')
+  for (const [name, zip] of zips) {
+    const files = Object.entries(unzipSync(zip))
+    const dist = (handedOut[name] ?? []).map((file) => `dist/${file}`)
+    expect(files.map(([path]) => path)).toEqual([...dist, 'index.mjs'])
+    for (const [path, content] of files) {
+      await mkdir(dirname(join(unpacked, name, path)), { recursive: true })
+      await writeFile(join(unpacked, name, path), content)
+    }
+  }
+  const args = ['--input-type=module', '-e', asking, unpacked, ...functionNames]
+  const { stdout } = await run(process.execPath, args, { cwd: folder.path, env: {} })
+  expect(JSON.parse(stdout)).toEqual(Object.fromEntries(functionNames.map((name) => [name, { version }])))
+})
+
+test('what functions hand out is in their archives', async () => {
+  for (const name of functionNames) {
+    const source = await readFile(join(root, `functions/${name}.ts`), 'utf8')
+    const asked = [...source.matchAll(/asset\('([\w.-]+)'\)/g)].map(([, file = '']) => file).toSorted()
+    expect(asked, name).toEqual(handedOut[name] ?? [])
+  }
+  const { 'dist/relay.mjs': relay = Buffer.of() } = unzipSync(zips.get('meta') ?? Buffer.of())
+  expect(strFromU8(relay)).toMatch(/^#!\/usr\/bin\/env node\n/)
+})

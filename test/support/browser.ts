@@ -1,0 +1,65 @@
+import type { GatewayHandler } from '@platform/http/event'
+import { posting, type Received, send } from './event.ts'
+
+/** A browser: it keeps cookies by origin and follows redirects. The platform answers at one origin, by its function. */
+export class Browser {
+  readonly jar = new Map<string, Map<string, string>>()
+  /** Every address that it was sent to. */
+  readonly went: URL[] = []
+  private readonly portal: string
+  private readonly handler: GatewayHandler
+
+  constructor(portal: string, handler: GatewayHandler) {
+    this.portal = portal
+    this.handler = handler
+  }
+
+  /** Opens an address and follows it to the first one that fits. */
+  async follow(address: string, until: RegExp): Promise<URL> {
+    let url = new URL(address)
+    for (let hop = 0; hop < 15; hop++) {
+      this.went.push(url)
+      if (until.test(url.href)) return url
+      const { status, location } = await this.open(url)
+      if (location === undefined) throw new Error(`${url.href} answered ${status} without a way on.`)
+      url = new URL(location, url)
+    }
+    throw new Error(`There was no end to it: ${this.went.join(' ')}`)
+  }
+
+  /** Asks for one address. */
+  async open(url: URL): Promise<{ status: number; location: string | undefined }> {
+    if (url.origin === this.portal) {
+      const received = await this.send({ target: url.pathname + url.search })
+      return { status: received.status, location: received.headers['location'] }
+    }
+    const response = await fetch(url, { redirect: 'manual', headers: this.cookies(url.origin) })
+    await response.text()
+    this.keep(url.origin, response.headers.getSetCookie())
+    return { status: response.status, location: response.headers.get('location') ?? undefined }
+  }
+
+  /** Sends a request to the platform. */
+  async send(sent: { target: string } & Partial<ReturnType<typeof posting>>): Promise<Received> {
+    const received = await send(this.handler, { ...sent, headers: { ...sent.headers, ...this.cookies(this.portal) } })
+    this.keep(this.portal, received.cookies)
+    return received
+  }
+
+  post = (target: string, body: unknown): Promise<Received> => this.send(posting(target, body))
+
+  private cookies(origin: string): Record<string, string> {
+    const pairs = [...(this.jar.get(origin) ?? [])].map(([name, value]) => `${name}=${value}`)
+    return pairs.length === 0 ? {} : { cookie: pairs.join('; ') }
+  }
+
+  private keep(origin: string, cookies: readonly string[]): void {
+    const jar = this.jar.get(origin) ?? new Map<string, string>()
+    for (const cookie of cookies) {
+      const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(cookie) ?? []
+      if (value === '') jar.delete(name)
+      else jar.set(name, value)
+    }
+    this.jar.set(origin, jar)
+  }
+}

@@ -1,0 +1,155 @@
+import { randomUUID } from 'node:crypto'
+import { zipSync } from 'fflate'
+import { infrastructureRevision } from '@platform/core/infrastructure'
+import {
+  functionAnnotation,
+  functionMediaType,
+  type ReleaseDocument,
+  releaseMediaType,
+  tagOf,
+} from '@platform/core/release-document'
+import { startRegistry } from '@platform/local/registry/server'
+import { type RegistryClient, registryClient } from '@platform/registry/client'
+import { RegistryFailure } from '@platform/registry/failure'
+import { plainTransport } from '@platform/registry/plain-transport'
+import { generateKeyPair } from '@platform/registry/signature/key'
+import { signImage } from '@platform/registry/signature/sign'
+import { type Descriptor, type Manifest, mediaTypes } from '@platform/registry/types'
+import { temporaryFolder } from './temporary-folder.ts'
+
+/** Releases of the platform, small and signed. Nothing here loads the settings of core: a test makes them first. */
+
+/** What a test wants of a release; a good one where it wants nothing. */
+export interface ReleaseWish {
+  /** Function name → the text of its `index.mjs`, or its whole zip. */
+  functions?: Readonly<Record<string, string | Uint8Array>>
+  /** What the document says otherwise; a text is the whole of it. */
+  document?: Partial<Record<keyof ReleaseDocument, unknown>> | string
+  /** What becomes of the manifest before it is signed. */
+  tamper?: (manifest: Manifest) => object
+  tag?: string
+}
+
+export interface PushedRelease {
+  version: string
+  /** Of the manifest. */
+  digest: string
+  document: ReleaseDocument
+}
+
+const zipOf = (content: string | Uint8Array): Uint8Array =>
+  typeof content === 'string'
+    ? zipSync({ 'index.mjs': Buffer.from(content) }, { mtime: new Date('2026-01-01T00:00:00') })
+    : content
+
+/** Functions that tell which version they are of. */
+const tinyFunctions = (version: string): Record<string, string> =>
+  Object.fromEntries(
+    ['health', 'clusters', 'queue/jobs'].map((name) => [
+      name,
+      `export const handler = async (event) => event?.platformProbe ? { version: ${JSON.stringify(version)} } : { name: '${name}' }\n`,
+    ]),
+  )
+
+/** Builds a release and pushes it under the tag of its version; signed where there is a private key (PEM). */
+export async function pushRelease(
+  client: RegistryClient,
+  repository: string,
+  version: string,
+  privateKeyPem: string | undefined,
+  wish: ReleaseWish = {},
+): Promise<PushedRelease> {
+  const { functions = tinyFunctions(version), document: other = {}, tamper = (manifest) => manifest } = wish
+  const zips = Object.entries(functions).map(([name, content]) => [name, zipOf(content)] as const)
+  const layers: Descriptor[] = []
+  for (const [name, zip] of zips) {
+    const blob = await client.putBlob(repository, zip)
+    layers.push({ mediaType: functionMediaType, ...blob, annotations: { [functionAnnotation]: name } })
+  }
+  const document: ReleaseDocument = {
+    version,
+    createdAt: '2026-01-01T00:00:00Z',
+    infrastructure: infrastructureRevision(),
+    functions: Object.fromEntries(zips.map(([name], place) => [name, sizeOf(layers[place])])),
+    ...(typeof other === 'object' && (other as Partial<ReleaseDocument>)),
+  }
+  const text = Buffer.from(typeof other === 'string' ? other : JSON.stringify(document))
+  const manifest: Manifest = {
+    schemaVersion: 2,
+    mediaType: mediaTypes.manifest,
+    artifactType: releaseMediaType,
+    config: { mediaType: releaseMediaType, ...(await client.putBlob(repository, text)) },
+    layers,
+    // No two pushes are the same thing: a signature of one is none of the other.
+    annotations: { 'org.platform.push': randomUUID() },
+  }
+  const bytes = Buffer.from(JSON.stringify(tamper(manifest)))
+  const tag = wish.tag ?? tagOf(version)
+  const { digest } = await client.putManifest(repository, tag, bytes, mediaTypes.manifest)
+  if (privateKeyPem !== undefined) await signImage(client, repository, digest, privateKeyPem)
+  return { version, digest, document }
+}
+
+const sizeOf = ({ digest, size } = { digest: '', size: 0 }) => ({ digest, size })
+
+/** Whoever signs releases: the release key, one that signs modules, one that nobody knows, or nobody. */
+export type Signer = 'release' | 'module' | 'stranger' | false
+
+/** Starts a registry for releases, and answers the settings by which the platform uses it. */
+export async function startReleaseRegistry() {
+  await using starting = new AsyncDisposableStack()
+  const folder = starting.use(await temporaryFolder()).path
+  const password = 'correct horse battery'
+  const startAt = (port: number) => startRegistry({ folder, port, password, log: () => undefined })
+  let registry = await startAt(0)
+  starting.defer(() => registry.close(0))
+  const { host } = registry
+  const repository = 'platform/releases'
+  const credentials = async () => ({ username: 'platform', password })
+  const client = registryClient(host, { transport: plainTransport, credentials })
+  const keys = { release: generateKeyPair(), module: generateKeyPair(), stranger: generateKeyPair() }
+  const settings = {
+    PLAT_REGISTRY_ALLOW: host,
+    PLAT_RELEASE_SOURCE: `${host}/${repository}`,
+    PLAT_RELEASE_KEYS: JSON.stringify([{ name: 'releases', pem: keys.release.publicKeyPem }]),
+    PLAT_MODULE_KEYS: JSON.stringify([{ name: 'modules', pem: keys.module.publicKeyPem }]),
+  }
+
+  /** Pushes a release, signed by the release key unless somebody else is named. */
+  const push = (version: string, { signer = 'release', ...wish }: ReleaseWish & { signer?: Signer } = {}) =>
+    pushRelease(client, repository, version, signer === false ? undefined : keys[signer].privateKeyPem, wish)
+
+  /** Forgets all releases. */
+  async function clear(): Promise<void> {
+    const tags: string[] = []
+    try {
+      for await (const tag of client.tags(repository)) tags.push(tag)
+    } catch (error) {
+      if (!(error instanceof RegistryFailure && error.problem === 'not_found')) throw error
+    }
+    for (const tag of tags) await client.remove(repository, tag)
+  }
+
+  /** The registry is away while some work is done. */
+  async function away<Result>(work: () => Promise<Result>): Promise<Result> {
+    await registry.close(0)
+    try {
+      return await work()
+    } finally {
+      registry = await startAt(Number(host.split(':')[1]))
+    }
+  }
+
+  const started = starting.move()
+  return {
+    host,
+    repository,
+    client,
+    keys,
+    settings,
+    push,
+    clear,
+    away,
+    [Symbol.asyncDispose]: () => started.disposeAsync(),
+  }
+}

@@ -1,0 +1,115 @@
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { connect } from 'node:net'
+import { join } from 'node:path'
+import { until } from '../../conformance/until.ts'
+import { outputOf } from './peers.ts'
+import { Program } from './program.ts'
+import { temporaryFolder } from './temporary-folder.ts'
+
+/** Debian's slapd in a folder of its own. Its certificate is for `localhost` alone. */
+
+export const suffix = 'dc=acme,dc=test'
+export const people = `ou=people,${suffix}`
+export const groups = `ou=groups,${suffix}`
+export const service = { bindDn: `cn=service,${suffix}`, bindPassword: 'service password' }
+export const root = { bindDn: `cn=admin,${suffix}`, bindPassword: 'root password' }
+
+/** An authority, and what a server needs that it vouches for. */
+export interface Certificates {
+  ca: string
+  cert: string
+  key: string
+}
+
+/** An authority of its own in a folder, and a certificate by it for `localhost`. */
+export async function certificates(folder: string): Promise<Certificates> {
+  const file = (name: string) => join(folder, name)
+  const newKey = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes']
+  const ca = ['-x509', '-days', '1', '-subj', '/CN=Test authority', '-keyout', file('ca.key'), '-out', file('ca.pem')]
+  await outputOf('openssl', 'req', ...newKey, ...ca)
+  const names = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost']
+  const request = [...names, '-CA', file('ca.pem'), '-CAkey', file('ca.key'), '-x509', '-days', '1']
+  await outputOf('openssl', 'req', ...newKey, ...request, '-keyout', file('key.pem'), '-out', file('cert.pem'))
+  const [caText, cert, key] = await Promise.all(
+    ['ca.pem', 'cert.pem', 'key.pem'].map((name) => readFile(file(name), 'utf8')),
+  )
+  return { ca: caText ?? '', cert: cert ?? '', key: key ?? '' }
+}
+
+const configuration = (folder: string) => `
+${['core', 'cosine', 'inetorgperson', 'nis'].map((name) => `include /etc/ldap/schema/${name}.schema`).join('\n')}
+pidfile ${folder}/slapd.pid
+modulepath /usr/lib/ldap
+moduleload back_mdb
+moduleload memberof
+TLSCACertificateFile ${folder}/ca.pem
+TLSCertificateFile ${folder}/cert.pem
+TLSCertificateKeyFile ${folder}/key.pem
+database mdb
+suffix "${suffix}"
+rootdn "${root.bindDn}"
+rootpw "${root.bindPassword}"
+directory ${folder}/data
+overlay memberof
+access to attrs=userPassword by anonymous auth by * none
+access to * by dn.exact="${service.bindDn}" read by * none
+`
+
+const entry = (dn: string, attributes: Record<string, string | readonly string[]>): string =>
+  [
+    `dn: ${dn}`,
+    ...Object.entries(attributes).flatMap(([name, values]) =>
+      [values].flat().map((value) => `${name}:${value.startsWith(': ') ? value : ` ${value}`}`),
+    ),
+  ].join('\n')
+
+/** A person as LDIF, with the password `password of <uid>`. */
+export const person = (uid: string, others: Record<string, string | readonly string[]> = {}): string =>
+  entry(`uid=${uid},${people}`, {
+    objectClass: 'inetOrgPerson',
+    uid,
+    cn: uid,
+    sn: uid,
+    mail: `${uid}@acme.test`,
+    userPassword: `password of ${uid}`,
+    ...others,
+  })
+
+/** A group of members as LDIF. */
+export const group = (cn: string, ...members: string[]): string =>
+  entry(`cn=${cn},${groups}`, { objectClass: 'groupOfNames', cn, member: members.map((uid) => `uid=${uid},${people}`) })
+
+const base = [
+  entry(suffix, { objectClass: ['dcObject', 'organization'], dc: 'acme', o: 'Acme' }),
+  entry(people, { objectClass: 'organizationalUnit', ou: 'people' }),
+  entry(groups, { objectClass: 'organizationalUnit', ou: 'groups' }),
+  entry(service.bindDn, {
+    objectClass: ['organizationalRole', 'simpleSecurityObject'],
+    cn: 'service',
+    userPassword: service.bindPassword,
+  }),
+]
+
+/** Starts slapd on two ports that are free: plain, which goes on in TLS when asked, and in TLS from the start. */
+export async function startSlapd({ plain, secure }: { plain: number; secure: number }, entries: readonly string[]) {
+  await using starting = new AsyncDisposableStack()
+  const folder = starting.use(await temporaryFolder()).path
+  const { ca } = await certificates(folder)
+  await mkdir(join(folder, 'data'))
+  await writeFile(join(folder, 'slapd.conf'), configuration(folder))
+  await writeFile(join(folder, 'entries.ldif'), [...base, ...entries].join('\n\n'))
+  await outputOf('slapadd', '-q', '-f', join(folder, 'slapd.conf'), '-l', join(folder, 'entries.ldif'))
+  const urls = `ldap://127.0.0.1:${plain}/ ldaps://127.0.0.1:${secure}/`
+  const args = ['-d', '0', '-h', urls, '-f', join(folder, 'slapd.conf')]
+  const program = starting.use(new Program('slapd', args, { cwd: folder, env: { PATH: process.env['PATH'] } }))
+  await Promise.all([plain, secure].map((port) => until(`slapd answers at ${port}`, () => isListening(port))))
+  const started = starting.move()
+  return { ca, program, [Symbol.asyncDispose]: () => started.disposeAsync() }
+}
+
+const isListening = (port: number): Promise<true | undefined> =>
+  new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1')
+    socket.once('connect', () => resolve(true)).once('error', () => resolve(undefined))
+    socket.once('connect', () => socket.destroy())
+  })

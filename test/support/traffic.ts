@@ -1,0 +1,54 @@
+import { answered } from '../../conformance/answer.ts'
+import type { Client } from '../../conformance/client.ts'
+import type { Platform } from '../../conformance/platform.ts'
+import { until } from '../../conformance/until.ts'
+
+/** Clients that call one after another, each as fast as it is answered, and note every call that fails. */
+export class Traffic implements AsyncDisposable {
+  /** What failed, and how, since it was forgotten last. */
+  failures: string[] = []
+  answers = 0
+  readonly #calling: Promise<void[]>
+  #isOver = false
+
+  private constructor(platform: Platform, admin: Client, clients: number) {
+    this.#calling = Promise.all(Array.from({ length: clients }, () => this.#call(platform, admin)))
+  }
+
+  static async start(platform: Platform, clients: number): Promise<Traffic> {
+    return new Traffic(platform, await platform.admin, clients)
+  }
+
+  /** Waits for so many more answers: good ones and failures. */
+  async more(answers: number): Promise<void> {
+    const enough = this.answers + answers
+    await until(`${answers} more answers`, async () => this.answers >= enough)
+  }
+
+  /** Ends all clients. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#isOver = true
+    await this.#calling
+  }
+
+  async #call(platform: Platform, admin: Client): Promise<void> {
+    while (!this.#isOver) {
+      await this.#note(() => admin.get('/api/v1/auth/me'), 200)
+      await this.#note(() => admin.get('/api/v1/clusters'), 200)
+      const site = await this.#note(() => admin.post('/api/v1/sites', { name: platform.newName() }), 201)
+      if (site !== undefined) await this.#note(() => admin.delete(`/api/v1/sites/${site.id}`), 204)
+      await this.#note(() => platform.anonymous.get('/health/ready'), 200)
+    }
+  }
+
+  async #note(call: () => ReturnType<Client['get']>, status: number): Promise<any> {
+    try {
+      return answered(await call(), status)
+    } catch (error) {
+      this.failures.push(error instanceof Error ? error.message : String(error))
+      return undefined
+    } finally {
+      this.answers++
+    }
+  }
+}
