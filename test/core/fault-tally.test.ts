@@ -2,6 +2,7 @@ import { endpoint } from '@platform/contract/endpoint'
 import { now, shiftClock } from '@platform/core/clock'
 import { fault } from '@platform/core/fault'
 import { faultsOf, tallyFault } from '@platform/core/fault-tally'
+import { isTallied } from '@platform/core/tallied'
 import { version } from '@platform/core/version'
 import { answer } from '@platform/http/answer'
 import { consume } from '@platform/http/consume'
@@ -91,4 +92,11 @@ test('a message that fails counts, and one that is done does not', async () => {
 test('a scheduled run that fails counts, and one that succeeds does not', async () => {
   expect(await failuresOf(() => scheduled('sweep', async () => undefined)())).toBe(0)
   expect(await failuresOf(() => scheduled('sweep', () => Promise.reject(new Error('no luck')))())).toBe(1)
+})
+
+test('a scheduled run that fails says that it has been counted', async () => {
+  const failure = new Error('no luck')
+  await failuresOf(() => scheduled('sweep', () => Promise.reject(failure))())
+  expect(isTallied(failure)).toBe(true)
+  expect(isTallied(new Error('other'))).toBe(false)
 })

@@ -24,7 +24,7 @@ import { authenticate, clientOver } from '@platform/core/ldap'
 import { Messages } from '@platform/core/ldap-wire'
 import { reachDirectory, secure } from '@platform/core/outbound-ldap'
 import { signIn } from '@platform/core/sign-in'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { password, somewhere } from '../support/people.ts'
 import { refusalOf } from '../support/world.ts'
 import { callerOfTokens } from './support/providers.ts'
@@ -155,6 +155,22 @@ test.skipIf(skipped)(
     const outcomes = await Promise.all(many)
     expect(outcomes.filter((each) => each === 'rate_limited')).toHaveLength(18)
     expect(outcomes.filter((each) => each === 'directory_unreachable')).toHaveLength(32)
+  },
+)
+
+test.skipIf(skipped)(
+  `directories that hang, more than there is time for, end the sign-in and not the process${lack}`,
+  async () => {
+    directoryThat(() => true)
+    for (let count = 0; count < 6; count++) await directory()
+    const lost: unknown[] = []
+    const lose = (reason: unknown) => void lost.push(reason)
+    process.on('unhandledRejection', lose)
+    onTestFinished(() => void process.off('unhandledRejection', lose))
+    expect(await outcome()).toBe('directory_unreachable')
+    // What a rejection has nobody for is told once the tasks at hand are done.
+    await new Promise(setImmediate)
+    expect(lost).toEqual([])
   },
 )
 

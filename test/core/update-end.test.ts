@@ -26,7 +26,9 @@ beforeEach(async () => {
 
 const completed = { status: 'Completed', outcome: 'Version 1.2.0 serves.' } as const
 const failed = { status: 'Failed', outcome: 'One of ten calls failed.' } as const
-const applied = { version, repository: 'registry.example.com/releases', digest: `sha256:${'1'.repeat(64)}` }
+/** What this code is. */
+const deployed = { version }
+const older = { version: '0.0.9', repository: 'registry.example.com/releases', digest: `sha256:${'1'.repeat(64)}` }
 const ends = ['update.completed', 'update.failed', 'update.rolled_back']
 
 /** An update to 1.2.0, or the way back to 0.0.9, that a worker is at. */
@@ -39,10 +41,10 @@ async function begin(caller: Caller, action: 'apply' | 'rollback' = 'apply') {
 
 test('an update that is completed serves, and what served before is the previous version', async () => {
   const caller = await admin()
-  await putState(applied, { version: '0.0.9' })
+  await putState(deployed, older)
   const { jobId, release, operation } = await begin(caller)
   await endUpdate(operation, completed)
-  expect(await stateNow()).toEqual({ current: release, previous: applied, revision: 9 })
+  expect(await stateNow()).toEqual({ current: release, previous: deployed, revision: 9 })
   expect(await Job.read(caller, jobId)).toMatchObject({ status: 'Completed', result: { output: completed.outcome } })
   const data = { jobId, version: '1.2.0', previousVersion: version }
   const [event, ...more] = await eventsOf(caller, ...ends)
@@ -58,25 +60,25 @@ test('an update of a platform that was deployed goes back to what was deployed',
 
 test('a rollback that is completed swaps the two, so that another one leads forward again', async () => {
   const caller = await admin()
-  await putState(applied, { version: '0.0.9' })
+  await putState(deployed, older)
   const { jobId, operation } = await begin(caller, 'rollback')
   await endUpdate(operation, completed)
-  expect(await stateNow()).toEqual({ current: { version: '0.0.9' }, previous: applied, revision: 9 })
+  expect(await stateNow()).toEqual({ current: older, previous: deployed, revision: 9 })
   const data = { jobId, version: '0.0.9', previousVersion: version }
   expect(await eventsOf(caller, ...ends)).toMatchObject([{ name: 'update.rolled_back', data }])
-  const older = await codeOf('0.0.9')
-  expect(await older.check(caller)).toMatchObject({ currentVersion: '0.0.9', previousVersion: version })
-  expect(await older.update(caller, { action: 'rollback', force: true })).toMatchObject({ targetVersion: version })
+  const gone = await codeOf('0.0.9')
+  expect(await gone.check(caller)).toMatchObject({ currentVersion: '0.0.9', previousVersion: version })
+  expect(await gone.update(caller, { action: 'rollback', force: true })).toMatchObject({ targetVersion: version })
 })
 
 test.each(['apply', 'rollback'] as const)(
   'an %s that fails leaves all as it was, and the platform free',
   async (action) => {
     const caller = await admin()
-    await putState(applied, { version: '0.0.9' })
+    await putState(deployed, older)
     const { jobId, operation } = await begin(caller, action)
     await endUpdate(operation, failed)
-    expect(await stateNow()).toEqual({ current: applied, previous: { version: '0.0.9' }, revision: 9 })
+    expect(await stateNow()).toEqual({ current: deployed, previous: older, revision: 9 })
     expect(await Job.read(caller, jobId)).toMatchObject({ status: 'Failed', statusReason: 'update_failed' })
     const wanted = action === 'apply' ? '1.2.0' : '0.0.9'
     const data = { jobId, action, version: wanted, previousVersion: version, message: failed.outcome }
@@ -99,9 +101,9 @@ test('those who administer the platform are told how it went, and nobody else', 
   const caller = await admin()
   const other = await callerOf(caller.organisationId, 'OrgAdmin')
   await endUpdate((await begin(caller)).operation, failed)
-  await putState(applied, { version: '0.0.9' })
+  await putState(deployed, older)
   await endUpdate((await begin(caller, 'rollback')).operation, completed)
-  await putState(applied, { version: '0.0.9' })
+  await putState(deployed, older)
   await endUpdate((await begin(caller)).operation, completed)
   await settle(caller.organisationId)
   const { items } = await read(caller)

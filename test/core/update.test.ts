@@ -7,13 +7,14 @@ import { remove, removeAll, transact } from '@platform/core/db/table'
 import * as Job from '@platform/core/job'
 import { findOperation } from '@platform/core/operation'
 import { update } from '@platform/core/update'
+import { check } from '@platform/core/update-check'
 import { updatePlan } from '@platform/core/update-row'
 import { version } from '@platform/core/version'
 import { callerOf, refusalOf, started } from '../support/world.ts'
 import { waitingRecords } from './support/books.ts'
 import { takeMessages } from './support/messages.ts'
 import { refusal } from './support/refusal.ts'
-import { admin, forgetUpdates, putState, stateNow } from './support/updates.ts'
+import { admin, codeOf, forgetUpdates, putState, stateNow } from './support/updates.ts'
 
 const world = await vi.hoisted(async () => (await import('./support/release-hoist.ts')).startReleaseWorld())
 afterAll(world.close)
@@ -28,6 +29,7 @@ const { push, away } = world
 const image = (digest: string) => `${world.host}/${world.repository}@${digest}`
 const to = (targetVersion: string) => ({ action: 'apply' as const, targetVersion })
 const back = { action: 'rollback' as const }
+const applied = { version: '1.1.0', repository: 'registry.example.com/releases', digest: `sha256:${'1'.repeat(64)}` }
 
 describe('an update', () => {
   test('is accepted at once: the platform is taken, and a job waits that knows what to do', async () => {
@@ -76,12 +78,22 @@ describe('an update', () => {
 
   test('that was applied before is what the next one goes back to', async () => {
     const caller = await admin()
-    const current = { version, repository: 'registry.example.com/releases', digest: `sha256:${'1'.repeat(64)}` }
-    await putState(current, { version: '0.0.9' })
+    await putState(applied, { version: '0.0.9' })
     await push('1.2.0')
+    const { jobId } = await (await codeOf('1.1.0')).update(caller, to('1.2.0'))
+    const operation = await findOperation({ organisationId: caller.organisationId, jobId })
+    expect(operation && updatePlan(operation)).toMatchObject({ before: applied })
+  })
+
+  test('begins with what was deployed, be it the very version that was applied before', async () => {
+    const caller = await admin()
+    await putState({ ...applied, version }, { version: '0.0.9' })
+    await push('1.2.0')
+    expect(await refusalOf(update(caller, back))).toBe('no_previous_version')
+    expect(await check(caller)).not.toHaveProperty('previousVersion')
     const { jobId } = await update(caller, to('1.2.0'))
     const operation = await findOperation({ organisationId: caller.organisationId, jobId })
-    expect(operation && updatePlan(operation)).toMatchObject({ before: current })
+    expect(operation && updatePlan(operation).before).toEqual({ version })
   })
 
   test('needs a version to lead to', async () => {

@@ -119,24 +119,27 @@ test('what was answered is told and on record, with the address it came from', a
   ])
 })
 
-test('a real OpenID provider is asked for consent, and its answer comes back', async () => {
-  const redirectUri = `${administrator.publicUrl}${back}`
-  peer.open([{ clientId: 'platform', clientSecret: 'first secret', redirectUri }])
-  const provider = await configure({ ...oidc, issuer: peer.issuer })
-  for (const [subject, consent, status] of [
-    ['ada', 'granted', 'ConsentGranted'],
-    ['', 'denied', 'ConsentDenied'],
-  ] as const) {
-    peer.present(subject)
-    const { url } = (await ask(provider.id)).json
-    const asked = new URL(url)
-    expect(asked.origin).toBe(peer.issuer)
-    expect(Object.fromEntries(asked.searchParams)).toMatchObject({ prompt: 'consent', redirect_uri: redirectUri })
-    const page = await new Browser(administrator.publicUrl, handler).follow(url, /\/settings\/identity\?/)
-    expect(page.href).toBe(`${settings}?provider=${provider.id}&consent=${consent}`)
-    expect(await statusOf(provider.id)).toBe(status)
-  }
-})
+test.each(['', '/'])(
+  'a real OpenID provider, given with %j at its end, is asked for consent and answers',
+  async (end) => {
+    const redirectUri = `${administrator.publicUrl}${back}`
+    peer.open([{ clientId: 'platform', clientSecret: 'first secret', redirectUri }])
+    const provider = await configure({ ...oidc, issuer: `${peer.issuer}${end}` })
+    for (const [subject, consent, status] of [
+      ['ada', 'granted', 'ConsentGranted'],
+      ['', 'denied', 'ConsentDenied'],
+    ] as const) {
+      peer.present(subject)
+      const { url } = (await ask(provider.id)).json
+      const asked = new URL(url)
+      expect(asked.origin).toBe(peer.issuer)
+      expect(Object.fromEntries(asked.searchParams)).toMatchObject({ prompt: 'consent', redirect_uri: redirectUri })
+      const page = await new Browser(administrator.publicUrl, handler).follow(url, /\/settings\/identity\?/)
+      expect(page.href).toBe(`${settings}?provider=${provider.id}&consent=${consent}`)
+      expect(await statusOf(provider.id)).toBe(status)
+    }
+  },
+)
 
 test('an issuer that does not say where to ask is told to whoever asks, and nothing else of it', async () => {
   const near = await configure({ ...oidc, issuer: `https://localhost:${forbidden.server.host.split(':')[1]}/inner` })

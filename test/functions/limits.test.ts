@@ -110,6 +110,7 @@ const saving = (headers: Headers, body: string): Sent => posting('/api/v1/users/
 const bodyOf = (bytes: number): string => `{"x":"${'a'.repeat(bytes - '{"x":""}'.length)}"}`
 
 test.each([
+  ['ask whom to sign in', () => ({ target: '/api/v1/auth/providers' }), 200],
   ['begin', () => ({ target: `/api/v1/auth/oidc/${newId('idp')}/authorize` }), 404],
   ['come back', () => ({ target: `/api/v1/auth/oidc/${newId('idp')}/callback?state=x` }), 302],
   ['fetch tokens', () => posting('/api/v1/auth/oidc/token', { code: 'x' }), 401],

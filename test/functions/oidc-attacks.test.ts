@@ -2,11 +2,13 @@
 import { newIssuer, peer } from '../core/support/oidc-hoist.ts'
 import { beforeAll, expect, test } from 'vitest'
 import { nowSeconds } from '@platform/core/clock'
+import { newId } from '@platform/core/id'
 import { testOidc } from '@platform/core/oidc-test'
 import { handler } from '../../functions/identity.ts'
 import { Browser } from '../support/browser.ts'
 import { posting, send } from '../support/event.ts'
 import { signed } from '../support/hostile-issuer.ts'
+import { bearer } from '../support/tokens.ts'
 import { clientSecret, newProvider, portal, ready } from '../core/support/oidc.ts'
 
 beforeAll(ready)
@@ -148,4 +150,19 @@ test('a try of a real provider tells what works, and that a secret is wrong', as
     const [only, ...others] = (await testOidc(provider, secret)).filter(({ ok }) => !ok)
     expect([only?.name, only?.message, others]).toEqual(['client', 'The issuer refuses the client or its secret.', []])
   }
+})
+
+test('a provider that hangs keeps its test waiting, and nobody else of the organisation', async () => {
+  const silent = newIssuer()
+  silent.instead.set('/.well-known/openid-configuration', () => new Promise(() => undefined))
+  const organisationId = newId('org')
+  const { id } = await newProvider(silent.url, { organisationId })
+  const headers = await bearer(['PlatformAdmin'], organisationId)
+  const providers = '/api/v1/platform/identity/providers'
+  const waiting = ['test', 'test', 'test', 'consent', 'consent'].map((what) =>
+    send(handler, posting(`${providers}/${id}/${what}`, {}, headers)),
+  )
+  const first = await Promise.race([send(handler, { target: providers, headers }), ...waiting])
+  expect([first.status, first.json.items?.length]).toEqual([200, 1])
+  expect((await Promise.all(waiting)).map(({ status }) => status)).toEqual([200, 200, 200, 422, 422])
 })

@@ -6,7 +6,15 @@ import type { Platform } from '../../conformance/platform.ts'
 import { until } from '../../conformance/until.ts'
 import { zipOf } from '../../scripts/release/zip.ts'
 import { PlatformProcess } from '../support/platform.ts'
-import { builtFunctions, failingForUsers, failingHalfTheTime, published, pushed } from '../support/releases.ts'
+import {
+  builtFunctions,
+  failingForUsers,
+  failingHalfTheTime,
+  hangingForUsers,
+  published,
+  pushed,
+  throwingForUsers,
+} from '../support/releases.ts'
 import { Traffic } from '../support/traffic.ts'
 
 /** Releases that a platform must not be left with: it refuses them, or goes back by itself. */
@@ -71,8 +79,7 @@ async function applied(version: string): Promise<{ job: any; failed: number }> {
     },
     200,
   )
-  // Whatever was asked before that has been answered by then.
-  await traffic.more(20)
+  await traffic.settled()
   const failed = traffic.failures.length
   traffic.failures = []
   await traffic.more(200)
@@ -92,17 +99,30 @@ test('a release that answers 500 half the time is found out before anybody meets
   expect((await check()).currentVersion).toBe(serving)
 }, 180_000)
 
-test('a release that fails for people alone is taken back by what they meet, and nobody meets it again', async () => {
-  await published(platform, { version: '9.0.2' }, await builtFunctions('9.0.2', failingForUsers))
-  const { job, failed } = await applied('9.0.2')
-  expect(job).toMatchObject({ status: 'Failed', type: 'PlatformUpdate' })
-  expect(job.result.output).toMatch(/^Version 9\.0\.2 failed \d+ times in \d+ s at 10 %/)
-  expect(stepsOf(job)).toContain('shift-10 Failed')
-  expect(failed).toBeGreaterThan(0)
-  expect(await check()).toMatchObject({ currentVersion: serving, latestVersion: '9.0.2' })
-  await until('the administrator is told', async () => {
-    const { items } = answered(await admin.get('/api/v1/notifications'), 200)
-    return items.some(({ type, body }: any) => type === 'UpdateFailed' && body.startsWith('Version 9.0.2 failed'))
-  })
-  console.log(`${failed} requests met the broken release.`)
-}, 180_000)
+test.for([
+  ['fails for people alone', '9.0.2', failingForUsers],
+  ['throws at people before any code that counts failures', '9.0.3', throwingForUsers],
+  ['never answers people', '9.0.4', hangingForUsers],
+] as const)(
+  'a release that %s is taken back by what they meet, and nobody meets it again',
+  { timeout: 180_000 },
+  async ([, version, change]) => {
+    await published(platform, { version }, await builtFunctions(version, change))
+    const { job, failed } = await applied(version)
+    expect(job).toMatchObject({ status: 'Failed', type: 'PlatformUpdate' })
+    expect(job.result.output).toMatch(
+      /^Version 9\.0\.\d failed \d+ times in \d+ s at 10 %, version \S+ \d+ times in the same time\. Version \S+ serves\.$/,
+    )
+    expect(job.result.output).toContain(`Version ${version} failed`)
+    expect(stepsOf(job)).toContain('shift-10 Failed')
+    expect(failed).toBeGreaterThan(0)
+    expect(await check()).toMatchObject({ currentVersion: serving, latestVersion: version })
+    await until('the administrator is told', async () => {
+      const { items } = answered(await admin.get('/api/v1/notifications'), 200)
+      return items.some(
+        ({ type, body }: any) => type === 'UpdateFailed' && body.startsWith(`Version ${version} failed`),
+      )
+    })
+    console.log(`${failed} requests met the broken release.`)
+  },
+)

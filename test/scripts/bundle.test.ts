@@ -15,7 +15,11 @@ const kibibyte = 1024
 /** The most that a bundle holds, and that its packed form does, in kibibytes, by what the function has to carry. */
 const limits: readonly [RegExp, number, number][] = [
   // Clients of Lambda and of its registry, and a reader of images.
-  [/^(?:queue\/updates(?:-dead-letter)?|schedule\/heartbeat)$/, 900, 280],
+  [/^schedule\/heartbeat$/, 900, 280],
+  // The same, and what releases are read, watched and applied with.
+  [/^queue\/updates(?:-dead-letter)?$/, 1020, 310],
+  // A reader of releases.
+  [/^updates$/, 640, 200],
   // A client of Lambda: modules are functions of their own.
   [/^(?:gateway\/modules|queue\/modules(?:-dead-letter)?)$/, 700, 220],
   // A reader of archives, and the names of all icons.

@@ -8,7 +8,7 @@ export const failpointsIn = (...folders: readonly string[]): readonly string[] =
     .toSorted()
 
 /** Struck by tests of their own: no job leads there. */
-const elsewhere = /^(?:keys|oidc)\./
+const elsewhere = /^(?:keys|oidc|operation)\./
 
 /** Those on the way of jobs and batches. */
 export const failpoints: readonly string[] = failpointsIn('packages/core', 'packages/http', 'functions').filter(

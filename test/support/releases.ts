@@ -62,6 +62,24 @@ export const failingForUsers = changing('failing-for-users', /\/http\/src\/autho
     ),
 )
 
+/** Good for all that an update tries by itself; half of what somebody asks who is signed in never gets to the API's own code. */
+export const throwingForUsers = around(
+  'throwing',
+  `{
+    if (event.headers?.authorization && Math.random() < 0.5) throw new Error('broken')
+    return whole(event)
+  }`,
+)
+
+/** Good for all that an update tries by itself; half of what somebody asks who is signed in is never answered. */
+export const hangingForUsers = around(
+  'hanging',
+  `{
+    if (event.headers?.authorization && Math.random() < 0.5) await new Promise(() => {})
+    return whole(event)
+  }`,
+)
+
 type Zips = Awaited<ReturnType<typeof packFunctions>>
 
 /** The functions of a version, changed. */

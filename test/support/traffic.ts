@@ -9,6 +9,7 @@ export class Traffic implements AsyncDisposable {
   failures: string[] = []
   answers = 0
   readonly #calling: Promise<void[]>
+  readonly #underWay = new Set<Promise<unknown>>()
   #isOver = false
 
   private constructor(platform: Platform, admin: Client, clients: number) {
@@ -23,6 +24,11 @@ export class Traffic implements AsyncDisposable {
   async more(answers: number): Promise<void> {
     const enough = this.answers + answers
     await until(`${answers} more answers`, async () => this.answers >= enough)
+  }
+
+  /** Waits until all that has been asked by now is answered, or has failed. */
+  async settled(): Promise<void> {
+    await Promise.all(this.#underWay)
   }
 
   /** Ends all clients. */
@@ -42,6 +48,14 @@ export class Traffic implements AsyncDisposable {
   }
 
   async #note(call: () => ReturnType<Client['get']>, status: number): Promise<any> {
+    const noted = this.#noted(call, status)
+    this.#underWay.add(noted)
+    const answer = await noted
+    this.#underWay.delete(noted)
+    return answer
+  }
+
+  async #noted(call: () => ReturnType<Client['get']>, status: number): Promise<any> {
     try {
       return answered(await call(), status)
     } catch (error) {

@@ -51,7 +51,7 @@ const cases = {
 const names = Object.keys(cases) as (keyof typeof cases)[]
 
 /** What a worker does that others could see: to the store, and to its target. */
-const isCounted = ({ name }: TargetCall): boolean => name !== 'invoke'
+const isCounted = ({ name }: TargetCall): boolean => name !== 'invoke' && name !== 'unanswered'
 
 const gone = (): Error => new Error('The connection has ended.')
 

@@ -62,7 +62,7 @@ export const login = endpoint({
   summary: 'Sign in',
   description:
     'With the local account of this name; where there is none, with the directories among the identity providers. A directory that cannot be asked answers 503, unless another one knows name and password.',
-  fails: [...signIn.fails, 'directory_unreachable'],
+  fails: [...signIn.fails, 'directory_unreachable', 'username_taken'],
   uses: [...signIn.uses, 'secret:identity'],
 })
 

@@ -179,6 +179,7 @@ export const testProvider = endpoint({
   path: '/api/v1/platform/identity/providers/{id}/test',
   summary: 'Try whether the platform can work with a provider',
   request: { params },
+  mayWait: true,
   responses: { 200: { description: 'What was tried, and how it went', schema: ProviderTest } },
   fails: ['identity_provider_not_found'],
   uses: ['table:read', 'table:write', 'secret:identity', 'queue:events'],
@@ -190,6 +191,7 @@ export const requestConsent = endpoint({
   path: '/api/v1/platform/identity/providers/{id}/consent',
   summary: 'Begin to ask the provider’s operator for consent',
   request: { params },
+  mayWait: true,
   responses: {
     200: {
       description: 'The address to open in a browser, within ten minutes',

@@ -77,6 +77,10 @@ async function byCaller({ tenant }: ConsentAnswer, caller: Caller | undefined): 
 const isTenant = ({ type, settings }: ProviderRow, tenant: string | undefined): boolean =>
   type === 'CloudDirectory' && settings.tenantId?.toLowerCase() === tenant?.toLowerCase()
 
+/** As sign-in compares them: an issuer that is a host calls itself with a slash at the end or without. */
+const isIssuer = (row: ProviderRow, iss: string): boolean =>
+  URL.canParse(iss) && new URL(iss).href === new URL(issuerOf(row)).href
+
 /** How providers say that somebody has said no. */
 const denials = new Set(['access_denied', 'permission_denied'])
 
@@ -85,7 +89,7 @@ const failed = (error: ConsentError): Verdict => ({ consent: 'error', error })
 function verdictOf({ row, clientId }: Given, { tenant, iss, error, admin_consent, code }: ConsentAnswer): Verdict {
   const isCloud = row.type === 'CloudDirectory'
   if (row.settings.clientId !== clientId) return failed('provider_changed')
-  if (iss !== undefined && iss !== issuerOf(row)) return failed('issuer_mismatch')
+  if (iss !== undefined && !isIssuer(row, iss)) return failed('issuer_mismatch')
   // A refusal need not name the tenant; consent must.
   if (isCloud && !(error !== undefined && tenant === undefined) && !isTenant(row, tenant))
     return failed('tenant_mismatch')

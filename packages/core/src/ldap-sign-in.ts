@@ -56,7 +56,7 @@ async function askAll(directories: readonly ProviderRow[], credentials: { userna
   for (const provider of directories) {
     try {
       const signal = AbortSignal.any([end, AbortSignal.timeout(share)])
-      const identity = await before(signal, authenticate(provider, credentials, signal))
+      const identity = await before(signal, () => authenticate(provider, credentials, signal))
       if (identity !== undefined) return { found: { provider, identity }, isEachAsked }
     } catch (error) {
       isEachAsked = false
@@ -66,10 +66,10 @@ async function askAll(directories: readonly ProviderRow[], credentials: { userna
   return { found: undefined, isEachAsked }
 }
 
-/** The work, or a failure when the signal comes first: not all that it waits for heeds the signal. */
-const before = <Result>(signal: AbortSignal, work: Promise<Result>): Promise<Result> =>
+/** The work, or a failure when the signal comes first: not all that it waits for heeds the signal. Too late, it never begins. */
+const before = <Result>(signal: AbortSignal, work: () => Promise<Result>): Promise<Result> =>
   new Promise((resolve, reject) => {
     signal.throwIfAborted()
     signal.addEventListener('abort', () => reject(new Error('The directory took too long.')), { once: true })
-    work.then(resolve, reject)
+    work().then(resolve, reject)
   })

@@ -3,7 +3,7 @@ import { orFail, type Step, upsert } from './db/table.ts'
 import { findOperation } from './operation.ts'
 import { isEnded } from './operation-row.ts'
 import { type InstalledRelease, type UpdateState } from './update-row.ts'
-import { version } from './version.ts'
+import { isReleased, version } from './version.ts'
 
 /** One update at a time: the state of updates names the job that changes the platform. */
 
@@ -27,10 +27,14 @@ export const lockStep = ({ revision }: UpdateState, jobId: string): Step =>
     'update_in_progress',
   )
 
+/** Whether what was applied last serves: a deployment that is of the same version has taken its place, too. */
+const isApplied = ({ version: its, digest }: InstalledRelease): boolean =>
+  its === version && (digest !== undefined) === isReleased
+
 /** What serves now: as it was applied, or, where it was deployed, its version alone. */
 export const servingRelease = ({ current }: UpdateState): InstalledRelease =>
-  current?.version === version ? current : { version }
+  current !== undefined && isApplied(current) ? current : { version }
 
 /** What a rollback goes back to; nothing where the platform was deployed since, and neither release serves. */
 export const previousRelease = ({ current, previous }: UpdateState): InstalledRelease | undefined =>
-  current?.version === version ? previous : undefined
+  current !== undefined && isApplied(current) ? previous : undefined

@@ -42,6 +42,8 @@ const ownPolicies = new Map([
   ['POST /api/v1/setup/complete', policy(perMinute(config.PLAT_LIMIT_SETUP_PER_MINUTE), byAddress)],
   ['POST /api/v1/relay/enroll', policy(perMinute(config.PLAT_LIMIT_ENROLL_PER_MINUTE), byAddress)],
   ['POST /api/v1/auth/refresh', policy(perMinute(config.PLAT_LIMIT_REFRESH_PER_MINUTE), bySession)],
+  // Anybody may ask, and it reads all providers.
+  ['GET /api/v1/auth/providers', policy(signInSteps, byAddress)],
   ['GET /api/v1/auth/oidc/{id}/authorize', policy(signInSteps, byAddress)],
   ['GET /api/v1/auth/oidc/{id}/callback', policy(signInSteps, byAddress)],
   ['POST /api/v1/auth/oidc/token', policy(signInSteps, byAddress)],

@@ -2,6 +2,7 @@ import { tallyFault } from '@platform/core/fault-tally'
 import { log, traced } from '@platform/core/log'
 import { measure, measured } from '@platform/core/metrics'
 import { isProbe, type ProbeAnswer } from '@platform/core/probe'
+import { markTallied } from '@platform/core/tallied'
 import { version } from '@platform/core/version'
 import { newTraceId } from './trace.ts'
 
@@ -27,6 +28,7 @@ async function run(work: () => Promise<void>): Promise<void> {
     log('error', 'task failed', { cause: error })
     measure('RunFailures')
     await tallyFault()
+    markTallied(error)
     throw error
   }
 }

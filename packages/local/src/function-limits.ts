@@ -13,5 +13,8 @@ const otherMs: Readonly<Record<string, number>> = {
 /** The most that a function may take. */
 export const timeoutMsOf = (functionName: string): number => otherMs[functionName] ?? usualMs
 
+/** Whether a function may take longer than one that somebody waits for. */
+export const mayTakeMinutes = (functionName: string): boolean => timeoutMsOf(functionName) > usualMs
+
 /** How long a message is nobody else's: six times what its function may take, as Lambda asks. */
 export const visibilityTimeoutSeconds = (queueName: string): number => (timeoutMsOf(`queue/${queueName}`) * 6) / 1000

@@ -83,7 +83,7 @@ const Environment = z.object({
   PLAT_ALLOW_UNVERIFIED_MODULES: z.enum(['true', 'false']).default('false'),
   PLAT_METRICS: z.enum(['emf', 'off']).default('off'),
   PLAT_METRICS_TOKEN: z.string().min(24, 'must have 24 characters or more').optional(),
-  PLAT_UPDATE_BAKE_SECONDS: whole(5, 1, 200),
+  PLAT_UPDATE_BAKE_SECONDS: whole(5, 1, 60),
   PLAT_LOG_LEVEL: z.enum(['debug', 'info', 'warn', 'error']).default('info'),
   PLAT_LIMIT_SIGN_IN_USER_PER_MINUTE: limit(30),
   PLAT_LIMIT_SIGN_IN_ADDRESS_PER_MINUTE: limit(600),

@@ -48,7 +48,7 @@ async function shiftAll(work: UpdateWork, plan: UpdatePlan): Promise<void> {
   try {
     for (const share of sharesOf(plan)) {
       await journal.enter(`shift-${share}`)
-      const before = await tallyBefore(plan)
+      const before = await tallyBefore(work, plan)
       await target.shift(plan.release, share)
       await failpoint(`update.shifted-${share}`)
       await watch(work, plan, share, before)

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { now } from '@platform/core/clock'
 import { config } from '@platform/core/config'
 import { faultsOf } from '@platform/core/fault-tally'
-import { type UpdatePlan } from '@platform/core/update-row'
+import { type InstalledRelease, type UpdatePlan } from '@platform/core/update-row'
 import { isOverBudget } from './budget.ts'
 import { UpdateFailure } from './failure.ts'
 import { readiness } from './request-event.ts'
@@ -13,54 +13,69 @@ import { type UpdateWork } from './update.ts'
 const betweenMs = 1000
 /** How far back the old version's usual failures are looked for. */
 const usualMs = 300_000
+/** Whatever somebody waits for has been answered by then, or never is. */
+const answerMs = 31_000
 
-/** What was counted before a release got its share. */
-export interface Tally {
-  atMs: number
+/** Failures of two versions that serve side by side: what they have counted, and what their host has. */
+interface Counts {
   ofRelease: number
   ofBefore: number
+  /** When the oldest request began that the release has yet to answer. */
+  oldestMs: number | undefined
+}
+
+/** What was counted before a release got its share. */
+export interface Tally extends Counts {
+  atMs: number
   /** What the version before used to fail, in a millisecond. */
   usualPerMs: number
 }
 
 /** Counts before a share is given: what is counted by the minute is told apart by when it was counted. Three calls. */
-export async function tallyBefore(plan: UpdatePlan): Promise<Tally> {
+export async function tallyBefore(work: UpdateWork, plan: UpdatePlan): Promise<Tally> {
   const atMs = now()
-  const [counts, usual] = await Promise.all([countSince(plan, atMs), faultsOf(plan.before.version, atMs - usualMs)])
-  return { atMs, ...counts, usualPerMs: usual / usualMs }
+  const [counts, usual] = await Promise.all([
+    countSince(work, plan, atMs),
+    failuresOf(work, plan.before, atMs - usualMs),
+  ])
+  return { atMs, ...counts, usualPerMs: usual.failures / usualMs }
 }
 
-async function countSince({ release, before }: UpdatePlan, sinceMs: number) {
-  const [ofRelease, ofBefore] = await Promise.all([
+async function countSince(work: UpdateWork, { release, before }: UpdatePlan, sinceMs: number): Promise<Counts> {
+  const [its, beside] = await Promise.all([failuresOf(work, release, sinceMs), failuresOf(work, before, sinceMs)])
+  return { ofRelease: its.failures, ofBefore: beside.failures, oldestMs: its.oldestMs }
+}
+
+/** A function counts what it lives to count; its host counts the rest, where it can. One call to the store. */
+async function failuresOf({ target }: UpdateWork, release: InstalledRelease, sinceMs: number) {
+  const [counted, unanswered] = await Promise.all([
     faultsOf(release.version, sinceMs),
-    faultsOf(before.version, sinceMs),
+    target.unanswered(release, sinceMs),
   ])
-  return { ofRelease, ofBefore }
+  return { failures: counted + (unanswered?.faults ?? 0), oldestMs: unanswered?.oldestMs }
 }
 
 /**
- * Watches a release at its share for as long as the settings say. Throws `UpdateFailure` where it does not answer, or fails
- * more than what served before. Two calls to the store in each second.
+ * Watches a release at its share for as long as the settings say, and on until it has answered what it was asked by then, or
+ * cannot any more. Throws `UpdateFailure` where it does not answer its probes, or fails more than what served before. Two calls
+ * to the store in each second.
  */
 export async function watch(work: UpdateWork, plan: UpdatePlan, share: Share, first: Tally): Promise<void> {
   const untilMs = now() + config.PLAT_UPDATE_BAKE_SECONDS * 1000
   for (;;) {
     await probeAll(work, plan.release)
     await tryRequest(work, plan.release, readiness)
-    const problem = excess(plan, share, first, await countSince(plan, first.atMs))
+    const counts = await countSince(work, plan, first.atMs)
+    const problem = excess(plan, share, first, counts)
     if (problem !== undefined) throw new UpdateFailure(problem)
-    if (now() >= untilMs) return
+    const mayFailYet = (counts.oldestMs ?? Infinity) < untilMs && now() < first.atMs + answerMs
+    if (now() >= untilMs && !mayFailYet) return
     await delay(betweenMs)
   }
 }
 
-function excess(
-  { release, before }: UpdatePlan,
-  share: Share,
-  first: Tally,
-  counted: Pick<Tally, 'ofRelease' | 'ofBefore'>,
-): string | undefined {
-  const [faults, faultsBeside] = [counted.ofRelease - first.ofRelease, counted.ofBefore - first.ofBefore]
+function excess({ release, before }: UpdatePlan, share: Share, first: Tally, counts: Counts): string | undefined {
+  const [faults, faultsBeside] = [counts.ofRelease - first.ofRelease, counts.ofBefore - first.ofBefore]
   const watchedMs = now() - first.atMs
   if (!isOverBudget({ share, faults, faultsBeside, usualFaults: first.usualPerMs * watchedMs })) return undefined
   const beside = `version ${before.version} ${faultsBeside} times in the same time`

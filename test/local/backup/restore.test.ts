@@ -85,7 +85,21 @@ test('no backup is made while somebody has the data, nor over a file that is the
   expect(await readFile(file, 'utf8')).toBe('yesterday’s')
   await expect(writeBackup(dataDir, join(dataDir, 'backup'))).rejects.toThrow('in the folder that it is made of')
   await expect(writeBackup(join(folder.path, 'none'), `${file}-2`)).rejects.toThrow('There are no data of a platform')
+  await expect(writeBackup(dataDir, join(folder.path, 'none', 'backup'))).rejects.toThrow(
+    /^There is no folder .*none\.$/,
+  )
   expect(await others(folder.path)).toEqual([])
+})
+
+test('what a backup that was killed has left is in nobody’s way, and stays', async () => {
+  await using folder = await temporaryFolder()
+  const dataDir = await dataIn(folder.path)
+  const file = join(folder.path, 'platform.backup')
+  await writeFile(`${file}.draft`, 'half', { mode: 0o644 })
+  await writeBackup(dataDir, file)
+  expect((await stat(file)).mode & 0o777).toBe(0o600)
+  expect(await others(folder.path)).toEqual(['platform.backup.draft'])
+  await restoreBackup(file, join(folder.path, 'restored'))
 })
 
 test('a link among the data is said, and nothing is left of the backup', async () => {

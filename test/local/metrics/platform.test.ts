@@ -92,18 +92,20 @@ test('every metric of the platform is named as Prometheus asks, and explained, t
 })
 
 const token = 'a-token-of-more-than-24-characters'
-const mustWait = { PLAT_METRICS_TOKEN: token }
+const withToken = { PLAT_METRICS_TOKEN: token }
 
-test('the metrics are for this machine and for whoever has the token; to everybody else the path is unknown', async () => {
+const opens = (url: string) => async (headers: Record<string, string>, method?: string) =>
+  (await get(url, headers, method)).body.startsWith('# HELP')
+
+test('without a token the metrics are for this machine; to everybody else the path is unknown', async () => {
   await using folder = await temporaryFolder()
-  await using platform = await platformIn(folder.path, {}, mustWait)
+  await using platform = await platformIn(folder.path)
   const { port } = new URL(platform.url)
   const unknown = await get(platform.url, { 'x-forwarded-for': '192.0.2.1' })
   expect(unknown.status).toBe((await fetch(`${platform.url}/nowhere`)).status)
   expect(unknown.body).toBe(JSON.stringify({ path: '/metrics' }))
 
-  const isOpen = async (headers: Record<string, string>, method?: string) =>
-    (await get(platform.url, headers, method)).body.startsWith('# HELP')
+  const isOpen = opens(platform.url)
   expect(await isOpen({})).toBe(true)
   expect(await isOpen({ host: `localhost:${port}` })).toBe(true)
   const ofProxies = ['Forwarded', 'X-Forwarded-For', 'X-Forwarded-Proto', 'x-forwarded-host', 'Via', 'X-Real-IP']
@@ -111,7 +113,13 @@ test('the metrics are for this machine and for whoever has the token; to everybo
   expect(await isOpen({ host: 'rebound.example.com' })).toBe(false)
   expect(await isOpen({ host: '127.0.0.1.example.com' })).toBe(false)
   for (const method of ['POST', 'HEAD', 'OPTIONS', 'DELETE']) expect(await isOpen({}, method), method).toBe(false)
+})
 
+test('a token opens the metrics from everywhere, and nothing else does', async () => {
+  await using folder = await temporaryFolder()
+  await using platform = await platformIn(folder.path, {}, withToken)
+  const isOpen = opens(platform.url)
+  expect(await isOpen({})).toBe(false)
   const proxied = { 'x-forwarded-for': '192.0.2.1', host: 'platform.example.com' }
   expect(await isOpen({ ...proxied, authorization: `Bearer ${token}` })).toBe(true)
   const wrong = [token.slice(1), `${token}x`, '', token.toUpperCase()]

@@ -72,6 +72,7 @@ test.for([
   ['POST', '/ready', '{"release":{"version":"1.0.0"},"functionNames":["../x"]}', 400],
   ['PUT', '/function?version=1.0.0&name=health', 'zip', 400],
   ['PUT', `/function?version=1.0.0&digest=sha256:${'a'.repeat(64)}&name=../../health`, 'zip', 400],
+  ['POST', '/unanswered', '{"release":{"version":"1.0.0"},"sinceMs":-1}', 400],
   ['POST', '/shift', '{"release":{"version":"1.0.0"},"share":11}', 400],
 ] as const)('%s %s is no call: %s', async ([method, path, body, status]) => {
   const headers = { authorization: `Bearer ${guarded.updateHost.token}` }

@@ -1,3 +1,5 @@
+import { now, shiftClock } from '@platform/core/clock'
+import { FunctionFailed, FunctionTimedOut } from '@platform/local/functions/failure'
 import { createRotation, type Version } from '@platform/local/releases/rotation'
 import { expect, test } from 'vitest'
 
@@ -134,6 +136,84 @@ test('one that failed leaves nothing behind that keeps its version', async () =>
   rotation.commit()
   await expect(failed).rejects.toThrow('no')
   await expect.poll(() => rotation.gone).toEqual(['old'])
+})
+
+/** A version that ends each invocation with the error that its event is, or answers. */
+const failing = (name: string): Version => ({
+  release: { version: name, digest: `sha256:${name}` },
+  pool: {
+    invoke: async (_functionName, event) => {
+      if (event instanceof Error) throw event
+      return name
+    },
+    close: async () => undefined,
+  },
+})
+
+const thrown = (isTallied = false) =>
+  new FunctionFailed('jobs', { name: 'Error', message: 'broken', stack: '', isTallied })
+const ended = (rotation: ReturnType<typeof rotationOf>, error?: Error, functionName = 'jobs') =>
+  rotation.invoke(functionName, error).then(
+    () => undefined,
+    () => undefined,
+  )
+
+test('each version is told by itself how many invocations it left without an answer, of whichever function', async () => {
+  const [old, next] = [failing('old'), failing('new')]
+  const rotation = rotationOf(old)
+  const faults = () => [old, next].map(({ release }) => rotation.unanswered(release, 0)?.faults)
+  expect(faults()).toEqual([0, undefined])
+  await ended(rotation, thrown())
+  rotation.stage(next)
+  rotation.shift(100)
+  await ended(rotation, thrown())
+  await ended(rotation, new FunctionTimedOut('queue/jobs', 30_000), 'queue/jobs')
+  await ended(rotation, new FunctionTimedOut('schedule/sweep', 30_000), 'schedule/sweep')
+  await ended(rotation)
+  expect(faults()).toEqual([1, 3])
+  rotation.revert()
+  expect(faults()).toEqual([1, undefined])
+})
+
+test('what a function has counted itself is not counted again, and a call of a version by name never', async () => {
+  const rotation = rotationOf(failing('old'))
+  await ended(rotation, thrown(true))
+  await expect(rotation.invokeOf(rotation.current())?.('jobs', thrown())).rejects.toThrow('broken')
+  expect(rotation.unanswered(rotation.current(), 0)).toEqual({ faults: 0 })
+})
+
+test('what was left without an answer is counted from the second that is asked for, for ten minutes', async () => {
+  const rotation = rotationOf(failing('old'))
+  const since = (ms: number) => rotation.unanswered(rotation.current(), now() - ms)?.faults
+  await ended(rotation, thrown())
+  shiftClock(300_000)
+  await ended(rotation, thrown())
+  expect([since(0), since(299_000), since(300_000)]).toEqual([1, 1, 2])
+  shiftClock(400_000)
+  await ended(rotation, thrown())
+  expect(since(1_000_000)).toBe(2)
+  shiftClock(-700_000)
+})
+
+test('when the oldest request began that has no answer yet is told, but not of functions that may take minutes', async () => {
+  const old = version('old')
+  const rotation = rotationOf(old)
+  const oldestMs = () => rotation.unanswered(old.release, 0)?.oldestMs
+  const worker = rotation.invoke('queue/updates', 'update')
+  expect(oldestMs()).toBeUndefined()
+  const beganMs = now()
+  const first = rotation.invoke('jobs', 'first')
+  shiftClock(5000)
+  const second = rotation.invoke('jobs', 'second')
+  expect(oldestMs()).toSatisfy((ms: number) => ms >= beganMs && ms < beganMs + 5000)
+  old.finish('first')
+  await first
+  expect(oldestMs()).toBeGreaterThanOrEqual(beganMs + 5000)
+  old.finish('second')
+  old.finish('update')
+  await Promise.all([second, worker])
+  expect(rotation.unanswered(old.release, 0)).toEqual({ faults: 0 })
+  shiftClock(-5000)
 })
 
 test('closing ends all versions, also those that have work', async () => {

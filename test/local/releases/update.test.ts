@@ -1,3 +1,4 @@
+import type { StagedRelease } from '@platform/updates/target/port'
 import { appendFile, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -141,6 +142,34 @@ test('a function replaces the functions that it runs among, and ends its work af
   await platform.target.stage(release)
   expect(await ask(`${platform.url}/api/v1/users`)).toEqual({ status: 204, version: 'own' })
   expect(await ask(`${platform.url}/api/v1/users`)).toEqual({ status: 200, version: '9.0.0' })
+})
+
+const broken = (how: string) => `export const handler = async () => { ${how}; return { statusCode: 200 } }`
+
+test('what functions leave without an answer is counted for the version that they are of', async () => {
+  const faulty = {
+    jobs: broken(`throw new Error('past everything')`),
+    sites: broken(
+      `await new Promise((resolve) => { setTimeout(() => void Promise.reject(new Error('nobody cares'))) })`,
+    ),
+    users: broken(`process.exit()`),
+    // As `scheduled` does with what it has counted.
+    clusters: broken(`throw Object.assign(new Error('counted'), { [Symbol.for('platform.tallied')]: true })`),
+  }
+  await using platform = await startUpdatable()
+  const { target, url } = platform
+  const release = releaseOf('9.0.0', faulty)
+  const faults = async (of: StagedRelease | typeof checkout) => target.unanswered(of, 0)
+  await target.stage(release)
+  await expect(target.invoke(named(release), 'jobs', {})).rejects.toThrow('past everything')
+  await target.shift(named(release), 100)
+  const statuses: number[] = []
+  for (const path of ['jobs', 'sites', 'users', 'clusters']) statuses.push((await ask(`${url}/api/v1/${path}`)).status)
+  expect(statuses).toEqual([500, 500, 500, 500])
+  expect(await ask(`${url}/health/live`)).toEqual({ status: 200, version: '9.0.0' })
+  expect([await faults(release), await faults(checkout)]).toMatchObject([{ faults: 3 }, { faults: 0 }])
+  await target.revert(named(release), checkout)
+  expect(await faults(release)).toBeUndefined()
 })
 
 test('too many versions that have not ended yet put an update off', async () => {

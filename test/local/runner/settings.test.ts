@@ -103,6 +103,14 @@ test('settings of modules take nothing that nobody would notice', () => {
   }
 })
 
+test('a release is watched no longer than functions take it', () => {
+  const tooLong = { PLAT_UPDATE_BAKE_SECONDS: '61' }
+  expect(() => parseSettings(tooLong)).toThrow('PLAT_UPDATE_BAKE_SECONDS')
+  expect(() => parseConfig(tooLong)).toThrow('PLAT_UPDATE_BAKE_SECONDS')
+  const longest = { PLAT_UPDATE_BAKE_SECONDS: '60' }
+  expect(parseConfig(parseSettings(longest).functionEnvironment).PLAT_UPDATE_BAKE_SECONDS).toBe(60)
+})
+
 test('one error names every bad setting', () => {
   const bad = {
     PLAT_PORT: '70000',

@@ -1,6 +1,12 @@
 import { type InstalledRelease } from '@platform/core/update-row'
 import { isSame } from '@platform/updates/plan'
-import { type Share, type StagedRelease, TargetFailure, type UpdateTarget } from '@platform/updates/target/port'
+import {
+  type Share,
+  type StagedRelease,
+  TargetFailure,
+  type Unanswered,
+  type UpdateTarget,
+} from '@platform/updates/target/port'
 
 /** What a function of a release answers. */
 export type Behaviour = (functionName: string, event: any) => unknown
@@ -26,6 +32,8 @@ export class MemoryTarget {
   share: { release: InstalledRelease; share: Share } | undefined
   readonly behaviours = new Map<string, Behaviour>()
   readonly shares: string[] = []
+  /** Version → what the host knows of it; of others it knows nothing. */
+  readonly unanswered = new Map<string, (sinceMs: number) => Unanswered>()
   hook: { before?: (call: TargetCall) => Promise<void>; after?: (call: TargetCall) => Promise<void> } = {}
 
   constructor(serving: InstalledRelease) {
@@ -49,6 +57,8 @@ export class MemoryTarget {
         this.#require(release)
         return (this.behaviours.get(release.version) ?? good(release.version))(functionName, event)
       }),
+    unanswered: (release, sinceMs) =>
+      this.#call('unanswered', [release, sinceMs], () => this.unanswered.get(release.version)?.(sinceMs)),
     shift: (release, share) =>
       this.#call('shift', [release, share], () => {
         this.#require(release)

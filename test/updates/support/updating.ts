@@ -45,7 +45,8 @@ export const work = ({ reference }: Accepted, target: UpdateTarget, platform = n
   )
 
 let shiftedMs = 0
-const later = (ms: number): void => {
+/** Time passes, for a test. */
+export const later = (ms: number): void => {
   shiftedMs += ms
   shiftClock(ms)
 }

@@ -4090,7 +4090,10 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description - `conflict`: Another request changed the same thing at the same time. Try again. */
+            /**
+             * @description - `conflict`: Another request changed the same thing at the same time. Try again.
+             *     - `username_taken`: Another user of the platform has this name. Choose another one.
+             */
             409: {
                 headers: {
                     "X-Trace-Id": components["headers"]["X-Trace-Id"];

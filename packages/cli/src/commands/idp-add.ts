@@ -41,7 +41,7 @@ export function addProviderCommands(add: Command): void {
     .requiredOption('--realm <name>', 'the realm')
   withClaims(withClient(source))
   const cloud = addition(add, 'cloud-directory', 'CloudDirectory', 'a tenant of a cloud directory', [
-    'plat idp add cloud-directory --tenant-id acme.example.com --client-id 6731de76-14a6-49ae-97bc-6eba6914391e',
+    'plat idp add cloud-directory --tenant-id 0aa2ef10-6a2f-4be4-8b0b-3ef5f6c6a7d1 --client-id 6731de76-14a6-49ae-97bc-6eba6914391e',
   ])
     .requiredOption('--tenant-id <id>', 'the tenant')
     .option('--authority-host <url>', 'where the directory is, if not where it usually is')

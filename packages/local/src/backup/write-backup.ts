@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
 import { createReadStream, createWriteStream } from 'node:fs'
 import { access, lstat, open, readdir, rename, rm } from 'node:fs/promises'
 import { dirname, join, relative, resolve } from 'node:path'
@@ -24,7 +24,8 @@ export async function writeBackup(dataDir: string, target: string): Promise<Mani
   // Nobody may write while it is read, and no platform may start.
   using claim = new DisposableStack()
   claim.use(await claimDataFolder(dataDir))
-  const draft = `${target}.draft`
+  // A name of its own: what a backup that was killed has left, or another one writes, is not touched.
+  const draft = `${target}.${randomUUID()}.draft`
   try {
     const manifest = await writeArchive(dataDir, draft)
     await rename(draft, target)
@@ -46,6 +47,7 @@ async function requirePlaces(dataDir: string, target: string): Promise<void> {
   if (!(await isThere(join(dataDir, 'dynamodb'))))
     throw new BackupFailure(`There are no data of a platform in ${dataDir}.`)
   if (await isThere(target)) throw new BackupFailure(`${target} is there already. Choose another name.`)
+  if (!(await isThere(dirname(target)))) throw new BackupFailure(`There is no folder ${dirname(target)}.`)
   const inside = relative(resolve(dataDir), resolve(target))
   if (!inside.startsWith('..')) throw new BackupFailure('The backup would lie in the folder that it is made of.')
 }

@@ -37,7 +37,7 @@ export class FunctionThread {
     this.#worker.on('exit', () => {
       for (const { reject, timer, functionName } of this.#waiting.values()) {
         clearTimeout(timer)
-        reject(new FunctionFailed(functionName, { name: 'ThreadEnded', message: reason, stack: '' }))
+        reject(new FunctionFailed(functionName, { name: 'ThreadEnded', message: reason, stack: '', isTallied: false }))
       }
       this.#waiting.clear()
       onDeath(reason)

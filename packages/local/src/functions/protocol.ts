@@ -14,6 +14,8 @@ export interface Failure {
   name: string
   message: string
   stack: string
+  /** The function has counted it itself. */
+  isTallied: boolean
 }
 
 /** Where a thread finds the functions: `<functionsDir>/<name><suffix>`, each with an export `handler`. */

@@ -2,6 +2,7 @@
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { parentPort, workerData } from 'node:worker_threads'
+import { isTallied } from '@platform/core/tallied'
 import { type LambdaContext, lambdaContext } from './context.ts'
 import { type Answer, type Failure, FunctionThreadData, type Question } from './protocol.ts'
 
@@ -28,8 +29,8 @@ async function perform(question: Question): Promise<unknown> {
 
 const failureOf = (error: unknown): Failure =>
   error instanceof Error
-    ? { name: error.name, message: error.message, stack: error.stack ?? '' }
-    : { name: 'Error', message: String(error), stack: '' }
+    ? { name: error.name, message: error.message, stack: error.stack ?? '', isTallied: isTallied(error) }
+    : { name: 'Error', message: String(error), stack: '', isTallied: false }
 
 async function answer(question: Question): Promise<Answer> {
   try {

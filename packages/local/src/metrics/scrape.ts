@@ -7,12 +7,13 @@ import type { Metrics } from './metrics.ts'
 /** Answers whoever may read the metrics; undefined for everybody and everything else, who meet an unknown path. */
 export type Scrape = (request: IncomingMessage, path: string) => Promise<HttpAnswer | undefined>
 
-/** `GET /metrics`, for this machine itself and for whoever has the token. */
+/** `GET /metrics`, for whoever has the token; where none is set, for this machine itself. */
 export const createScrape =
   (metrics: Metrics, token: string | undefined): Scrape =>
   async (request, path) => {
     if (path !== '/metrics' || request.method !== 'GET') return undefined
-    if (!isFromHere(request) && !hasToken(request, token)) return undefined
+    // Some proxies on this machine cannot be told from it: once there is a token, it is asked for.
+    if (!(token === undefined ? isFromHere(request) : hasToken(request, token))) return undefined
     const { contentType, text } = await metrics.read()
     const headers = new Map([
       ['content-type', contentType],
@@ -36,10 +37,9 @@ function isLoopback(address: string): boolean {
   return plain === '::1' || (isIP(plain) === 4 && plain.startsWith('127.'))
 }
 
-function hasToken({ headers }: IncomingMessage, token: string | undefined): boolean {
+function hasToken({ headers }: IncomingMessage, token: string): boolean {
   const given = /^Bearer (\S+)$/i.exec(headers.authorization ?? '')?.[1]
-  if (token === undefined || given === undefined) return false
-  return timingSafeEqual(digest(given), digest(token))
+  return given !== undefined && timingSafeEqual(digest(given), digest(token))
 }
 
 /** Of one length, whatever was given. */

@@ -7,6 +7,7 @@ import {
   ShiftRequest,
   StageRequest,
   SwapRequest,
+  UnansweredRequest,
 } from '@platform/updates/target/host-protocol'
 import { TargetFailure } from '@platform/updates/target/port'
 import type * as z from 'zod'
@@ -44,6 +45,10 @@ export async function serveControl(control: Promise<UpdateControl>, log: Log): P
     'POST /invoke': async (received) => {
       const { release, functionName, event } = InvokeRequest.parse(jsonOf(received))
       return { result: await (await control).invoke(release, functionName, event) }
+    },
+    'POST /unanswered': async (received) => {
+      const { release, sinceMs } = UnansweredRequest.parse(jsonOf(received))
+      return (await control).unanswered(release, sinceMs)
     },
     'POST /shift': async (received) => {
       const { release, share } = ShiftRequest.parse(jsonOf(received))

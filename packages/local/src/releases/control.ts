@@ -7,7 +7,10 @@ import { isFetched, missingFunctions, sealRelease, type StagingOptions, startRel
 import { unpack } from './zip.ts'
 
 /** What functions may ask of the platform that runs them: the port of updates, where releases are handed over in pieces. */
-export interface UpdateControl extends Pick<UpdateTarget, 'current' | 'invoke' | 'shift' | 'commit' | 'revert'> {
+export interface UpdateControl extends Pick<
+  UpdateTarget,
+  'current' | 'invoke' | 'unanswered' | 'shift' | 'commit' | 'revert'
+> {
   /** The functions of a release that are still to be added. */
   missing: (release: InstalledRelease, functionNames: readonly string[]) => Promise<string[]>
   add: (release: FetchedRelease, functionName: string, zip: Uint8Array) => Promise<void>
@@ -71,6 +74,7 @@ export function createControl(options: StagingOptions & { rotation: Rotation }):
       const invoke = rotation.invokeOf(release) ?? requireStaged(release)
       return invoke(functionName, event).catch(asTargetFailure)
     },
+    unanswered: async (release, sinceMs) => rotation.unanswered(release, sinceMs),
     shift: (release, share) =>
       inTurn(async () => {
         if (isCurrent(release)) return

@@ -1,5 +1,7 @@
 import type { InstalledRelease } from '@platform/core/update-row'
+import type { Unanswered } from '@platform/updates/target/port'
 import type { FunctionPool } from '../functions/pool.ts'
+import { createInvocations, type Invocations } from './unanswered.ts'
 
 /** A set of functions that can serve: the checkout's own, or those of a release. */
 export interface Version {
@@ -11,8 +13,10 @@ export interface Version {
 export interface Rotation {
   /** Runs a function of the version whose turn it is. */
   invoke: FunctionPool['invoke']
-  /** Runs a function of the version that serves, or of the one that is staged; undefined where that is neither. */
+  /** Runs a function of the version that serves, or of the one that is staged, and counts it nowhere; undefined where it is neither. */
   invokeOf: (release: InstalledRelease) => FunctionPool['invoke'] | undefined
+  /** What `invoke` has got no answer to from a version that has not gone; undefined for any other. */
+  unanswered: (release: InstalledRelease, sinceMs: number) => Unanswered | undefined
   /** What serves but for the share of what is staged. */
   current: () => InstalledRelease
   staged: () => InstalledRelease | undefined
@@ -34,6 +38,7 @@ export interface Rotation {
 
 interface Member extends Version {
   underWay: number
+  invocations: Invocations
 }
 
 /** The same release, wherever it came from; without a digest what the platform was deployed with. */
@@ -45,7 +50,7 @@ export const isSame = (one: InstalledRelease, other: InstalledRelease): boolean 
  * then; `onGone` hears of it.
  */
 export function createRotation(first: Version, onGone: (release: InstalledRelease) => void): Rotation {
-  const memberOf = (version: Version): Member => ({ ...version, underWay: 0 })
+  const memberOf = (version: Version): Member => ({ ...version, underWay: 0, invocations: createInvocations() })
   let serving = memberOf(first)
   let next: Member | undefined
   const leaving = new Set<Member>()
@@ -83,12 +88,18 @@ export function createRotation(first: Version, onGone: (release: InstalledReleas
   }
 
   return {
-    invoke: (functionName, ...given) =>
-      invokeOn(next !== undefined && turns(functionName) ? next : serving, functionName, ...given),
+    invoke: (functionName, ...given) => {
+      const member = next !== undefined && turns(functionName) ? next : serving
+      return member.invocations.follow(functionName, () => invokeOn(member, functionName, ...given))
+    },
     invokeOf: (release) => {
       const member = [serving, next].find((each) => each !== undefined && isSame(each.release, release))
       return member && ((...given) => invokeOn(member, ...given))
     },
+    unanswered: (release, sinceMs) =>
+      [serving, next, ...leaving]
+        .find((each) => each !== undefined && isSame(each.release, release))
+        ?.invocations.unanswered(sinceMs),
     current: () => serving.release,
     staged: () => next?.release,
     leaving: () => [...leaving].map(({ release }) => release),

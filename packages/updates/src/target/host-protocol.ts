@@ -5,16 +5,17 @@ import * as z from 'zod'
  * How functions speak to the one-machine platform that replaces them: HTTP on loopback, with a token that it made up at its
  * start. Each call means what the method of `UpdateTarget` means, and may be repeated as that may.
  *
- * | call           | body                               | answer                                                |
- * | -------------- | ---------------------------------- | ----------------------------------------------------- |
- * | GET /current   |                                    | 200 `Installed`                                       |
- * | POST /stage    | `StageRequest`                     | 200 `StageAnswer`: the functions that are to be sent  |
- * | PUT /function  | a zip; `FunctionQuery` names it    | 204                                                   |
- * | POST /ready    | `StageRequest`                     | 204, once the release could serve                     |
- * | POST /invoke   | `InvokeRequest`                    | 200 `InvokeAnswer`                                    |
- * | POST /shift    | `ShiftRequest`                     | 204                                                   |
- * | POST /commit   | `SwapRequest`                      | 204                                                   |
- * | POST /revert   | `SwapRequest`                      | 204                                                   |
+ * | call             | body                            | answer                                                  |
+ * | ---------------- | ------------------------------- | ------------------------------------------------------- |
+ * | GET /current     |                                 | 200 `Installed`                                         |
+ * | POST /stage      | `StageRequest`                  | 200 `StageAnswer`: the functions that are to be sent    |
+ * | PUT /function    | a zip; `FunctionQuery` names it | 204                                                     |
+ * | POST /ready      | `StageRequest`                  | 204, once the release could serve                       |
+ * | POST /invoke     | `InvokeRequest`                 | 200 `InvokeAnswer`                                      |
+ * | POST /unanswered | `UnansweredRequest`             | 200 `UnansweredAnswer`, 204 for a release that has gone |
+ * | POST /shift      | `ShiftRequest`                  | 204                                                     |
+ * | POST /commit     | `SwapRequest`                   | 204                                                     |
+ * | POST /revert     | `SwapRequest`                   | 204                                                     |
  *
  * What cannot be done is 422 `HostFailure`; what is no call is 400, 401, 404 or 413 without a body.
  */
@@ -43,6 +44,10 @@ export const FunctionQuery = z.strictObject({ version, digest, name: FunctionNam
 export const InvokeRequest = z.strictObject({ release: Installed, functionName: FunctionName, event: z.json() })
 
 export const InvokeAnswer = z.object({ result: z.unknown() })
+
+export const UnansweredRequest = z.strictObject({ release: Installed, sinceMs: z.int().min(0) })
+
+export const UnansweredAnswer = z.object({ faults: z.int().min(0), oldestMs: z.int().exactOptional() })
 
 export const ShiftRequest = z.strictObject({
   release: Installed,

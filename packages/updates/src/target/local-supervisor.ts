@@ -1,6 +1,6 @@
 import { config } from '@platform/core/config'
 import { type InstalledRelease } from '@platform/core/update-row'
-import { HostFailure, Installed, InvokeAnswer, StageAnswer } from './host-protocol.ts'
+import { HostFailure, Installed, InvokeAnswer, StageAnswer, UnansweredAnswer } from './host-protocol.ts'
 import { TargetFailure, type UpdateTarget } from './port.ts'
 
 /** Where the platform listens that replaces its functions; the settings say so. */
@@ -48,6 +48,10 @@ export function localSupervisor({
     async invoke(release, functionName, event) {
       const body = { release: installed(release), functionName, event }
       return InvokeAnswer.parse(await call('POST', '/invoke', body, invokeMs)).result
+    },
+    async unanswered(release, sinceMs) {
+      const body = { release: installed(release), sinceMs }
+      return UnansweredAnswer.optional().parse(await call('POST', '/unanswered', body))
     },
     shift: async (release, share) => void (await call('POST', '/shift', { release: installed(release), share })),
     commit: async (release, before) =>

@@ -9,6 +9,14 @@ export interface StagedRelease extends InstalledRelease {
   fetchFunction: (functionName: string) => Promise<Uint8Array>
 }
 
+/** What a host knows of invocations that got no answer of the function's own: it threw, took too long, or died. */
+export interface Unanswered {
+  /** Those that ended so, but for failures that the function has counted itself. */
+  faults: number
+  /** When the oldest one began that is under way, of functions that have 30 seconds; absent where there is none. */
+  oldestMs?: number
+}
+
 /** Why a target cannot do what it was asked for. The message is for people. */
 export class TargetFailure extends Error {
   override readonly name = 'TargetFailure'
@@ -35,6 +43,11 @@ export interface UpdateTarget {
    * against the release, unless `current` rejects too.
    */
   invoke: (release: InstalledRelease, functionName: string, event: unknown) => Promise<unknown>
+  /**
+   * What came in since then and a release has not answered; calls of `invoke` do not count. Undefined where the host cannot
+   * tell in time.
+   */
+  unanswered: (release: InstalledRelease, sinceMs: number) => Promise<Unanswered | undefined>
   /** Gives a staged release its share of what comes in; 0 takes it away. */
   shift: (release: InstalledRelease, share: Share) => Promise<void>
   /** The release serves alone and for good; `before` is kept, so that a rollback need not fetch it, all others go. */
