@@ -8,6 +8,7 @@ import { update } from '@platform/core/update'
 import { version } from '@platform/core/version'
 import { callsOf, justBefore } from '../support/store-calls.ts'
 import { refusalOf, started } from '../support/world.ts'
+import { jobOf } from './support/bare-job.ts'
 import { settle, tell } from './support/books.ts'
 import { begun, ended, waitingOperation } from './support/operations.ts'
 import { admin, eventsOf, forgetUpdates, putState, stateNow, worker } from './support/updates.ts'
@@ -84,6 +85,7 @@ describe('while jobs run', () => {
     const [caller, tenant] = [await admin(), await inTenant()]
     await push('1.2.0')
     const clusterId = newId('clus')
+    await jobOf(tenant.organisationId, 'Running')
     await tell(system(tenant.organisationId), { moves: [moveOf({ clusterId }, undefined, 'Running')] })
     await settle(tenant.organisationId)
     expect(await refusalOf(update(caller, to('1.2.0')))).toBe('active_jobs')
@@ -116,6 +118,7 @@ describe('while jobs run', () => {
 
 test('what is wrong is told in an order: an update under way, the target, jobs that run', async () => {
   const caller = await admin()
+  await jobOf(caller.organisationId, 'Running')
   await tell(system(caller.organisationId), { moves: [moveOf({}, undefined, 'Running')] })
   await settle(caller.organisationId)
   expect(await refusalOf(update(caller, to('1.2.0')))).toBe('version_not_available')
