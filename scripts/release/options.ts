@@ -2,7 +2,7 @@ import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { version } from '@platform/contract/manifest'
 import { Failure, messageOf } from '@platform/cli/exit'
-import { isRepositoryReference } from '@platform/local/release-settings'
+import { placeOf } from '@platform/core/release-source'
 import gte from 'semver/functions/gte.js'
 import valid from 'semver/functions/valid.js'
 import * as z from 'zod'
@@ -50,7 +50,10 @@ const Options = z
       .max(2000)
       .optional(),
     'min-from': version.optional(),
-    source: z.string().refine(isRepositoryReference, 'must be registry/repository, without a tag').optional(),
+    source: z
+      .string()
+      .refine((text) => placeOf(text) !== undefined, 'must be registry/repository, without a tag')
+      .optional(),
     key: path.optional(),
     output: path.optional(),
   })

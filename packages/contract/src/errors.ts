@@ -93,7 +93,10 @@ export const errors = {
   module_signature_unverified: [422, 'No trusted key has signed this image. Sign it, or trust the key that did.'],
   image_unreachable: [422, 'The image or its manifest could not be read. Check the reference and the registry.'],
   image_not_a_module: [422, 'The image does not carry the labels of a module. Build it with plat module build.'],
-  version_not_available: [422, 'There is no such release. See GET /api/v1/modules/catalog.'],
+  version_not_available: [
+    422,
+    'There is no such release. See GET /api/v1/modules/catalog, or GET /api/v1/platform/updates/check.',
+  ],
 
   idp_config_invalid: [422, 'The identity provider lacks what its type needs. See details.'],
   consent_not_applicable: [422, 'Identity providers of this type ask for no consent.'],

@@ -166,7 +166,8 @@ export const deleteProvider = endpoint({
   method: 'DELETE',
   path: '/api/v1/platform/identity/providers/{id}',
   summary: 'Remove an identity provider',
-  description: 'Its users stay and cannot sign in; their sessions end at their next refresh.',
+  description:
+    'Its users stay and cannot sign in: their sessions end at their next refresh, and their API tokens are refused at once.',
   request: { params },
   responses: { 204: { description: 'Removed' } },
   fails: ['identity_provider_not_found', 'conflict'],

@@ -72,7 +72,7 @@ export interface Rotation extends Withdrawal {
 /**
  * Makes sure that keys exist, are published, and that the access key is not older than thirty days. May be repeated, run
  * several times at once, and end halfway: each key is published before anything is signed with it, and stays so until
- * what it signed has expired. Two store calls and one of Secrets Manager; a rotation makes two more of each.
+ * what it signed has expired. Two store calls and two of Secrets Manager; a rotation makes one more of each.
  */
 export async function prepareKeys(rotation: Rotation = {}): Promise<void> {
   const old = (await stored()) ?? (await mintAll())

@@ -1,20 +1,9 @@
 import { createPublicKey } from 'node:crypto'
-import { parseReference } from '@platform/registry/reference'
-import * as z from 'zod'
 import { releaseSigningKey } from './kept-secret.ts'
 import type { TrustedKey } from './module-settings.ts'
 
 /** Where releases are in the embedded registry, and looked for unless `PLAT_RELEASE_SOURCE` names another place. */
 export const releaseRepository = 'platform/releases'
-
-/** Whether a text names a registry and a repository, and nothing of what is in it. */
-export function isRepositoryReference(text: string): boolean {
-  const reference = parseReference(text)
-  return reference !== undefined && reference.tag === undefined && reference.digest === undefined
-}
-
-/** The setting `PLAT_RELEASE_SOURCE`. */
-export const ReleaseSource = z.string().refine(isRepositoryReference, 'must be one registry/repository, without a tag')
 
 interface ReleaseSettings {
   dataDir: string

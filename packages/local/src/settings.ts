@@ -2,9 +2,9 @@ import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { TrustedKeys } from '@platform/core/module-keys'
 import { OutboundAllow } from '@platform/core/outbound-allow'
+import { ReleaseSource } from '@platform/core/release-source'
 import * as z from 'zod'
 import { Sources, type TrustedKey, TrustedKeyFiles } from './module-settings.ts'
-import { ReleaseSource } from './release-settings.ts'
 
 /** How the platform runs on this machine. */
 export interface Settings {

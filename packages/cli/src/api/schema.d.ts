@@ -996,7 +996,7 @@ export interface paths {
         post?: never;
         /**
          * Remove an identity provider
-         * @description Its users stay and cannot sign in; their sessions end at their next refresh.
+         * @description Its users stay and cannot sign in: their sessions end at their next refresh, and their API tokens are refused at once.
          *
          *     Needs the permission `platform:admin`.
          */
@@ -7721,7 +7721,7 @@ export interface operations {
                 };
             };
             413: components["responses"]["PayloadTooLarge"];
-            /** @description - `version_not_available`: There is no such release. See GET /api/v1/modules/catalog. */
+            /** @description - `version_not_available`: There is no such release. See GET /api/v1/modules/catalog, or GET /api/v1/platform/updates/check. */
             422: {
                 headers: {
                     "X-Trace-Id": components["headers"]["X-Trace-Id"];
@@ -8072,7 +8072,7 @@ export interface operations {
              *     - `module_signature_unverified`: No trusted key has signed this image. Sign it, or trust the key that did.
              *     - `image_unreachable`: The image or its manifest could not be read. Check the reference and the registry.
              *     - `image_not_a_module`: The image does not carry the labels of a module. Build it with plat module build.
-             *     - `version_not_available`: There is no such release. See GET /api/v1/modules/catalog.
+             *     - `version_not_available`: There is no such release. See GET /api/v1/modules/catalog, or GET /api/v1/platform/updates/check.
              */
             422: {
                 headers: {
@@ -8152,7 +8152,7 @@ export interface operations {
              *     - `module_signature_unverified`: No trusted key has signed this image. Sign it, or trust the key that did.
              *     - `image_unreachable`: The image or its manifest could not be read. Check the reference and the registry.
              *     - `image_not_a_module`: The image does not carry the labels of a module. Build it with plat module build.
-             *     - `version_not_available`: There is no such release. See GET /api/v1/modules/catalog.
+             *     - `version_not_available`: There is no such release. See GET /api/v1/modules/catalog, or GET /api/v1/platform/updates/check.
              */
             422: {
                 headers: {
