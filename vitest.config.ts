@@ -3,13 +3,23 @@ import { defineConfig } from 'vitest/config'
 /** Suites that call the platform's own code need the stand-ins and a table of their own; the others need neither. */
 const withStore = ['test/core/**/*.test.ts', 'test/functions/**/*.test.ts', 'test/updates/**/*.test.ts']
 
+/** Those about the deployment need the components that it is made of. */
+const ofDeployment = ['test/infra/**/*.test.ts', 'test/rehearsal/**/*.test.ts']
+
 export default defineConfig({
   test: {
     testTimeout: 60_000,
     hookTimeout: 60_000,
     maxWorkers: 2,
     projects: [
-      { extends: true, test: { name: 'plain', include: ['test/**/*.test.ts'], exclude: withStore } },
+      {
+        extends: true,
+        test: { name: 'plain', include: ['test/**/*.test.ts'], exclude: [...withStore, ...ofDeployment] },
+      },
+      {
+        extends: true,
+        test: { name: 'deployment', include: ofDeployment, globalSetup: ['test/support/components.ts'] },
+      },
       {
         extends: true,
         test: {

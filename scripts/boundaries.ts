@@ -17,7 +17,7 @@ const layers = {
   cli: ['registry', 'sdk'],
   local: ['contract', 'core', 'modules', 'registry', 'updates', 'api', 'tasks'],
   portal: ['contract'],
-  infra: ['contract'],
+  infra: ['contract', 'core'],
 } as const satisfies Record<string, readonly string[]>
 
 type Layer = keyof typeof layers
@@ -90,7 +90,8 @@ function faultOf(path: string, layer: Layer, reference: Reference): string | und
   if (to === layer || (layer === 'cli' && forAuthors.has(target))) return undefined
   if (to === undefined) return `${layer} must not import ${target}`
   const isElsewhere = target.startsWith('packages/') && packageOf(target) !== packageOf(path)
-  const isByPath = isElsewhere && reference.specifier.startsWith('.')
+  // The deployer bundles its configuration without the packages of this repository.
+  const isByPath = layer !== 'infra' && isElsewhere && reference.specifier.startsWith('.')
   return layerFault(layer, to, reference.isTypeOnly) ?? (isByPath ? 'import another package by its name' : undefined)
 }
 

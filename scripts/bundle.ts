@@ -20,7 +20,7 @@ export const environmentCredentials: Plugin = {
 }
 
 /** How functions are bundled. `version`: what their code will say that it is; else what the package says. */
-const settingsFor = (version?: string) =>
+const settingsFor = (version: string | undefined) =>
   ({
     absWorkingDir: projectDir,
     bundle: true,
@@ -50,25 +50,25 @@ export interface Bundle {
   metafile: Metafile
 }
 
-/** Bundles `functions/<name>.ts` into one file, `dist/functions/<name>.mjs`, as the deployment ships it. */
+/** Bundles `functions/<name>.ts` into one file, `dist/bundles/<name>.mjs`, as the deployment ships it. */
 export async function bundle(name: string): Promise<Bundle> {
-  const path = join(projectDir, 'dist/functions', `${name}.mjs`)
+  const path = join(projectDir, 'dist/bundles', `${name}.mjs`)
   const entryPoints = [`functions/${name}.ts`]
-  const { metafile } = await build({ ...settingsFor(), entryPoints, outfile: path, metafile: true })
+  const { metafile } = await build({ ...settingsFor(undefined), entryPoints, outfile: path, metafile: true })
   const [output] = Object.values(metafile.outputs)
   return { path, bytes: output?.bytes ?? 0, metafile }
 }
 
 /**
- * Bundles functions of a version at once, which reads what they share once; name → program. Nothing is written. What
- * `changes` do to the code comes first: tests make releases that fail.
+ * Bundles functions at once, which reads what they share once; name → program. Nothing is written. `version`: that of a release;
+ * undefined for a deployment. What `changes` do to the code comes first: tests make releases that fail.
  */
 export async function bundleAll(
   names: readonly string[],
-  version: string,
+  version: string | undefined,
   changes: readonly Plugin[] = [],
 ): Promise<Map<string, Uint8Array>> {
-  const outdir = join(projectDir, 'dist/functions')
+  const outdir = join(projectDir, 'dist/bundles')
   const entryPoints = names.map((name) => ({ in: `functions/${name}.ts`, out: name }))
   const settings = settingsFor(version)
   const plugins = [...changes, ...settings.plugins]

@@ -12,24 +12,36 @@ export const handedOut: Readonly<Record<string, readonly string[]>> = {
   meta: ['docs.html', 'event-catalog.json', 'module-schema.json', 'openapi.json', 'relay.mjs'],
 }
 
-/** The code of a version, a zip for each function: `index.mjs`, and `dist` with what it hands out. `workFolder` is empty, `changes` as for `bundleAll`. */
+/**
+ * The files of every function, `index.mjs` and `dist` with what it hands out. `assetsDir` takes what is handed out;
+ * `version` and `changes` are as for `bundleAll`. Throws `Failure`.
+ */
+export async function functionFiles(
+  version: string | undefined,
+  assetsDir: string,
+  changes: readonly Plugin[] = [],
+): Promise<Map<string, Files>> {
+  const [programs] = await Promise.all([
+    bundleAll(functionNames, version, changes).catch((cause: unknown) => {
+      throw new Failure('refused', 'The functions cannot be bundled. What is wrong stands above.', cause)
+    }),
+    buildAssets(assetsDir, Object.values(handedOut).flat()),
+  ])
+  const files = new Map<string, Files>()
+  for (const [name, program] of [...programs].toSorted(([one], [other]) => (one < other ? -1 : 1))) {
+    files.set(name, { 'index.mjs': program, ...(await assetsOf(name, assetsDir)) })
+  }
+  return files
+}
+
+/** The code of a version, a zip for each function. `workFolder` is empty, `changes` as for `bundleAll`. Throws `Failure`. */
 export async function packFunctions(
   version: string,
   workFolder: string,
   changes: readonly Plugin[] = [],
 ): Promise<Map<string, Uint8Array>> {
-  const [programs] = await Promise.all([
-    bundleAll(functionNames, version, changes).catch((cause: unknown) => {
-      throw new Failure('refused', 'The functions cannot be bundled. What is wrong stands above.', cause)
-    }),
-    buildAssets(workFolder, Object.values(handedOut).flat()),
-  ])
-  const zips = new Map<string, Uint8Array>()
-  for (const [name, program] of [...programs].toSorted(([one], [other]) => (one < other ? -1 : 1))) {
-    const files = { 'index.mjs': program, ...(await assetsOf(name, workFolder)) }
-    zips.set(name, zipOf(files))
-  }
-  return zips
+  const files = await functionFiles(version, workFolder, changes)
+  return new Map([...files].map(([name, each]) => [name, zipOf(each)]))
 }
 
 async function assetsOf(functionName: string, folder: string): Promise<Files> {

@@ -17,11 +17,17 @@ export type Capability =
   | 'queue:events'
   | 'queue:webhooks'
   | 'queue:updates'
+  | 'queue:modules'
   | 'secret:signing-keys'
+  | 'secret:signing-keys-write'
   | 'secret:initial-admin-token'
+  | 'secret:initial-admin-token-write'
   | 'secret:registries'
   | 'secret:identity'
   | 'secret:identity-write'
+  | 'modules:manage'
+  | 'modules:invoke'
+  | 'functions:update'
   | 'asset:relay'
 
 /** One successful answer. Without `schema` it has no body; `contentType` marks a body that is not JSON. */

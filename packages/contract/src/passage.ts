@@ -5,4 +5,5 @@
 export const passages = {
   function: 'gateway/modules',
   paths: ['/api/{proxy+}', '/modules/{proxy+}'],
+  uses: ['table:read', 'table:write', 'secret:signing-keys', 'modules:invoke', 'queue:events'],
 } as const

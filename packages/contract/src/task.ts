@@ -1,23 +1,132 @@
+import { type Capability } from './endpoint.ts'
+
 /** What begins a function that serves no route: messages of a queue, a clock, or a deployment. */
-export type Trigger = { queue: string } | { everySeconds: number } | 'deployment'
+export type Trigger =
+  | { queue: string; batchSize: number; maximumConcurrency: number }
+  | { everySeconds: number }
+  | 'deployment'
+
+/** A function that serves no route, and what it needs of the platform. */
+export interface Task {
+  trigger: Trigger
+  /** The most that one run may take. */
+  timeoutSeconds: number
+  uses: readonly Capability[]
+}
+
+/** What functions get that say nothing else. */
+export const usualTimeoutSeconds = 30
+
+const store = ['table:read', 'table:write'] as const
+/** What work on modules takes, wherever it is begun. */
+const modules = [
+  'secret:registries',
+  'secret:signing-keys',
+  'modules:manage',
+  'modules:invoke',
+  'queue:events',
+] as const
+const usually = { batchSize: 10, maximumConcurrency: 4 }
+const oneByOne = { batchSize: 1, maximumConcurrency: 100 }
 
 /**
  * Every function that serves no route → what begins it. One file each, `functions/<name>.ts`; with the route table this is
- * all that the platform consists of.
+ * all that the platform consists of: the deployment and the one-machine runner read both.
  */
 export const tasks = {
-  bootstrap: 'deployment',
-  'queue/jobs': { queue: 'jobs' },
-  'queue/jobs-dead-letter': { queue: 'jobs-dead-letter' },
-  'queue/batches': { queue: 'batches' },
-  'queue/batches-dead-letter': { queue: 'batches-dead-letter' },
-  'queue/events': { queue: 'events' },
-  'queue/webhooks': { queue: 'webhooks' },
-  'queue/updates': { queue: 'updates' },
-  'queue/updates-dead-letter': { queue: 'updates-dead-letter' },
-  'queue/modules': { queue: 'modules' },
-  'schedule/sweep': { everySeconds: 60 },
-  'schedule/heartbeat': { everySeconds: 60 },
-  'schedule/catalog': { everySeconds: 300 },
-  'schedule/updates': { everySeconds: 3600 },
-} as const satisfies Record<string, Trigger>
+  bootstrap: {
+    trigger: 'deployment',
+    timeoutSeconds: usualTimeoutSeconds,
+    uses: [
+      ...store,
+      'secret:signing-keys',
+      'secret:signing-keys-write',
+      'secret:initial-admin-token',
+      'secret:initial-admin-token-write',
+    ],
+  },
+  'queue/jobs': {
+    trigger: { queue: 'jobs', ...usually },
+    timeoutSeconds: usualTimeoutSeconds,
+    uses: [...store, 'queue:events'],
+  },
+  'queue/jobs-dead-letter': {
+    trigger: { queue: 'jobs-dead-letter', ...usually },
+    timeoutSeconds: usualTimeoutSeconds,
+    uses: [...store, 'queue:events'],
+  },
+  'queue/batches': {
+    // Expanding keeps the store busy: one batch after the other, those of each organisation in turn.
+    trigger: { queue: 'batches', batchSize: 1, maximumConcurrency: 1 },
+    timeoutSeconds: usualTimeoutSeconds,
+    uses: [...store, 'queue:jobs', 'queue:batches', 'queue:events'],
+  },
+  'queue/batches-dead-letter': {
+    trigger: { queue: 'batches-dead-letter', ...usually },
+    timeoutSeconds: usualTimeoutSeconds,
+    uses: [...store, 'queue:events'],
+  },
+  'queue/events': {
+    trigger: { queue: 'events', ...usually },
+    timeoutSeconds: usualTimeoutSeconds,
+    uses: [...store, 'queue:events', 'queue:webhooks', 'queue:batches', 'queue:modules'],
+  },
+  'queue/webhooks': {
+    // A receiver may hang.
+    trigger: { queue: 'webhooks', ...oneByOne },
+    timeoutSeconds: usualTimeoutSeconds,
+    uses: [...store, 'secret:signing-keys', 'queue:webhooks', 'queue:events'],
+  },
+  'queue/updates': {
+    // Images travel, hooks take their time, and a release is watched before it serves everybody.
+    trigger: { queue: 'updates', batchSize: 1, maximumConcurrency: 10 },
+    timeoutSeconds: 300,
+    uses: [...store, ...modules, 'functions:update', 'queue:updates', 'queue:modules'],
+  },
+  'queue/updates-dead-letter': {
+    trigger: { queue: 'updates-dead-letter', ...usually },
+    timeoutSeconds: 300,
+    uses: [...store, ...modules, 'functions:update'],
+  },
+  'queue/modules': {
+    trigger: { queue: 'modules', ...oneByOne },
+    timeoutSeconds: usualTimeoutSeconds,
+    uses: [...store, 'secret:signing-keys', 'modules:invoke', 'queue:modules', 'queue:events'],
+  },
+  'schedule/sweep': {
+    trigger: { everySeconds: 60 },
+    timeoutSeconds: usualTimeoutSeconds,
+    uses: [
+      ...store,
+      'queue:jobs',
+      'queue:batches',
+      'queue:events',
+      'queue:webhooks',
+      'queue:updates',
+      'secret:identity-write',
+    ],
+  },
+  'schedule/heartbeat': {
+    trigger: { everySeconds: 60 },
+    timeoutSeconds: 300,
+    uses: [...store, ...modules, 'queue:modules'],
+  },
+  'schedule/catalog': {
+    trigger: { everySeconds: 300 },
+    timeoutSeconds: 120,
+    uses: [...store, 'secret:registries'],
+  },
+  'schedule/updates': {
+    trigger: { everySeconds: 3600 },
+    timeoutSeconds: 60,
+    uses: [...store, 'secret:registries', 'queue:events'],
+  },
+} as const satisfies Record<string, Task>
+
+/** The queues that tasks consume, without their dead-letter queues, and the most that one batch of messages may take. */
+export const workQueues: readonly { name: string; timeoutSeconds: number }[] = Object.values<Task>(tasks).flatMap(
+  ({ trigger, timeoutSeconds }) =>
+    typeof trigger === 'object' && 'queue' in trigger && !trigger.queue.endsWith('-dead-letter')
+      ? [{ name: trigger.queue, timeoutSeconds }]
+      : [],
+)

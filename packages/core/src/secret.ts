@@ -35,15 +35,35 @@ export async function writeSecret(name: string, value: string): Promise<void> {
   }
 }
 
-/** Creates a secret with its first value; false where it exists already, and then nothing has changed. */
-export async function createSecret(Name: string, SecretString: string): Promise<boolean> {
-  // The SDK repeats a lost answer with the same token: whoever has created it hears so.
+/** The same for every secret: of several first values one becomes its version. */
+const firstVersion = '00000000-0000-4000-8000-000000000001'
+
+/**
+ * Gives a secret its first value, and makes it where no deployment has; false where it has had one already, and then nothing
+ * has changed. The SDK repeats a call whose answer was lost: whoever has given the value hears so.
+ */
+export async function beginSecret(name: string, value: string): Promise<boolean> {
+  const first = { SecretString: value, ClientRequestToken: firstVersion }
   try {
-    await client.send(new CreateSecretCommand({ Name, SecretString }))
+    return await isFirst(() => client.send(new PutSecretValueCommand({ SecretId: name, ...first })))
+  } catch (error) {
+    if (!(error instanceof ResourceNotFoundException)) throw error
+    return isFirst(() => client.send(new CreateSecretCommand({ Name: name, ...first })))
+  }
+}
+
+/** Creates a secret with its first value; false where it exists already, and then nothing has changed. */
+export const createSecret = (name: string, value: string): Promise<boolean> =>
+  // The SDK repeats a lost answer with the same token: whoever has created it hears so.
+  isFirst(() => client.send(new CreateSecretCommand({ Name: name, SecretString: value })))
+
+async function isFirst(write: () => Promise<unknown>): Promise<boolean> {
+  try {
+    await write()
     return true
   } catch (error) {
     if (error instanceof ResourceExistsException) return false
-    throw unreachable(error)
+    throw error instanceof ResourceNotFoundException ? error : unreachable(error)
   }
 }
 

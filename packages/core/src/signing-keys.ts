@@ -8,7 +8,7 @@ import { failpoint } from './failpoint.ts'
 import { fault } from './fault.ts'
 import { newSecret } from './id.ts'
 import { announceKey, publicHalf, rereadKeysAfterMs, settleKeys, type Withdrawal } from './published-keys.ts'
-import { createSecret, readSecret, writeSecret } from './secret.ts'
+import { beginSecret, readSecret, writeSecret } from './secret.ts'
 
 /**
  * Keys that the platform signs with: one for access tokens, one for job statements, and the masters of which the secrets of
@@ -100,7 +100,7 @@ async function mintAll(): Promise<Keys> {
   const first = mint()
   await announceKey(first)
   const minted = { access: [first], statement: [mint()], webhook: newSecret() }
-  await createSecret(config.PLAT_SECRET_SIGNING_KEYS, JSON.stringify(minted))
+  await beginSecret(config.PLAT_SECRET_SIGNING_KEYS, JSON.stringify(minted))
   return held()
 }
 

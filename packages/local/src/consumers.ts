@@ -1,4 +1,5 @@
 import { SQSClient } from '@aws-sdk/client-sqs'
+import { type Task, tasks } from '@platform/contract/task'
 import * as z from 'zod'
 import { clientSettings, type StandIns } from './aws-environment.ts'
 import { visibilityTimeoutSeconds } from './function-limits.ts'
@@ -23,18 +24,13 @@ export interface Consumers {
   stop: () => Promise<void>
 }
 
+const known: Readonly<Record<string, Task>> = tasks
+
 /** How a queue's messages are handed out: how many at once, and how many of those batches. */
-const usualBatching = { batchSize: 10, maximumConcurrency: 4 }
-/**
- * An invocation lasts as long as its slowest message, and a receiver of webhooks or a module may hang, a batch have 500 jobs, an
- * installation take minutes.
- */
-const batching: Partial<Record<QueueName, typeof usualBatching>> = {
-  // Expanding keeps the one store busy: one batch after the other, those of each organisation in turn.
-  batches: { batchSize: 1, maximumConcurrency: 1 },
-  webhooks: { batchSize: 1, maximumConcurrency: 100 },
-  modules: { batchSize: 1, maximumConcurrency: 100 },
-  updates: { batchSize: 1, maximumConcurrency: 10 },
+function batchingOf(name: QueueName): { batchSize: number; maximumConcurrency: number } {
+  const { trigger } = known[`queue/${name}`] ?? {}
+  if (typeof trigger !== 'object' || !('queue' in trigger)) throw new Error(`No task consumes the queue ${name}.`)
+  return trigger
 }
 
 /** What a consumer may answer. Anything else fails the batch, as on Lambda. */
@@ -51,7 +47,7 @@ export function startConsumers({ standIns, queues, functionNames, invoke, log }:
       client,
       queueUrl: queue.url,
       queueArn: queue.arn,
-      ...(batching[name] ?? usualBatching),
+      ...batchingOf(name),
       visibilityTimeoutSeconds: visibilityTimeoutSeconds(name),
       invoke: async (event) => BatchResponse.parse(await invoke(`queue/${name}`, event)),
       log,

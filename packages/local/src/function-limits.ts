@@ -1,20 +1,16 @@
+import { type Task, tasks, usualTimeoutSeconds } from '@platform/contract/task'
+
 /** How long functions may take: one place for whoever runs them and whoever hands them messages. */
 
-const usualMs = 30_000
+const known: Readonly<Record<string, Task>> = tasks
 
-/** What waits for modules: each hook has 30 seconds, an installation has several, and a look after all of them as well. */
-const otherMs: Readonly<Record<string, number>> = {
-  'queue/updates': 300_000,
-  'schedule/heartbeat': 300_000,
-  // A registry may take its time, and there may be several.
-  'schedule/catalog': 120_000,
-}
+const timeoutSecondsOf = (functionName: string): number => known[functionName]?.timeoutSeconds ?? usualTimeoutSeconds
 
 /** The most that a function may take. */
-export const timeoutMsOf = (functionName: string): number => otherMs[functionName] ?? usualMs
+export const timeoutMsOf = (functionName: string): number => timeoutSecondsOf(functionName) * 1000
 
 /** Whether a function may take longer than one that somebody waits for. */
-export const mayTakeMinutes = (functionName: string): boolean => timeoutMsOf(functionName) > usualMs
+export const mayTakeMinutes = (functionName: string): boolean => timeoutSecondsOf(functionName) > usualTimeoutSeconds
 
 /** How long a message is nobody else's: six times what its function may take, as Lambda asks. */
-export const visibilityTimeoutSeconds = (queueName: string): number => (timeoutMsOf(`queue/${queueName}`) * 6) / 1000
+export const visibilityTimeoutSeconds = (queueName: string): number => timeoutSecondsOf(`queue/${queueName}`) * 6

@@ -13,9 +13,6 @@ export interface Functions {
   names: readonly string[]
 }
 
-/** The sources of modules are looked at so often. */
-const catalogIntervalMs = 300_000
-
 /** What is there to be worked on. */
 interface Work {
   standIns: StandIns
@@ -38,8 +35,8 @@ export function startWork(
   const schedules = [
     { name: 'sweep', intervalMs: settings.sweepIntervalSeconds * 1000 },
     { name: 'heartbeat', intervalMs: settings.moduleTickSeconds * 1000, startsNow: true },
-    { name: 'catalog', intervalMs: catalogIntervalMs, startsNow: !isCatalogNew },
-    { name: 'updates', intervalMs: tasks['schedule/updates'].everySeconds * 1000, startsNow: true },
+    { name: 'catalog', intervalMs: tasks['schedule/catalog'].trigger.everySeconds * 1000, startsNow: !isCatalogNew },
+    { name: 'updates', intervalMs: tasks['schedule/updates'].trigger.everySeconds * 1000, startsNow: true },
   ]
     .filter(({ name }) => names.includes(`schedule/${name}`))
     .map((schedule) =>

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { invoke, refusalOf, serveLambda, waitingRoom } from './support.ts'
 
 test('a function is a process that sees what Lambda tells it, and nothing of this process', async () => {
-  const { client, active, folder } = await serveLambda({ environment: { AWS_ACCESS_KEY_ID: 'of the role' } })
+  const { client, active, folder } = await serveLambda({ environmentOf: () => ({ AWS_ACCESS_KEY_ID: 'of the role' }) })
   await active({ MemorySize: 256, Timeout: 9, Environment: { Variables: { COLOUR: 'blue' } } })
   const beforeMs = Date.now()
   const { said, version, error } = await invoke(client, { hello: 'world' })

@@ -11,8 +11,8 @@ export interface FleetOptions {
   initLimitMs: number
   /** How many invocations there may be at once. */
   concurrency: number
-  /** Beside what every sandbox sees: what stands for the credentials of the role. */
-  environment: Readonly<Record<string, string>>
+  /** Function → what its sandboxes see beside the rest: what stands for the credentials of its role. */
+  environmentOf: (functionName: string) => Readonly<Record<string, string>>
   onOutput: (functionName: string, text: string) => void
 }
 
@@ -96,7 +96,7 @@ export class Fleet {
     const { functionName, code, settings } = revision
     const sandbox = await startSandbox({
       program: await code.program(settings),
-      environment: { ...sandboxEnvironment(revision), ...this.#options.environment },
+      environment: { ...sandboxEnvironment(revision), ...this.#options.environmentOf(functionName) },
       onOutput: (text) => this.#options.onOutput(functionName, text),
     })
     const member = { revision, sandbox }

@@ -29,8 +29,8 @@ export interface LambdaOptions {
   initLimitMs?: number
   /** How many invocations there may be at once: 100. */
   concurrency?: number
-  /** For every sandbox: what a role's credentials are on AWS. */
-  environment?: Readonly<Record<string, string>>
+  /** Function → what the credentials of its role are on AWS. */
+  environmentOf?: (functionName: string) => Readonly<Record<string, string>>
   /** From 0 to 1: which version of an alias an invocation gets. */
   random?: () => number
   /** Hears what functions write. */
@@ -53,8 +53,8 @@ export interface RunningLambda extends AwsServer {
 
 /** Serves Lambda on a loopback port: functions in memory, every sandbox a process. Invocations are waited for only. */
 export async function startLambda(options: LambdaOptions = {}): Promise<RunningLambda> {
-  const { initLimitMs = 10_000, concurrency = 100, environment = {}, onOutput = () => {} } = options
-  const fleet = new Fleet({ initLimitMs, concurrency, environment, onOutput })
+  const { initLimitMs = 10_000, concurrency = 100, environmentOf = () => ({}), onOutput = () => {} } = options
+  const fleet = new Fleet({ initLimitMs, concurrency, environmentOf, onOutput })
   const settling = createSettling(options.settleMs ?? 50)
   const { random = Math.random } = options
   const lambda: Lambda = { functions: new Map(), fleet, settling, findCode: codeFinder(options), random }

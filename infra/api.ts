@@ -1,0 +1,53 @@
+import { usesOf } from '../packages/contract/src/endpoint.ts'
+import { routes } from '../packages/contract/src/index.ts'
+import { passages } from '../packages/contract/src/passage.ts'
+import { usualTimeoutSeconds } from '../packages/contract/src/task.ts'
+import { platformFunction } from './functions.ts'
+import { api } from './gateway.ts'
+
+/** One function for each group of the route table, and one integration; a route for each row, and for what is no route. */
+
+/** What answers where no route is: with the error body of the platform. */
+const fallback = 'meta'
+
+function integrated(name: string, target: ReturnType<typeof platformFunction>) {
+  const { id, alias, function: made } = target
+  const integration = new aws.apigatewayv2.Integration(`${id}Integration`, {
+    apiId: api.nodes.api.id,
+    integrationType: 'AWS_PROXY',
+    integrationUri: alias.invokeArn,
+    payloadFormatVersion: '2.0',
+    timeoutMilliseconds: 30_000,
+  })
+  new aws.lambda.Permission(`${id}Permission`, {
+    action: 'lambda:InvokeFunction',
+    function: made.name,
+    qualifier: alias.name,
+    principal: 'apigateway.amazonaws.com',
+    sourceArn: $interpolate`${api.nodes.api.executionArn}/*/*`,
+  })
+  return { name, target: $interpolate`integrations/${integration.id}` }
+}
+
+const names = [...new Set(routes.map((route) => route.function))]
+const served = names.map((name) => {
+  const own = routes.filter((route) => route.function === name)
+  const uses = [...new Set(own.flatMap(({ endpoint }) => usesOf(endpoint)))]
+  return integrated(name, platformFunction(name, { uses, timeoutSeconds: usualTimeoutSeconds }))
+})
+const passage = integrated(
+  passages.function,
+  platformFunction(passages.function, { uses: passages.uses, timeoutSeconds: usualTimeoutSeconds }),
+)
+const targetOf = (name: string) => served.find((each) => each.name === name)!.target
+
+const route = (routeKey: string, target: $util.Input<string>) =>
+  new aws.apigatewayv2.Route(`Route${routeKey.replaceAll(/[^A-Za-z0-9]+/g, '-')}`, {
+    apiId: api.nodes.api.id,
+    routeKey,
+    target,
+  })
+
+for (const { function: name, endpoint } of routes) route(`${endpoint.method} ${endpoint.path}`, targetOf(name))
+for (const path of passages.paths) route(`ANY ${path}`, passage.target)
+route('$default', targetOf(fallback))

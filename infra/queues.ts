@@ -1,0 +1,27 @@
+import { workQueues } from '../packages/contract/src/task.ts'
+import { prefix } from './stage.ts'
+
+const deadLetterRetentionSeconds = 14 * 24 * 3600
+
+/** A queue with its dead-letter queue. A message is nobody else's for six times what its consumer may take. */
+function pair(name: string, timeoutSeconds: number) {
+  const id = `${name[0].toUpperCase()}${name.slice(1)}`
+  const visibilityTimeout = `${timeoutSeconds * 6} seconds` as const
+  const deadLetter = new sst.aws.Queue(`${id}DeadLetter`, {
+    visibilityTimeout,
+    transform: {
+      queue: { name: `${prefix}-${name}-dead-letter`, messageRetentionSeconds: deadLetterRetentionSeconds },
+    },
+  })
+  const queue = new sst.aws.Queue(id, {
+    visibilityTimeout,
+    dlq: { queue: deadLetter.arn, retry: 5 },
+    transform: { queue: { name: `${prefix}-${name}` } },
+  })
+  return { queue, deadLetter }
+}
+
+/** Work queues by name. */
+export const queues = Object.fromEntries(
+  workQueues.map(({ name, timeoutSeconds }) => [name, pair(name, timeoutSeconds)] as const),
+)

@@ -1,0 +1,101 @@
+import { InvokeCommand, type LambdaClient } from '@aws-sdk/client-lambda'
+import { SQSClient } from '@aws-sdk/client-sqs'
+import { clientSettings } from '@platform/local/aws-environment'
+import { createHolding } from '@platform/local/gateway/holding'
+import { createRouter } from '@platform/local/gateway/routes'
+import { listen } from '@platform/local/gateway/server'
+import { createMetrics } from '@platform/local/metrics/metrics'
+import type { Log } from '@platform/local/log'
+import { startPump } from '@platform/local/pump'
+import { startSchedule } from '@platform/local/schedule'
+import * as z from 'zod'
+import { mappingsOf, routesOf, schedulesOf } from '../graph/functions.ts'
+import { type Graph, ofType } from '../graph/graph.ts'
+import { type Cloud } from './cloud.ts'
+
+/** What calls functions: the gateway by its routes, the queues by their mappings, and the clocks. */
+export interface Triggers extends AsyncDisposable {
+  /** Where the gateway listens. */
+  url: string
+}
+
+/** Calls a version or alias of a function, and answers what it answers. */
+async function call(client: LambdaClient, FunctionName: string, event: unknown, Qualifier?: string): Promise<unknown> {
+  const command = new InvokeCommand({ FunctionName, Qualifier, Payload: Buffer.from(JSON.stringify(event)) })
+  const { Payload = new Uint8Array(), FunctionError } = await client.send(command)
+  const text = Buffer.from(Payload).toString()
+  if (FunctionError !== undefined) throw new Error(`${FunctionName}: ${text}`)
+  return JSON.parse(text || 'null')
+}
+
+const drainLimitMs = 5000
+
+export async function startTriggers(cloud: Cloud, graph: Graph, port: number, log: Log): Promise<Triggers> {
+  await using parts = new AsyncDisposableStack()
+  const gateway = await listen('127.0.0.1', port)
+  parts.defer(() => gateway.drain(drainLimitMs))
+  gateway.open(exchangeOf(cloud, graph, log))
+  for (const mapping of mappingsOf(graph)) parts.defer(consume(cloud, graph, mapping, log))
+  for (const schedule of schedulesOf(graph)) parts.defer(tick(cloud, schedule, log))
+  const moved = parts.move()
+  return { url: gateway.url, [Symbol.asyncDispose]: () => moved.disposeAsync() }
+}
+
+/** The gateway of one machine, with the routes of the graph. */
+function exchangeOf({ lambda }: Cloud, graph: Graph, log: Log) {
+  const routes = routesOf(graph)
+  const aliases = new Map(routes.map(({ functionName, alias }) => [functionName, alias]))
+  const table = routes.flatMap(({ routeKey, functionName }) => {
+    const [method = '', path] = routeKey.split(' ')
+    return path === undefined ? [] : [{ method, path, functionName }]
+  })
+  const fallback = routes.find(({ routeKey }) => routeKey === '$default')?.functionName ?? ''
+  const invoke = (functionName: string, event: unknown) => call(lambda, functionName, event, aliases.get(functionName))
+  // What scrapes one machine is none of AWS.
+  const metrics = { begin: createMetrics(1).begin, scrape: async () => undefined }
+  return { route: createRouter(table, fallback), invoke, holding: createHolding(), log, metrics }
+}
+
+type Mapping = ReturnType<typeof mappingsOf>[number]
+type Schedule = ReturnType<typeof schedulesOf>[number]
+
+const functionOf = (arn: string) => /:function:([^:]+):([^:]+)$/.exec(arn)?.slice(1) ?? []
+
+/** Which messages come again; nothing where all are done. */
+const BatchAnswer = z.object({ batchItemFailures: z.array(z.object({ itemIdentifier: z.string() })) }).nullable()
+
+/** Takes messages in the name of the function, as an event source mapping does. Answers what stops it. */
+function consume({ gate, lambda, accessKeyOf }: Cloud, graph: Graph, mapping: Mapping, log: Log): () => Promise<void> {
+  const [functionName = '', alias] = functionOf(mapping.functionName)
+  const client = new SQSClient(clientSettings(gate.urls.sqs, accessKeyOf(functionName)))
+  const queueName = mapping.eventSourceArn.split(':').at(-1) ?? ''
+  const pump = startPump({
+    client,
+    queueUrl: `https://sqs/${queueName}`,
+    queueArn: mapping.eventSourceArn,
+    batchSize: mapping.batchSize,
+    maximumConcurrency: mapping.scalingConfig.maximumConcurrency,
+    visibilityTimeoutSeconds: visibilityOf(graph, mapping),
+    invoke: async (event) => BatchAnswer.parse(await call(lambda, functionName, event, alias)),
+    log,
+  })
+  return async () => {
+    await pump.stop()
+    client.destroy()
+  }
+}
+
+/** How long what it takes is nobody else's. */
+function visibilityOf(graph: Graph, { eventSourceArn }: Mapping): number {
+  const queue = ofType(graph, 'aws:sqs/queue:Queue').find(({ state }) => state['arn'] === eventSourceArn)
+  return Number(queue?.inputs['visibilityTimeoutSeconds'])
+}
+
+const unitMs: Record<string, number> = { minute: 60_000, hour: 3_600_000, day: 86_400_000 }
+
+function tick({ lambda }: Cloud, { name, scheduleExpression, target }: Schedule, log: Log): () => Promise<void> {
+  const [, count = '1', unit = 'minute'] = /^rate\((\d+) (minute|hour|day)s?\)$/.exec(scheduleExpression) ?? []
+  const [functionName = '', alias] = functionOf(target.arn)
+  const invoke = (event: unknown) => call(lambda, functionName, event, alias)
+  return startSchedule({ name, intervalMs: Number(count) * (unitMs[unit] ?? 60_000), invoke, log }).stop
+}

@@ -1,0 +1,89 @@
+import { localAccountId, localRegion } from '@platform/local/aws-environment'
+
+/** What AWS would answer while resources are made: their computed attributes, and a few lookups. */
+
+const [region, account] = [localRegion, localAccountId]
+
+/** A resource as it is asked for. */
+export interface Asked {
+  type: string
+  name: string
+  inputs: Record<string, unknown>
+}
+
+const arn = (service: string, name: string) => `arn:aws:${service}:${region}:${account}:${name}`
+
+/** Type → what of a resource is known only once it is made, by its physical name. */
+const computed: Record<string, (name: string, inputs: Asked['inputs']) => Record<string, unknown>> = {
+  'aws:dynamodb/table:Table': (name) => ({ arn: arn('dynamodb', `table/${name}`) }),
+  'aws:sqs/queue:Queue': (name) => ({
+    arn: arn('sqs', name),
+    url: `https://sqs.${region}.amazonaws.com/${account}/${name}`,
+  }),
+  'aws:lambda/function:Function': (name) => ({
+    ...functionArns(name),
+    version: '1',
+    qualifiedArn: arn('lambda', `function:${name}:1`),
+  }),
+  'aws:lambda/alias:Alias': (name, { functionName }) => functionArns(`${String(functionName)}:${name}`),
+  'aws:iam/role:Role': (name) => ({ arn: `arn:aws:iam::${account}:role/${name}` }),
+  'aws:secretsmanager/secret:Secret': (name) => ({ arn: arn('secretsmanager', `secret:${name}-AbCdEf`) }),
+  'aws:sns/topic:Topic': (name) => ({ arn: arn('sns', name) }),
+  'aws:cloudwatch/logGroup:LogGroup': (name) => ({ arn: arn('logs', `log-group:${name}`) }),
+  'aws:apigatewayv2/api:Api': () => ({
+    apiEndpoint: `https://rehearsal.execute-api.${region}.amazonaws.com`,
+    executionArn: arn('execute-api', 'rehearsal'),
+  }),
+  'aws:scheduler/schedule:Schedule': (name) => ({ arn: arn('scheduler', `schedule/default/${name}`) }),
+  'random:index/randomBytes:RandomBytes': () => ({ base64: Buffer.alloc(32, 7).toString('base64') }),
+}
+
+const functionArns = (name: string) => {
+  const own = arn('lambda', `function:${name}`)
+  return { arn: own, invokeArn: `arn:aws:apigateway:${region}:lambda:path/2015-03-31/functions/${own}/invocations` }
+}
+
+const asText = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
+
+/** The state of a resource that was made: what was asked for, and what AWS adds. */
+export function stateOf({ type, name, inputs }: Asked): Record<string, unknown> {
+  const physical = asText(inputs['name']) ?? asText(inputs['bucket']) ?? name
+  return { ...inputs, name: physical, ...computed[type]?.(physical, inputs) }
+}
+
+const lookups: Record<string, (inputs: Record<string, unknown>) => Record<string, unknown>> = {
+  'aws:index/getRegion:getRegion': () => ({ region, name: region, id: region }),
+  'aws:index/getPartition:getPartition': () => ({ partition: 'aws', dnsSuffix: 'amazonaws.com', id: 'aws' }),
+  'aws:index/getCallerIdentity:getCallerIdentity': () => ({ accountId: account, arn: `arn:aws:iam::${account}:root` }),
+  'aws:iam/getPolicyDocument:getPolicyDocument': ({ statements = [] }) => ({
+    statements,
+    json: policyOf(statements as Statement[]),
+  }),
+}
+
+interface Statement {
+  effect?: string
+  actions?: string[]
+  resources?: string[]
+  principals?: { type: string; identifiers: string[] }[]
+  conditions?: unknown
+}
+
+const policyOf = (statements: readonly Statement[]): string =>
+  JSON.stringify({
+    Version: '2012-10-17',
+    Statement: statements.map(({ effect = 'Allow', actions, resources, principals, conditions }) => ({
+      Effect: effect,
+      Action: actions,
+      Resource: resources,
+      ...(principals && { Principal: Object.fromEntries(principals.map((each) => [each.type, each.identifiers])) }),
+      ...(conditions !== undefined && { Condition: conditions }),
+    })),
+  })
+
+/** The answer to a lookup; throws for one that nobody has thought of. */
+export function lookUp(token: string, inputs: Record<string, unknown>): Record<string, unknown> {
+  const answer = lookups[token]
+  if (answer === undefined) throw new Error(`The configuration looks up ${token}, which nothing here answers.`)
+  return answer(inputs)
+}

@@ -1,0 +1,31 @@
+import * as z from 'zod'
+
+/** What a role allows, as far as the platform's roles say: statements that allow, by action and resource. */
+
+const Statement = z.object({
+  Effect: z.literal('Allow'),
+  Action: z.array(z.string()),
+  Resource: z.array(z.string()),
+})
+export type Statement = z.infer<typeof Statement>
+
+const Policy = z.object({ Statement: z.array(Statement) })
+
+/** The statements of a policy; throws for one that says more than this understands. */
+export const parsePolicy = (text: string): Statement[] => Policy.parse(JSON.parse(text)).Statement
+
+/** What a request asks for. */
+export interface Demand {
+  action: string
+  resource: string
+}
+
+const pattern = (text: string): RegExp =>
+  new RegExp(`^${text.replaceAll(/[.+?^${}()|[\]\\]/g, String.raw`\$&`).replaceAll('*', '.*')}$`)
+
+const matches = (patterns: readonly string[], text: string): boolean =>
+  patterns.some((each) => pattern(each).test(text))
+
+/** The first statement that allows a demand. */
+export const allowing = (statements: readonly Statement[], { action, resource }: Demand): Statement | undefined =>
+  statements.find(({ Action, Resource }) => matches(Action, action) && matches(Resource, resource))

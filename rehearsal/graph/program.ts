@@ -1,0 +1,105 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { build, type Plugin } from 'esbuild'
+import * as z from 'zod'
+
+/** The deployment's configuration as a program that Node runs: bundled as the deployer bundles it. */
+
+/** CommonJS and file names, which the components use, inside of an ES module. */
+const banner = [
+  `import { createRequire as createRequireOfProgram } from 'node:module'`,
+  `const require = createRequireOfProgram(import.meta.url)`,
+  `const __filename = import.meta.filename, __dirname = import.meta.dirname`,
+].join('\n')
+
+/** What the components bring along by themselves. */
+const external = ['@pulumi/*', '@pulumiverse/*', '@aws-sdk/*', 'undici', 'esbuild', 'archiver', 'glob', 'vite']
+
+const Lock = z.array(z.object({ alias: z.string(), package: z.string() }))
+
+/** Where the configuration stands, and what it is evaluated for. */
+export interface Place {
+  projectDir: string
+  platformDir: string
+  stage: string
+}
+
+/** What the configuration says of the app as a whole. */
+export const App = z.object({
+  name: z.string(),
+  home: z.string(),
+  removal: z.string().default('retain'),
+  protect: z.boolean().default(false),
+  providers: z.record(z.string(), z.unknown()).default({}),
+})
+export type App = z.infer<typeof App>
+
+/** Bundles what names the app, without what makes its resources. */
+export async function bundleApp({ projectDir, platformDir, stage }: Place): Promise<string> {
+  const outfile = join(platformDir, `app-${stage}-${process.pid}.mjs`)
+  await build({
+    entryPoints: [join(projectDir, 'sst.config.ts')],
+    outfile,
+    bundle: true,
+    format: 'esm',
+    platform: 'node',
+    packages: 'external',
+    external: ['./infra/*'],
+    banner: { js: 'const $config = (config) => config' },
+    logLevel: 'error',
+  })
+  return outfile
+}
+
+/** Bundles the whole configuration beside the components, which it finds there. */
+export async function bundleProgram({ projectDir, platformDir, stage }: Place, app: App): Promise<string> {
+  const outfile = join(platformDir, `program-${stage}-${process.pid}.mjs`)
+  const lock = Lock.parse(JSON.parse(await readFile(join(projectDir, '.sst/provider-lock.json'), 'utf8')))
+  const paths = { home: projectDir, root: projectDir, work: join(projectDir, '.sst'), platform: platformDir }
+  await build({
+    stdin: {
+      contents: [
+        `export * as pulumi from '@pulumi/pulumi'`,
+        `export { run } from '${platformDir}/src/auto/run.ts'`,
+        `export { default as config } from '${projectDir}/sst.config.ts'`,
+      ].join('\n'),
+      resolveDir: projectDir,
+      loader: 'ts',
+    },
+    outfile,
+    bundle: true,
+    format: 'esm',
+    platform: 'node',
+    mainFields: ['module', 'main'],
+    external,
+    nodePaths: [join(platformDir, 'node_modules')],
+    plugins: [withGlobals(projectDir, platformDir, lock)],
+    inject: [join(platformDir, 'src/shim/run.js')],
+    banner: { js: banner },
+    define: {
+      $app: JSON.stringify({ ...app, stage }),
+      $cli: JSON.stringify({ command: 'diff', dev: false, paths, state: { version: {} } }),
+      $dev: 'false',
+    },
+    logLevel: 'error',
+  })
+  return outfile
+}
+
+const isBelow = (folder: string, path: string) => path.startsWith(folder) && !path.includes('/node_modules/')
+
+/** The deployer lets every file of the project see the providers and the components. */
+const withGlobals = (projectDir: string, platformDir: string, lock: z.infer<typeof Lock>): Plugin => ({
+  name: 'globals',
+  setup: (builder) => {
+    const imports = [
+      ...lock.map(({ alias, package: from }) => `import * as ${alias} from '${from}'`),
+      `import * as sst from '${platformDir}/src/components'`,
+    ].join('\n')
+    builder.onLoad({ filter: /\.ts$/ }, async ({ path }) =>
+      isBelow(projectDir, path) && !isBelow(join(projectDir, '.sst'), path)
+        ? { contents: `${imports}\n${await readFile(path, 'utf8')}`, loader: 'ts' }
+        : undefined,
+    )
+  },
+})

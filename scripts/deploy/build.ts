@@ -1,0 +1,27 @@
+import { mkdir, rename, rm, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { functionFiles } from '../release/functions.ts'
+
+const distDir = join(import.meta.dirname, '../../dist')
+
+/** Where the deployment takes functions from: a folder for each, `<name>/index.mjs`. */
+export const functionsDir = join(distDir, 'functions')
+
+/**
+ * Builds every function as it is deployed. The old folder goes only once the new one is whole. Answers how many there are.
+ * Throws `Failure` when one cannot be bundled.
+ */
+export async function buildFunctions(folder = functionsDir): Promise<number> {
+  const functions = await functionFiles(undefined, distDir)
+  const draft = `${folder}.${process.pid}`
+  for (const [name, files] of functions) {
+    for (const [path, content] of Object.entries(files)) {
+      const file = join(draft, name, path)
+      await mkdir(dirname(file), { recursive: true })
+      await writeFile(file, content)
+    }
+  }
+  await rm(folder, { recursive: true, force: true })
+  await rename(draft, folder)
+  return functions.size
+}

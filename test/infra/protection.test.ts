@@ -1,0 +1,92 @@
+import { createTableInput } from '@platform/core/db/schema'
+import { expect, test } from 'vitest'
+import { ofType } from '../../rehearsal/graph/graph.ts'
+import { byText, deployed, dev, production } from './stages.ts'
+
+const tableOf = (graph: typeof dev) => ofType(graph, 'aws:dynamodb/table:Table')[0]!
+
+test('production is protected from removal, and what it keeps outlives it', () => {
+  expect(production.app).toMatchObject({ protect: true, removal: 'retain' })
+  expect(tableOf(production).inputs).toMatchObject({ deletionProtectionEnabled: true })
+  for (const secret of ofType(production, 'aws:secretsmanager/secret:Secret')) {
+    expect({ protect: secret.protect, retain: secret.retainOnDelete }).toEqual({ protect: true, retain: true })
+  }
+})
+
+test('a stage for trying out goes without a trace', () => {
+  expect(dev.app).toMatchObject({ protect: false, removal: 'remove' })
+  expect(tableOf(dev).inputs).toMatchObject({ deletionProtectionEnabled: false })
+  const windows = ofType(dev, 'aws:secretsmanager/secret:Secret').map(({ inputs }) => inputs['recoveryWindowInDays'])
+  expect(new Set(windows)).toEqual(new Set([0]))
+})
+
+test.each([dev, production])(
+  'the table is the one that the platform knows, paid per request, and can be restored',
+  (graph) => {
+    const { inputs } = tableOf(graph) as any
+    const wanted = createTableInput('any')
+    expect(inputs.attributes.map(({ name }: any) => name).toSorted(byText)).toEqual(
+      wanted.AttributeDefinitions!.map(({ AttributeName }) => AttributeName).toSorted(byText),
+    )
+    expect([inputs.hashKey, inputs.rangeKey]).toEqual(wanted.KeySchema!.map(({ AttributeName }) => AttributeName))
+    const indexes = inputs.globalSecondaryIndexes.map((index: any) => [
+      index.name,
+      index.hashKey,
+      index.rangeKey,
+      index.projectionType,
+    ])
+    expect(indexes.toSorted(byText)).toEqual(
+      wanted
+        .GlobalSecondaryIndexes!.map((index) => [
+          index.IndexName,
+          ...index.KeySchema!.map(({ AttributeName }) => AttributeName),
+          index.Projection?.ProjectionType,
+        ])
+        .toSorted(byText),
+    )
+    expect(inputs).toMatchObject({
+      billingMode: 'PAY_PER_REQUEST',
+      pointInTimeRecovery: { enabled: true },
+      ttl: { attributeName: 'ttl', enabled: true },
+    })
+  },
+)
+
+const days = (graph: typeof dev) =>
+  ofType(graph, 'aws:cloudwatch/logGroup:LogGroup').map(({ inputs }) => inputs['retentionInDays'])
+
+test('logs are kept for a year in production, for a week elsewhere, and nowhere for ever', () => {
+  expect(new Set(days(production))).toEqual(new Set([365]))
+  expect(new Set(days(dev))).toEqual(new Set([7]))
+})
+
+test.each(deployed)(
+  '$name fits what Lambda takes: names, environment, time',
+  ({ functionName, environment, timeoutSeconds }) => {
+    expect(functionName.length).toBeLessThanOrEqual(64)
+    expect(Buffer.byteLength(JSON.stringify(environment))).toBeLessThan(4096)
+    expect(timeoutSeconds).toBeLessThanOrEqual(900)
+  },
+)
+
+test('functions run on Node.js 24 and arm64, as versions behind an alias, with logs in JSON', () => {
+  const functions = ofType(production, 'aws:lambda/function:Function').map(({ inputs }) => inputs)
+  for (const each of functions) {
+    expect(each).toMatchObject({
+      runtime: 'nodejs24.x',
+      architectures: ['arm64'],
+      publish: true,
+      loggingConfig: { logFormat: 'JSON' },
+    })
+  }
+  const aliased = ofType(production, 'aws:lambda/alias:Alias').map(({ inputs }) => inputs['functionName'])
+  expect(aliased.toSorted(byText)).toEqual(functions.map(({ name }) => name).toSorted(byText))
+})
+
+test('nothing secret stands in the environment of a function or in what the deployment puts out', () => {
+  const values = [...deployed.map(({ environment }) => environment), production.outputs]
+    .flatMap(Object.values)
+    .map(String)
+  const secret = /PRIVATE KEY|^plat_|^admin\.|^whsec_/
+  expect(values.filter((value) => secret.test(value))).toEqual([])
+})
