@@ -9,15 +9,23 @@ export default $config({
       version: '4.17.1',
       removal: isProduction ? 'retain' : 'remove',
       protect: isProduction,
-      providers: { aws: { version: '7.20.0' } },
+      providers: { aws: { version: '7.20.0', defaultTags: { tags: { Platform: 'platform', Stage: stage } } } },
     }
   },
   async run() {
-    const { api } = await import('./infra/gateway')
+    const { api, domainTarget } = await import('./infra/gateway')
     const { initialAdminToken } = await import('./infra/secrets')
+    const { howToRetrieve } = await import('./infra/functions')
     await import('./infra/api')
     await import('./infra/tasks')
-    await import('./infra/alarms')
-    return { api: api.url, initialAdminTokenSecret: initialAdminToken.name }
+    const { topic } = await import('./infra/alarms')
+    await import('./infra/dashboard')
+    return {
+      api: api.url,
+      initialAdminToken: howToRetrieve,
+      initialAdminTokenSecret: initialAdminToken.name,
+      ...(topic && { alarms: topic.arn }),
+      ...(domainTarget && { domainTarget }),
+    }
   },
 })

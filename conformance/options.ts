@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util'
+import { findRehearsal, folderOf } from '../rehearsal/state.ts'
 
 /** What a run is told. */
 export interface Options {
@@ -8,8 +9,10 @@ export interface Options {
   isLocal: boolean
   username: string
   password: string
-  /** Completes setup; retrieved by the platform's own command where it runs on this machine. */
+  /** Completes setup; retrieved by a command where the platform runs on this machine. */
   initialAdminToken: string | undefined
+  /** The command that prints it, if not the one that the platform names. */
+  howToRetrieve?: string
   /** Addresses of this machine that the platform may call: `host:port`. */
   receivers?: readonly string[]
 }
@@ -17,11 +20,12 @@ export interface Options {
 /** Thrown with a line for whoever typed the command. */
 export class UsageError extends Error {}
 
-export const help = `npm run conformance -- --base-url URL [--token TOKEN]
+export const help = `npm run conformance [-- --base-url URL] [--token TOKEN]
 
 Runs black-box journeys over HTTP against a running platform. Exits with 1 when the platform breaks a promise.
 
-  --base-url URL  where the platform answers, such as http://127.0.0.1:8080
+  --base-url URL  where the platform answers, such as http://127.0.0.1:8080; without it the rehearsal of the deployment that
+                  npm run deploy:rehearsal has begun
   --token TOKEN   the initial admin token of a platform that is not set up; better in PLAT_INITIAL_ADMIN_TOKEN,
                   where other users of the machine do not see it
 
@@ -31,7 +35,8 @@ A platform that is set up is signed in to as its administrator.
 
   PLAT_CONFORMANCE_USERNAME  the administrator; default admin, as in the README
   PLAT_CONFORMANCE_PASSWORD  its password; on this machine it defaults to the one of the README
-  PLAT_OUTBOUND_ALLOW        as the platform has it: deliveries of webhooks are tried where it names a port of this machine
+  PLAT_OUTBOUND_ALLOW        as the platform has it: deliveries of webhooks are tried where it names a port of this machine;
+                             a rehearsal tells by itself
 
 Each run uses names of its own and removes what it made; ended jobs go with their clusters. What no platform can remove
 stays: the audit trail, and one organisation without users, which the next run uses again.
@@ -43,9 +48,8 @@ const loopback = /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/
 export function readOptions(args: string[], environment: NodeJS.ProcessEnv): Options | undefined {
   const flags = parse(args)
   if (flags.help) return undefined
-  const text = flags['base-url']
-  if (text === undefined || !URL.canParse(text)) throw new UsageError('Name the platform with --base-url URL.')
-  const { origin, pathname, hostname } = new URL(text)
+  const target = flags['base-url'] === undefined ? rehearsal(environment) : named(flags['base-url'], environment)
+  const { origin, pathname, hostname } = new URL(target.url)
   const isLocal = loopback.test(hostname)
   const password = environment['PLAT_CONFORMANCE_PASSWORD'] ?? (isLocal ? 'correct horse battery' : undefined)
   if (password === undefined) throw new UsageError('Set PLAT_CONFORMANCE_PASSWORD: the platform is on another machine.')
@@ -55,8 +59,32 @@ export function readOptions(args: string[], environment: NodeJS.ProcessEnv): Opt
     username: environment['PLAT_CONFORMANCE_USERNAME'] ?? 'admin',
     password,
     initialAdminToken: flags.token ?? environment['PLAT_INITIAL_ADMIN_TOKEN'],
-    receivers: isLocal ? loopbackTargets(environment['PLAT_OUTBOUND_ALLOW']) : [],
+    ...(target.howToRetrieve !== undefined && { howToRetrieve: target.howToRetrieve }),
+    receivers: isLocal ? loopbackTargets(target.outboundAllow) : [],
   }
+}
+
+/** Where the platform is, and what whoever runs it has told of it. */
+interface Target {
+  url: string
+  outboundAllow: string | undefined
+  howToRetrieve?: string
+}
+
+function named(url: string, environment: NodeJS.ProcessEnv): Target {
+  if (!URL.canParse(url) || !/^https?:/.test(url)) throw new UsageError(`--base-url: "${url}" is no http or https URL.`)
+  return { url, outboundAllow: environment['PLAT_OUTBOUND_ALLOW'] }
+}
+
+/** What a rehearsed deployment says of its token is meant for AWS. */
+const tokenOfRehearsal = 'npm run -s deploy:rehearsal -- --token'
+
+function rehearsal(environment: NodeJS.ProcessEnv): Target {
+  const found = findRehearsal(folderOf(environment))
+  if (found?.ready !== undefined) return { ...found.ready, howToRetrieve: tokenOfRehearsal }
+  const why =
+    found === undefined ? 'No rehearsal of the deployment runs' : 'The rehearsal of the deployment is not ready'
+  throw new UsageError(`${why}: npm run deploy:rehearsal begins one. Or name another platform with --base-url URL.`)
 }
 
 const loopbackTargets = (allowed = ''): string[] =>

@@ -10,12 +10,14 @@ import {
 import { getNavigation } from '@platform/contract/portal'
 import * as Catalog from '@platform/core/catalog-list'
 import * as Module from '@platform/core/module'
-import { installFromCatalog, installFromImage } from '@platform/core/module-install'
 import { uninstall } from '@platform/core/module-uninstall'
 import { navigation } from '@platform/core/navigation'
 import { answer } from '@platform/http/answer'
 import { route } from '@platform/http/route'
 import { serve } from '@platform/http/serve'
+
+/** What reads images is loaded by the first installation: nobody else waits for it. */
+const installation = () => import('@platform/core/module-install')
 
 export const handler = serve(
   route(listCatalog, async ({ query }) => answer(200, await Catalog.list(query))),
@@ -23,10 +25,12 @@ export const handler = serve(
   route(listModules, async ({ caller }) => answer(200, await Module.listFor(caller))),
   route(getModule, async ({ caller, params }) => answer(200, await Module.readFor(caller, params.id))),
   route(installModule, async ({ caller, params, body }) =>
-    answer(202, await installFromCatalog(caller, params.id, body)),
+    answer(202, await (await installation()).installFromCatalog(caller, params.id, body)),
   ),
   route(uninstallModule, async ({ caller, params }) => answer(202, await uninstall(caller, params.id))),
-  route(installImage, async ({ caller, body }) => answer(202, await installFromImage(caller, body))),
+  route(installImage, async ({ caller, body }) =>
+    answer(202, await (await installation()).installFromImage(caller, body)),
+  ),
   route(uninstallImage, async ({ caller, params }) => answer(202, await uninstall(caller, params.id))),
   route(getNavigation, async ({ caller }) => answer(200, await navigation(caller))),
 )

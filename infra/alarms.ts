@@ -1,64 +1,160 @@
+import { alarm, alarmTopic, sumOf, type Watch } from './alarm.ts'
+import { areTaken, clocks, consumers } from './metrics.ts'
+import { ofAllFunctions, ofFunction, ofGateway, ofPlatform, ofQueue, ofTable } from './metrics.ts'
+import { options } from './options.ts'
 import { queues } from './queues.ts'
-import { platformFunctions } from './functions.ts'
-import { prefix } from './stage.ts'
+import { isWatched } from './stage.ts'
 
-/** What wakes somebody, as docs/operations.md explains: subscribe to the topic, or give `PLAT_ALARM_EMAIL` at the deployment. */
+/** What wakes somebody. The numbers are those of docs/operations.md#alarms, which says what to do. */
 
-export const alarmTopic = new sst.aws.SnsTopic('Alarms', { transform: { topic: { name: `${prefix}-alarms` } } })
+const errorsOfConsumers = consumers.map((name) => ofFunction('Errors', name))
+const errorsOfClocks = ['bootstrap', ...clocks.map(({ name }) => name)].map((name) => ofFunction('Errors', name))
+/** A changed password wants the old one first. */
+const signIns = [ofPlatform('SignInFailures', 'auth'), ofPlatform('SignInFailures', 'users')]
 
-const email = process.env['PLAT_ALARM_EMAIL']
-if (email) new aws.sns.TopicSubscription('AlarmsByEmail', { topic: alarmTopic.arn, protocol: 'email', endpoint: email })
-
-interface Watch {
-  namespace: string
-  metric: string
-  dimensions: Record<string, $util.Input<string>>
-  statistic: 'Average' | 'Maximum' | 'Sum'
-  above?: number
-  below?: number
-  minutes?: number
-  /** What silence means. */
-  missing?: 'breaching' | 'notBreaching'
-}
-
-function alarm(name: string, watch: Watch) {
-  const { namespace, metric, dimensions, statistic, above, below, minutes = 5, missing = 'notBreaching' } = watch
-  return new aws.cloudwatch.MetricAlarm(`${name}Alarm`, {
-    name: `${prefix}-${name}`,
-    namespace,
-    metricName: metric,
-    dimensions,
-    statistic,
-    period: 60 * minutes,
-    evaluationPeriods: 1,
-    threshold: above ?? below ?? 0,
-    comparisonOperator: above === undefined ? 'LessThanThreshold' : 'GreaterThanThreshold',
-    treatMissingData: missing,
-    alarmActions: [alarmTopic.arn],
-    okActions: [alarmTopic.arn],
-  })
-}
-
-for (const [name, { queue, deadLetter }] of Object.entries(queues)) {
-  const inQueue = { namespace: 'AWS/SQS', statistic: 'Maximum' } as const
-  alarm(`${name}-age`, {
-    ...inQueue,
-    metric: 'ApproximateAgeOfOldestMessage',
-    dimensions: { QueueName: queue.nodes.queue.name },
-    above: name === 'updates' ? 1800 : 300,
-  })
-  // Its consumer takes them at once: what was sent there counts, not what is left.
-  alarm(`${name}-dead-letters`, {
-    namespace: 'AWS/SQS',
+const ofWork: Record<string, Watch> = {
+  'requests-fail': {
+    number: 2,
+    says: 'More than 1 % of the requests fail, and five at least.',
+    metrics: [ofGateway('5xx'), ofGateway('Count')],
+    formula: 'IF(m0 >= 5, m0 / m1, 0)',
     statistic: 'Sum',
-    metric: 'NumberOfMessagesSent',
-    dimensions: { QueueName: deadLetter.nodes.queue.name },
+    above: 0.01,
+  },
+  'slow-answers': {
+    number: 9,
+    says: 'One answer of twenty takes longer than three seconds.',
+    metrics: [ofGateway('Latency')],
+    statistic: 'p95',
+    above: 3000,
+    times: 3,
+  },
+  'no-sweep': {
+    number: 3,
+    says: 'No sweep has ended for five minutes.',
+    metrics: [ofPlatform('Runs', 'schedule/sweep')],
+    statistic: 'Sum',
+    below: 1,
+    missing: 'breaching',
+  },
+  'sweep-late': {
+    number: 4,
+    says: 'Sweeps find what was due three minutes before.',
+    metrics: [ofPlatform('SweepLateness', 'schedule/sweep')],
+    statistic: 'Maximum',
+    above: 180,
+    times: 3,
+  },
+  'sweep-failures': {
+    number: 4,
+    says: 'A sweep cannot judge something: its log names it.',
+    metrics: [ofPlatform('SweepFailures', 'schedule/sweep')],
+    statistic: 'Sum',
     above: 0,
-  })
+  },
+  'books-lag': {
+    number: 7,
+    says: 'What happens enters the books five minutes later.',
+    metrics: [ofPlatform('BooksLag', 'queue/events')],
+    statistic: 'Maximum',
+    above: 300,
+  },
+  'records-set-aside': {
+    number: 7,
+    says: 'A record cannot be entered into one of the books.',
+    metrics: [ofPlatform('RecordsSetAside', 'queue/events')],
+    statistic: 'Sum',
+    above: 0,
+  },
+  'sign-in-failures': {
+    number: 10,
+    says: 'More than twenty sign-ins a minute fail.',
+    metrics: signIns,
+    formula: sumOf(signIns),
+    statistic: 'Sum',
+    above: 100,
+  },
+  'webhooks-fail': {
+    number: 11,
+    says: 'A hundred deliveries of webhooks have failed in a quarter of an hour.',
+    metrics: [ofPlatform('DeliveryFailures', 'queue/webhooks')],
+    statistic: 'Sum',
+    above: 100,
+    minutes: 15,
+  },
+  'consumers-fail': {
+    number: 8,
+    says: 'Consumers of queues break off: they throw, or run out of time.',
+    metrics: errorsOfConsumers,
+    formula: sumOf(errorsOfConsumers),
+    statistic: 'Sum',
+    above: 0,
+  },
+  'schedules-fail': {
+    number: 8,
+    says: 'Scheduled functions break off: they throw, or run out of time.',
+    metrics: errorsOfClocks,
+    formula: sumOf(errorsOfClocks),
+    statistic: 'Sum',
+    above: 0,
+  },
+  throttles: {
+    number: 13,
+    says: 'Functions are refused: the account has no room for more of them at once.',
+    metrics: [ofAllFunctions('Throttles')],
+    statistic: 'Sum',
+    above: 10,
+  },
+  'table-throttles': {
+    number: 13,
+    says: 'The table refuses calls: more is asked of it, or of one partition, than it gives.',
+    metrics: [ofTable('ReadThrottleEvents'), ofTable('WriteThrottleEvents')],
+    formula: 'SUM([m0, m1])',
+    statistic: 'Sum',
+    above: 10,
+  },
 }
 
-for (const { name, functionName } of platformFunctions) {
-  const ofFunction = { dimensions: { FunctionName: functionName }, statistic: 'Sum', above: 0 } as const
-  alarm(`${name}-errors`, { ...ofFunction, namespace: 'AWS/Lambda', metric: 'Errors' })
-  alarm(`${name}-throttles`, { ...ofFunction, namespace: 'AWS/Lambda', metric: 'Throttles' })
+const ofTimeLimits = clocks.map(({ name, timeoutSeconds }): [string, Watch] => [
+  `${name.replace('schedule/', '')}-near-limit`,
+  {
+    number: 8,
+    says: `${name} takes more than 80 % of the ${timeoutSeconds} seconds that it has.`,
+    metrics: [ofFunction('Duration', name)],
+    statistic: 'Maximum',
+    above: 800 * timeoutSeconds,
+    times: 2,
+  },
+])
+
+const ofQueues = Object.entries(queues).flatMap(([name, { queue, deadLetter }]): [string, Watch][] => {
+  const above = name === 'updates' ? 1800 : 300
+  const age: Watch = {
+    number: 5,
+    says: `A message of the queue ${name} has waited for ${above} seconds.`,
+    metrics: [ofQueue('ApproximateAgeOfOldestMessage', queue)],
+    statistic: 'Maximum',
+    above,
+  }
+  // What SQS itself moves to a queue counts as sent by nobody. Where a function takes letters at once, that is seen.
+  const letters: Watch = {
+    number: 6,
+    says: `A message of the queue ${name} has failed five times.`,
+    metrics: [ofQueue(areTaken(name) ? 'NumberOfMessagesReceived' : 'ApproximateNumberOfMessagesVisible', deadLetter)],
+    statistic: areTaken(name) ? 'Sum' : 'Maximum',
+    above: 0,
+  }
+  return [
+    [`${name}-age`, age],
+    [`${name}-dead-letters`, letters],
+  ]
+})
+
+/** Tells whoever subscribes to it; there is none where nobody watches. */
+export const topic = isWatched ? alarmTopic() : undefined
+
+if (topic) {
+  const { alarmEmail: endpoint } = options
+  if (endpoint) new aws.sns.TopicSubscription('AlarmsByEmail', { topic: topic.arn, protocol: 'email', endpoint })
+  for (const [name, watch] of [...Object.entries(ofWork), ...ofTimeLimits, ...ofQueues]) alarm(name, watch, topic)
 }

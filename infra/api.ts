@@ -30,6 +30,10 @@ function integrated(name: string, target: ReturnType<typeof platformFunction>) {
 }
 
 const names = [...new Set(routes.map((route) => route.function))]
+
+/** Functions that answer requests by the platform's own hand. */
+export const apiFunctionNames: readonly string[] = [...names, passages.function]
+
 const served = names.map((name) => {
   const own = routes.filter((route) => route.function === name)
   const uses = [...new Set(own.flatMap(({ endpoint }) => usesOf(endpoint)))]

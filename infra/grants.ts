@@ -25,7 +25,10 @@ const write = (secret: aws.secretsmanager.Secret): Grant[] => [
   { actions: ['secretsmanager:PutSecretValue'], resources: [secret.arn] },
 ]
 
+const identitySecrets = arn('secretsmanager', `secret:${identityPrefix}/*`)
+/** With their versions and aliases, whose ARNs begin with the function's. */
 const moduleFunctions = arn('lambda', `function:${modulePrefix}-*`)
+const moduleRepositories = arn('ecr', `repository/${moduleRepository}/*`)
 const platformFunctions = arn('lambda', `function:${prefix}-fn-*`)
 
 /** What a capability of the contract means on AWS: which actions on which resources. */
@@ -59,65 +62,63 @@ const grants: Record<Exclude<Capability, 'asset:relay'>, Grant[]> = {
   'secret:initial-admin-token': read(initialAdminToken),
   'secret:initial-admin-token-write': write(initialAdminToken),
   'secret:registries': read(registries),
-  'secret:identity': [
-    { actions: ['secretsmanager:GetSecretValue'], resources: [arn('secretsmanager', `secret:${identityPrefix}/*`)] },
-  ],
-  'secret:identity-write': [
+  'secret:identity': [{ actions: ['secretsmanager:GetSecretValue'], resources: [identitySecrets] }],
+  'secret:identity-write': [{ actions: ['secretsmanager:CreateSecret'], resources: [identitySecrets] }],
+  'secret:identity-remove': [{ actions: ['secretsmanager:DeleteSecret'], resources: [identitySecrets] }],
+  'modules:deploy': [
     {
-      actions: ['secretsmanager:CreateSecret', 'secretsmanager:DeleteSecret'],
-      resources: [arn('secretsmanager', `secret:${identityPrefix}/*`)],
-    },
-  ],
-  'modules:manage': [
-    {
-      actions: [
-        'lambda:CreateFunction',
-        'lambda:GetFunction',
-        'lambda:DeleteFunction',
-        'lambda:PublishVersion',
-        'lambda:ListVersionsByFunction',
-        'lambda:UpdateFunctionConfiguration',
-        'lambda:TagResource',
-      ],
+      actions: ['lambda:CreateFunction', 'lambda:UpdateFunctionCode', 'lambda:PublishVersion', 'lambda:TagResource'],
       resources: [moduleFunctions],
     },
-    { actions: ['lambda:ListFunctions'], resources: ['*'] },
     { actions: ['iam:PassRole'], resources: [moduleRole.arn] },
     {
       actions: [
         'ecr:CreateRepository',
-        'ecr:DeleteRepository',
         'ecr:SetRepositoryPolicy',
         'ecr:BatchCheckLayerAvailability',
-        'ecr:BatchGetImage',
-        'ecr:GetDownloadUrlForLayer',
         'ecr:InitiateLayerUpload',
         'ecr:UploadLayerPart',
         'ecr:CompleteLayerUpload',
         'ecr:PutImage',
+        // Lambda looks at an image, and at who may read it, in the name of who makes a function of it.
+        'ecr:GetRepositoryPolicy',
+        'ecr:BatchGetImage',
+        'ecr:GetDownloadUrlForLayer',
       ],
-      resources: [arn('ecr', `repository/${moduleRepository}/*`)],
+      resources: [moduleRepositories],
     },
-    // Neither of the two knows resources.
     { actions: ['ecr:GetAuthorizationToken'], resources: ['*'] },
   ],
-  'modules:invoke': [
-    { actions: ['lambda:InvokeFunction'], resources: [moduleFunctions, $interpolate`${moduleFunctions}:*`] },
-  ],
-  'functions:update': [
+  'modules:remove': [
     {
       actions: [
         'lambda:GetFunction',
-        'lambda:GetFunctionConfiguration',
-        'lambda:UpdateFunctionCode',
-        'lambda:PublishVersion',
         'lambda:ListVersionsByFunction',
+        'lambda:UpdateFunctionConfiguration',
         'lambda:DeleteFunction',
+      ],
+      resources: [moduleFunctions],
+    },
+    { actions: ['lambda:ListFunctions'], resources: ['*'] },
+    { actions: ['ecr:DeleteRepository'], resources: [moduleRepositories] },
+  ],
+  'modules:invoke': [{ actions: ['lambda:InvokeFunction'], resources: [moduleFunctions] }],
+  'functions:update': [
+    {
+      actions: ['lambda:UpdateFunctionCode', 'lambda:PublishVersion', 'lambda:DeleteFunction'],
+      resources: [platformFunctions],
+    },
+  ],
+  'functions:revert': [
+    {
+      actions: [
+        'lambda:GetFunction',
+        'lambda:ListVersionsByFunction',
         'lambda:GetAlias',
         'lambda:UpdateAlias',
         'lambda:InvokeFunction',
       ],
-      resources: [platformFunctions, $interpolate`${platformFunctions}:*`],
+      resources: [platformFunctions],
     },
   ],
 }

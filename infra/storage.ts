@@ -1,7 +1,10 @@
 import { tableIndexes, ttlAttribute } from '../packages/core/src/db/schema.ts'
+import { options } from './options.ts'
 import { isProduction } from './stage.ts'
 
 const names = ['pk', 'sk', ...Object.values(tableIndexes).flat()]
+
+const { restoredTable } = options
 
 /** The one table: paid per request, restorable to any second of the last 35 days. */
 export const table = new sst.aws.Dynamo('Table', {
@@ -15,4 +18,12 @@ export const table = new sst.aws.Dynamo('Table', {
   ),
   ttl: ttlAttribute,
   deletionProtection: isProduction,
+  transform: {
+    // A table that was restored takes the place of this one, for good: one deployment has to name it, and none after that.
+    table: (args, own) => {
+      if (restoredTable === undefined) return
+      args.name = restoredTable
+      own.import = restoredTable
+    },
+  },
 })

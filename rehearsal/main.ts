@@ -1,33 +1,60 @@
-import { functionsDir } from '../scripts/deploy/build.ts'
-import { startRehearsal } from './rehearsal.ts'
+/** `npm run deploy:rehearsal`: the deployment, done on this machine. */
+import { relative } from 'node:path'
+import { Failure } from '@platform/cli/exit'
+import { type Options, parseOptions, usage } from './command/options.ts'
+import { start } from './command/start.ts'
+import { stop } from './command/stop.ts'
+import { initialAdminToken } from './command/token.ts'
+import { findRehearsal, folderOf, placesIn } from './state.ts'
 
-const rehearsal = await startRehearsal({
-  stage: 'dev',
-  port: Number(process.env['PORT'] ?? 0),
-  environment: {
-    PLAT_HEARTBEAT_INTERVAL_SECONDS: '1',
-    PLAT_LOG_LEVEL: 'warn',
-    PLAT_LIMIT_SIGN_IN_USER_PER_MINUTE: '30',
-    PLAT_LIMIT_SIGN_IN_ADDRESS_PER_MINUTE: '600',
-    PLAT_LIMIT_SETUP_PER_MINUTE: '600',
-    PLAT_LIMIT_REFRESH_PER_MINUTE: '600',
-    PLAT_LIMIT_ENROLL_PER_MINUTE: '600',
-    PLAT_LIMIT_BATCH_PER_MINUTE: '600',
-    PLAT_LIMIT_API_PER_MINUTE: '60000',
-    PLAT_LIMIT_API_BURST: '5000',
-  },
-  functionsDir,
-  onOutput: (name, text) => process.stderr.write(`${name}: ${text}`),
-  log: (message, details) => console.error(message, details),
-  onStep: (step) => console.log(step),
-})
-console.log('gateway', rehearsal.url)
-console.log('TOKEN', await rehearsal.initialAdminToken())
-process.on('SIGUSR2', () => {
-  const { gate } = rehearsal.cloud
-  for (const { name, statements } of rehearsal.functions)
-    for (const s of statements)
-      if (!gate.used.get(name)?.has(s)) console.log('UNUSED', name, s.Action.join(','), s.Resource[0])
-  console.log('DENIED', new Set(gate.denials.map((d) => `${d.name} ${d.demand.action} ${d.demand.resource}`)))
-})
-process.on('SIGTERM', () => void rehearsal[Symbol.asyncDispose]().then(() => process.exit(0)))
+const say = (line: string): void => console.log(line)
+const folder = folderOf(process.env)
+const seconds = (): string => `${(performance.now() / 1000).toFixed(1)} s`
+
+/** Tells what it ends. */
+async function end(): Promise<boolean> {
+  const running = findRehearsal(folder)
+  if (running !== undefined) say(`The rehearsal of ${running.stage} with process id ${running.pid} runs: it is ended …`)
+  const stopped = await stop(folder)
+  if (stopped && 'left' in stopped) {
+    say(
+      `The rehearsal of ${stopped.left.stage} with process id ${stopped.left.pid} was killed: what it left is removed.`,
+    )
+  }
+  return stopped !== undefined
+}
+
+async function begin({ stage, ...options }: Extract<Options, { action: 'start' }>): Promise<void> {
+  await end()
+  say(`The stage ${stage} is rehearsed …`)
+  await start({ folder, stage, ...options }, (step) => say(`  ${step}, after ${seconds()}`))
+  say(`The platform is deployed on this machine, after ${seconds()}:`)
+  for (const [name, value] of outputs()) say(`  ${`${name}:`.padEnd(21)}${value}`)
+}
+
+const outputs = (): [name: string, value: string][] => [
+  ['API', findRehearsal(folder)?.ready?.url ?? 'it has ended meanwhile'],
+  ['initial admin token', 'npm run -s deploy:rehearsal -- --token'],
+  ['log', shortened(placesIn(folder).log)],
+  ['try it', 'npm run conformance'],
+  ['end it', 'npm run deploy:rehearsal -- --stop'],
+]
+
+const shortened = (path: string): string => {
+  const fromHere = relative('', path)
+  return fromHere.startsWith('..') ? path : fromHere
+}
+
+async function run(options: Options): Promise<void> {
+  if (options.action === 'help') say(usage)
+  else if (options.action === 'token') say(await initialAdminToken(folder))
+  else if (options.action === 'start') await begin(options)
+  else say((await end()) ? 'Nothing of it is left but its log.' : 'No rehearsal runs.')
+}
+
+try {
+  await run(parseOptions(process.argv.slice(2)))
+} catch (error) {
+  console.error(error instanceof Failure ? error.message : error)
+  process.exitCode = error instanceof Failure ? error.exitCode : 1
+}

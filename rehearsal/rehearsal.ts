@@ -1,13 +1,12 @@
-import { GetSecretValueCommand, SecretsManagerClient } from '@aws-sdk/client-secrets-manager'
 import { InvokeCommand } from '@aws-sdk/client-lambda'
 import { functionNames } from '@platform/core/function-names'
-import { clientSettings } from '@platform/local/aws-environment'
 import type { Log } from '@platform/local/log'
-import { clientOf } from '@platform/core/registries'
 import { type Cloud, startCloud } from './cloud/cloud.ts'
+import { type Releases, startSupply } from './cloud/supply.ts'
 import { startTriggers } from './cloud/triggers.ts'
 import { type DeployedFunction, functionsOf } from './graph/functions.ts'
 import { graphOf, ofType } from './graph/graph.ts'
+import { readSecret } from './secret.ts'
 
 /** A deployment on this machine: the resources of the graph, the built functions, and everything that calls them. */
 export interface Rehearsal extends AsyncDisposable {
@@ -15,8 +14,16 @@ export interface Rehearsal extends AsyncDisposable {
   url: string
   cloud: Cloud
   functions: readonly DeployedFunction[]
+  /** Where the deployment looks for releases. */
+  releases: Releases
+  /** Name of the secret that holds the initial admin token. */
+  initialAdminTokenSecret: string
   /** What the deployment says one gets the initial admin token with, done. Undefined once the setup is complete. */
   initialAdminToken: () => Promise<string | undefined>
+  /** Begins the platform, as each deployment does that changes something. Rejects when that fails. */
+  begin: () => Promise<void>
+  /** Runs a function of a clock at once, by AWS's name of it. */
+  tick: (functionName: string) => Promise<void>
 }
 
 export interface RehearsalOptions {
@@ -31,28 +38,47 @@ export interface RehearsalOptions {
   onOutput: (functionName: string, text: string) => void
   /** Hears what goes wrong where nobody is answered. */
   log: Log
-  /** Hears each step as it begins. */
+  /** False where clocks run only when they are told to. */
+  hasClocks?: boolean
+  /** False where the platform begins only when it is told to. */
+  begins?: boolean
+  /** Hears of each step that is done; what it throws breaks off the start. */
   onStep?: (step: string) => void
 }
 
 /** Evaluates the configuration, makes what it asks for in the stand-ins, begins the platform and opens its gateway. */
 export async function startRehearsal(options: RehearsalOptions): Promise<Rehearsal> {
-  const { stage, port, environment, functionsDir, onOutput, log, onStep = () => {} } = options
+  const { stage, port, environment, functionsDir, onOutput, log, hasClocks = true, onStep = () => {} } = options
   await using parts = new AsyncDisposableStack()
-  onStep('The configuration is evaluated')
-  const graph = await graphOf(stage, environment)
+  const supply = parts.use(await startSupply(environment, log))
+  const graph = await graphOf(stage, supply.environment)
   const functions = functionsOf(graph, functionNames)
-  onStep(`${graph.resources.length} resources are made`)
-  const cloud = parts.use(await startCloud({ graph, functions, codeDir: functionsDir, registry: clientOf, onOutput }))
-  const triggers = parts.use(await startTriggers(cloud, graph, port, log))
-  onStep('The platform begins')
-  for (const { inputs } of ofType(graph, 'aws:lambda/invocation:Invocation')) await begin(cloud, inputs)
+  onStep(`The configuration is evaluated: stage ${stage} has ${graph.resources.length} resources`)
+  const cloud = parts.use(await startCloud({ graph, functions, codeDir: functionsDir, onOutput, log }))
+  onStep(`${functions.length} functions are deployed`)
+  const triggers = parts.use(await startTriggers(cloud, graph, { port, hasClocks, log }))
+  const beginAll = async () => {
+    for (const { inputs } of ofType(graph, 'aws:lambda/invocation:Invocation')) await begin(cloud, inputs)
+  }
+  onStep(`The gateway is open at ${triggers.url}`)
+  if (options.begins !== false) {
+    await beginAll()
+    onStep('The platform has begun')
+  }
+  // Its clock would do so within minutes: whoever looks earlier would find an empty catalog.
+  const catalog = functions.find(({ name }) => name === 'schedule/catalog')
+  if (hasClocks && catalog !== undefined) await triggers.tick(catalog.functionName)
+  const initialAdminTokenSecret = String(graph.outputs['initialAdminTokenSecret'])
   const moved = parts.move()
   return {
     url: triggers.url,
     cloud,
     functions,
-    initialAdminToken: () => readSecret(cloud.secretsUrl, String(graph.outputs['initialAdminTokenSecret'])),
+    releases: supply.releases,
+    initialAdminTokenSecret,
+    initialAdminToken: () => readSecret(cloud.secretsUrl, initialAdminTokenSecret),
+    begin: beginAll,
+    tick: triggers.tick,
     [Symbol.asyncDispose]: () => moved.disposeAsync(),
   }
 }
@@ -68,13 +94,4 @@ async function begin({ lambda }: Cloud, { functionName, qualifier, input }: Reco
   )
   if (FunctionError === undefined) return
   throw new Error(`${String(functionName)} failed: ${Buffer.from(Payload ?? []).toString()}`)
-}
-
-async function readSecret(url: string, SecretId: string): Promise<string | undefined> {
-  const client = new SecretsManagerClient(clientSettings(url, 'deployer'))
-  try {
-    return (await client.send(new GetSecretValueCommand({ SecretId }))).SecretString
-  } finally {
-    client.destroy()
-  }
 }

@@ -1,41 +1,52 @@
-import { readFile, stat } from 'node:fs/promises'
-import { join } from 'node:path'
+import { mkdir, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { gzipSync } from 'node:zlib'
+import { usesOf } from '@platform/contract/endpoint'
 import { routes } from '@platform/contract/index'
-import { build, type Metafile } from 'esbuild'
+import { passages } from '@platform/contract/passage'
+import { type Task, tasks } from '@platform/contract/task'
+import { build } from 'esbuild'
 import { bundle } from '../../scripts/bundle.ts'
 
-/** A function as one file. */
+/** A program as a process of its own loads it. */
 export interface BuiltBundle {
   name: string
   path: string
+  /** Of what is loaded before the handler is there. */
   bytes: number
   gzipBytes: number
-  metafile: Metafile
+  /** Of what is loaded when something needs it. */
+  lateBytes: number
+  /** The sources of what is loaded at first. */
+  sources: readonly string[]
 }
 
-const measured = async (name: string, path: string, metafile: Metafile): Promise<BuiltBundle> => ({
-  name,
-  path,
-  bytes: (await stat(path)).size,
-  gzipBytes: gzipSync(await readFile(path)).length,
-  metafile,
-})
+const sum = (numbers: readonly number[]): number => numbers.reduce((total, each) => total + each, 0)
 
 /** A function as the deployment ships it. */
 export async function buildFunction(name: string): Promise<BuiltBundle> {
-  const { path, metafile } = await bundle(name)
-  return measured(name, path, metafile)
+  const { path, files, initial, sources } = await bundle(name)
+  const contents = initial.map((file) => files.get(file) ?? Buffer.of())
+  const bytes = sum(contents.map(({ length }) => length))
+  return {
+    name,
+    path,
+    bytes,
+    gzipBytes: sum(contents.map((content) => gzipSync(content).length)),
+    lateBytes: sum([...files.values()].map(({ length }) => length)) - bytes,
+    sources: [...sources].flatMap(([source, left]) => (left > 0 ? [source] : [])),
+  }
 }
 
-/** A bare handler as anybody would bundle it. */
-export async function buildFloor(name: string): Promise<BuiltBundle> {
+/** A bare handler as anybody would bundle it; `program` is its text, beside the files of the floor. */
+export async function buildFloor(name: string, program: string): Promise<BuiltBundle> {
   const root = join(import.meta.dirname, '../..')
-  const path = join(root, `dist/bench/${name}.mjs`)
-  const { metafile } = await build({
+  const path = join(root, `dist/bench/${name.replaceAll(/\W+/g, '-')}.mjs`)
+  const { outputFiles, metafile } = await build({
     absWorkingDir: root,
-    entryPoints: [`bench/floor/${name}.ts`],
+    stdin: { contents: program, resolveDir: 'bench/floor', loader: 'ts' },
     outfile: path,
+    write: false,
     bundle: true,
     minify: true,
     platform: 'node',
@@ -48,31 +59,33 @@ export async function buildFloor(name: string): Promise<BuiltBundle> {
     metafile: true,
     legalComments: 'none',
   })
-  return measured(`floor: ${name}`, path, metafile)
+  const [{ contents } = { contents: Buffer.of() }] = outputFiles
+  await mkdir(dirname(path), { recursive: true })
+  await writeFile(path, contents)
+  const sources = Object.keys(metafile.inputs)
+  return { name, path, bytes: contents.length, gzipBytes: gzipSync(contents).length, lateBytes: 0, sources }
 }
 
 /** Code that no function needs, by the place that it comes from. */
 const unwanted = {
   'locales of zod but English': /zod\/.*locales\/(?!en\.)/,
-  'credentials from files, sign-in services and metadata': /credential-provider-(?!env)/,
+  'credentials from files, sign-in services and metadata': /^(?!environment:).*credential-provider-(?!env)/,
   'the maker of the OpenAPI document': /zod-openapi/,
 }
 
-/** Clients that a function of the API holds only if one of its endpoints says so. */
-const clients = { queue: /client-sqs/, secret: /client-secrets-manager/ }
+/** Clients that a function holds at first only if something that it does says so. */
+const clients = { queue: /client-sqs/, secret: /client-secrets-manager/, modules: /client-(?:lambda|ecr)/ }
 
-/** What of all that a bundle holds. */
-export function unwantedIn({ name, metafile }: BuiltBundle): string[] {
-  const files = Object.values(metafile.outputs).flatMap(({ inputs }) => Object.entries(inputs))
-  const shipped = files.filter(([, { bytesInOutput }]) => bytesInOutput > 0).map(([file]) => file)
-  const holds = ([, pattern]: [string, RegExp]) => shipped.some((file) => pattern.test(file))
-  const idle = Object.entries(clients).filter(([kind]) => isServing(name) && !usesOf(name).includes(kind))
+/** What of all that a function loads at first. */
+export function unwantedIn({ name, sources }: BuiltBundle): string[] {
+  const holds = ([, pattern]: [string, RegExp]) => sources.some((source) => pattern.test(source))
+  const idle = Object.entries(clients).filter(([kind]) => !kindsOf(name).has(kind))
   return [...Object.entries(unwanted), ...idle].filter(holds).map(([what]) => what)
 }
 
-const endpointsOf = (name: string) => routes.filter((route) => route.function === name).map(({ endpoint }) => endpoint)
-const isServing = (name: string): boolean => endpointsOf(name).length > 0
-
-/** The kinds of things that the endpoints of a function say they use: `table`, `queue`, `secret` …. */
-const usesOf = (name: string): (string | undefined)[] =>
-  endpointsOf(name).flatMap(({ uses = [] }) => uses.map((use) => use.split(':')[0]))
+/** The kinds of things that a function says it uses: `table`, `queue`, `secret` …. */
+function kindsOf(name: string): Set<string> {
+  const { [name]: task }: Record<string, Pick<Task, 'uses'>> = { ...tasks, [passages.function]: passages }
+  const served = routes.filter((route) => route.function === name).flatMap(({ endpoint }) => usesOf(endpoint))
+  return new Set([...served, ...(task?.uses ?? [])].map((use) => use.split(':')[0] ?? ''))
+}

@@ -12,7 +12,7 @@ export const tableName = 'platform'
 const limits = ['SIGN_IN_USER', 'SIGN_IN_ADDRESS', 'SETUP', 'REFRESH', 'ENROLL', 'BATCH', 'API']
 const highLimits = Object.fromEntries(limits.map((name) => [`PLAT_LIMIT_${name}_PER_MINUTE`, '1000000']))
 
-const queueNames = ['jobs', 'batches', 'updates', 'events', 'webhooks']
+const queueNames = ['jobs', 'batches', 'updates', 'events', 'webhooks', 'modules']
 
 export async function startWorld(): Promise<World> {
   const standIns = await startStandIns()

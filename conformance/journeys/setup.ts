@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { answered, refusedFields } from '../answer.ts'
+import { entriesOf } from '../audit.ts'
 import type { Client } from '../client.ts'
 import type { Options } from '../options.ts'
 import type { Journey, Journeys, Platform } from '../platform.ts'
@@ -35,11 +36,12 @@ const beforeSetup =
   }
 
 /** The token that completes setup. The platform's own command retrieves it: only where that runs on this machine. */
-async function initialAdminToken(anonymous: Client, { initialAdminToken: given, isLocal }: Options): Promise<string> {
+async function initialAdminToken(anonymous: Client, options: Options): Promise<string> {
+  const { initialAdminToken: given, isLocal } = options
   if (given !== undefined) return given
   assert.ok(isLocal, 'Set PLAT_INITIAL_ADMIN_TOKEN: the platform is on another machine.')
   const { howToRetrieve } = answered(await anonymous.post(complete, {}), 422, 'initial_admin_token_invalid')
-  const { stdout } = await run('sh', ['-c', howToRetrieve])
+  const { stdout } = await run('sh', ['-c', options.howToRetrieve ?? howToRetrieve])
   return stdout.trim()
 }
 
@@ -94,5 +96,9 @@ export const setup: Journeys = {
       answers.push(await anonymous.post(complete, json))
     }
     for (const answer of answers) assert.equal(answered(answer, 403, 'setup_already_complete').setupComplete, true)
+  },
+
+  'after: it is on record': async ({ admin }) => {
+    await entriesOf(await admin, 'action=setup.complete', 1)
   },
 }

@@ -1,10 +1,15 @@
-import { buryOperation } from '@platform/core/operation-work'
+import { type Kinds, buryOperation } from '@platform/core/operation-work'
 import { consume } from '@platform/http/consume'
 import { UpdateMessage } from '@platform/http/message'
-import { moduleKinds } from '@platform/modules/manager/operation'
-import { updateKinds } from '@platform/updates/operation'
 
-const kinds = { ...moduleKinds(), ...updateKinds() }
+/** What installs and updates is loaded by the first message that leads to something to do. */
+const kinds = async (): Promise<Kinds> => {
+  const [{ moduleKinds }, { updateKinds }] = await Promise.all([
+    import('@platform/modules/manager/operation'),
+    import('@platform/updates/operation'),
+  ])
+  return { ...moduleKinds(), ...updateKinds() }
+}
 
 /** A scan that failed comes again by itself. */
 export const handler = consume(UpdateMessage, async (message) => {

@@ -1,13 +1,19 @@
-import { performOperation } from '@platform/core/operation-work'
+import { type Kinds, performOperation } from '@platform/core/operation-work'
 import { consume } from '@platform/http/consume'
 import { UpdateMessage } from '@platform/http/message'
-import { moduleKinds } from '@platform/modules/manager/operation'
-import { scan } from '@platform/modules/manager/scan'
-import { updateKinds } from '@platform/updates/operation'
 
-const kinds = { ...moduleKinds(), ...updateKinds() }
+/** What installs and updates is loaded by the first message that leads to something to do. */
+const kinds = async (): Promise<Kinds> => {
+  const [{ moduleKinds }, { updateKinds }] = await Promise.all([
+    import('@platform/modules/manager/operation'),
+    import('@platform/updates/operation'),
+  ])
+  return { ...moduleKinds(), ...updateKinds() }
+}
 
 /** May take 300 seconds: images travel, hooks take their time, and a release is watched before it serves everybody. */
-export const handler = consume(UpdateMessage, (message) =>
-  'scan' in message ? scan() : performOperation(message, kinds),
-)
+export const handler = consume(UpdateMessage, async (message) => {
+  if ('jobId' in message) return performOperation(message, kinds)
+  const { scan } = await import('@platform/modules/manager/scan')
+  return scan()
+})

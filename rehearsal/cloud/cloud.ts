@@ -3,25 +3,32 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { LambdaClient } from '@aws-sdk/client-lambda'
 import { clientSettings, localRegion } from '@platform/local/aws-environment'
+import { AwsFault } from '@platform/local/aws-fault'
 import { startDynamoDb } from '@platform/local/dynamodb/server'
 import { startLambda } from '@platform/local/lambda/start'
+import type { Log } from '@platform/local/log'
 import { startSecretsManager } from '@platform/local/secrets/server'
 import { startSqs } from '@platform/local/sqs/server'
-import { type RegistryClient } from '@platform/registry/client'
 import { type DeployedFunction } from '../graph/functions.ts'
 import { type Graph } from '../graph/graph.ts'
 import { deployFunctions } from './deploy.ts'
-import { type Gate, startGate } from './gate.ts'
+import { type Denial, type Gate, startGate } from './gate.ts'
+import { type Images, startImages } from './images.ts'
 import { provision } from './provision.ts'
 
 /** AWS as far as the platform needs it, on this machine: with the resources of a graph, and its roles enforced. */
 export interface Cloud extends AsyncDisposable {
   gate: Gate
+  /** Where the services really are, for whoever stands outside of the platform. */
+  dynamoDbUrl: string
+  sqsUrl: string
   secretsUrl: string
   /** For whoever calls functions from outside: the gateway, the clocks, the queues. */
   lambda: LambdaClient
   /** The access key that a function's requests are signed with. */
   accessKeyOf: (functionName: string) => string
+  /** Ends what a function keeps in memory: its next invocation begins anew. */
+  forget: (functionName: string) => Promise<void>
 }
 
 export interface CloudOptions {
@@ -29,17 +36,17 @@ export interface CloudOptions {
   functions: readonly DeployedFunction[]
   /** Folder of the built functions. */
   codeDir: string
-  /** Where the images of modules are. */
-  registry: (host: string) => RegistryClient
   /** Hears what functions write. */
   onOutput: (functionName: string, text: string) => void
+  /** Hears what goes wrong where nobody is answered. */
+  log: Log
 }
 
 /** An access key says whose it is: nothing else could sign with it here. */
 const accessKeyOf = (functionName: string): string => `KEY-${functionName}`
 
 /** Starts the stand-ins, makes the resources of the graph in them, and deploys the functions. */
-export async function startCloud({ graph, functions, codeDir, registry, onOutput }: CloudOptions): Promise<Cloud> {
+export async function startCloud({ graph, functions, codeDir, onOutput, log }: CloudOptions): Promise<Cloud> {
   await using parts = new AsyncDisposableStack()
   const folder = await mkdtemp(join(tmpdir(), 'rehearsal-'))
   parts.defer(() => rm(folder, { recursive: true, force: true }))
@@ -51,40 +58,60 @@ export async function startCloud({ graph, functions, codeDir, registry, onOutput
   const sqs = own(await startSqs())
   const secrets = own(await startSecretsManager())
   let gate: Gate | undefined
+  const admits: Gate['admits'] = (...asked) => gate?.admits(...asked) ?? false
+  const images = parts.use(await startImages({ folder: join(folder, 'registry'), admits, log }))
   const lambda = own(
     await startLambda({
       codeDir,
-      images: { registry, storeDir: join(folder, 'images') },
+      zipDir: join(folder, 'zips'),
+      images: { registry: onlyIn(images), storeDir: join(folder, 'images') },
       environmentOf: (functionName) => credentials(functionName, gate),
       onOutput,
     }),
   )
-  const targets = { dynamodb: dynamoDb.url, sqs: sqs.url, secrets: secrets.url, lambda: lambda.url }
+  const targets = { dynamodb: dynamoDb.url, sqs: sqs.url, secrets: secrets.url, lambda: lambda.url, ecr: images.url }
   const principals = new Map(functions.map((each) => [accessKeyOf(each.functionName), each]))
-  gate = parts.use(await startGate({ targets, principalOf: (key) => principals.get(key) }))
+  const onDenial = ({ functionName, ...demand }: Denial) =>
+    log('the role of a function does not allow what it asked for', { function: functionName, ...demand })
+  gate = parts.use(await startGate({ targets, principalOf: (key) => principals.get(key), onDenial }))
   await provision(graph, targets)
   const client = new LambdaClient(clientSettings(lambda.url, 'deployer'))
   parts.defer(async () => client.destroy())
   await deployFunctions(
     client,
-    functions.map((each) => atHome(each, gate)),
+    functions.map((each) => atHome(each, gate, images)),
   )
   const moved = parts.move()
   return {
     gate,
+    dynamoDbUrl: dynamoDb.url,
+    sqsUrl: sqs.url,
     secretsUrl: secrets.url,
     lambda: client,
     accessKeyOf,
+    forget: (functionName) => lambda.reap(functionName),
     [Symbol.asyncDispose]: () => moved.disposeAsync(),
   }
 }
 
-/** The SDK calls a queue at its own address: here that is the gate's. */
-function atHome(deployed: DeployedFunction, { urls }: Gate): DeployedFunction {
+/** Lambda takes images from Amazon's registry alone. */
+const onlyIn =
+  ({ host, asLambda }: Images) =>
+  (asked: string) => {
+    if (asked === host) return asLambda
+    throw new AwsFault('InvalidParameterValueException', `Source image ${asked} is not valid.`)
+  }
+
+/** Queues and images have addresses of their own on AWS, which functions are told: here they are the gate's and the registry's. */
+function atHome(deployed: DeployedFunction, { urls }: Gate, { host }: Images): DeployedFunction {
   const entries = Object.entries(deployed.environment).map(
-    ([name, value]) => [name, value.replace(/^https:\/\/sqs\.[^/]+/, urls.sqs)] as const,
+    ([name, value]) =>
+      [name, value.replace(/^https:\/\/sqs\.[^/]+/, urls.sqs).replace(/^\d{12}\.dkr\.ecr\.[^/]+/, host)] as const,
   )
-  return { ...deployed, environment: Object.fromEntries(entries) }
+  const environment = Object.fromEntries(entries)
+  // On AWS that registry has a public address.
+  const allowed = [environment['PLAT_REGISTRY_ALLOW'], host].filter(Boolean).join(',')
+  return { ...deployed, environment: { ...environment, PLAT_REGISTRY_ALLOW: allowed } }
 }
 
 /** What Lambda gives to a function in place of credentials; modules have a role that allows nothing here. */
@@ -99,6 +126,7 @@ function credentials(functionName: string, gate: Gate | undefined): Record<strin
     AWS_ENDPOINT_URL_SQS: urls.sqs,
     AWS_ENDPOINT_URL_SECRETS_MANAGER: urls.secrets,
     AWS_ENDPOINT_URL_LAMBDA: urls.lambda,
+    AWS_ENDPOINT_URL_ECR: urls.ecr,
     AWS_CONFIG_FILE: '/dev/null',
     AWS_SHARED_CREDENTIALS_FILE: '/dev/null',
   }

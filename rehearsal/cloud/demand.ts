@@ -1,4 +1,6 @@
 import { localAccountId, localRegion } from '@platform/local/aws-environment'
+import { parsePath } from '@platform/local/registry/names'
+import { parseReference } from '@platform/registry/reference'
 import { type Demand } from '../graph/policy.ts'
 
 /** What a request to AWS asks for, in terms of roles. */
@@ -20,7 +22,7 @@ const transactActions: Record<string, string> = {
 
 /** A transaction needs what each of its parts would need alone. */
 function ofDynamoDb(action: string, { TableName, IndexName, RequestItems, TransactItems }: Json): Demand[] {
-  if (TransactItems !== undefined) {
+  if (action.startsWith('Transact')) {
     const items: Json[] = TransactItems
     const parts = items.flatMap((item) => Object.entries<Json>(item))
     return parts.map(([kind, { TableName: name }]) => ({
@@ -28,7 +30,7 @@ function ofDynamoDb(action: string, { TableName, IndexName, RequestItems, Transa
       resource: tableArn(name),
     }))
   }
-  const tables: string[] = RequestItems === undefined ? [TableName] : Object.keys(RequestItems)
+  const tables: string[] = action.startsWith('Batch') ? Object.keys(RequestItems) : [TableName]
   return tables.map((name) => ({ action: `dynamodb:${action}`, resource: tableArn(name, IndexName) }))
 }
 
@@ -44,6 +46,44 @@ export const queueNameOf = (url: string): string => url.split('/').at(-1) ?? ''
 const ofSecrets = (action: string, { SecretId, Name }: Json): Demand[] => [
   { action: `secretsmanager:${action}`, resource: arn('secretsmanager', `secret:${SecretId ?? Name}-AbCdEf`) },
 ]
+
+const ofRepository = (name: string, actions: readonly string[]): Demand[] =>
+  actions.map((action) => ({ action: `ecr:${action}`, resource: arn('ecr', `repository/${name}`) }))
+
+/** Everybody with a role has one registry, which is no resource. */
+const ofEcr = (action: string, { repositoryName }: Json): Demand[] =>
+  action === 'GetAuthorizationToken'
+    ? [{ action: `ecr:${action}`, resource: '*' }]
+    : ofRepository(repositoryName, [action])
+
+/** What a request to the registry itself asks for; undefined where roles know no such thing. */
+const imageActions: Readonly<Record<string, readonly string[]>> = {
+  'GET manifest': ['BatchGetImage'],
+  'HEAD manifest': ['BatchGetImage'],
+  'PUT manifest': ['PutImage'],
+  'DELETE manifest': ['BatchDeleteImage'],
+  'GET tags': ['ListImages'],
+  'HEAD blob': ['BatchCheckLayerAvailability'],
+  'GET blob': ['GetDownloadUrlForLayer'],
+  'POST uploads': ['InitiateLayerUpload'],
+  'PATCH upload': ['UploadLayerPart'],
+  'PUT upload': ['UploadLayerPart', 'CompleteLayerUpload'],
+}
+
+/** What a request to a registry asks for (OCI distribution specification), and of which repository. */
+export function ofImages(method: string, url: string): { repository: string; demands: Demand[] } | undefined {
+  const target = parsePath(url.split('?', 1)[0] ?? '')
+  if (target === undefined || !('repository' in target)) return undefined
+  const actions = imageActions[`${method} ${target.kind}`]
+  return actions && { repository: target.repository, demands: ofRepository(target.repository, actions) }
+}
+
+/** Lambda reads an image, and what its repository lets it read, in the name of who makes a function of it. */
+function ofCode(uri: unknown): Demand[] {
+  const reference = typeof uri === 'string' ? parseReference(uri) : undefined
+  if (reference === undefined) return []
+  return ofRepository(reference.repository, ['GetRepositoryPolicy', 'BatchGetImage', 'GetDownloadUrlForLayer'])
+}
 
 const lambdaActions: readonly [method: string, path: RegExp, action: string][] = [
   ['POST', /^\/functions\/?$/, 'CreateFunction'],
@@ -62,7 +102,17 @@ const lambdaActions: readonly [method: string, path: RegExp, action: string][] =
   ['PUT', /^\/functions\/([^/]+)\/aliases\/[^/]+$/, 'UpdateAlias'],
 ]
 
-/** What a request to Lambda's REST interface asks for; a function's role is passed with it. */
+/** What comes along in the wish for a function or a change of one: its role is passed, its image read, its tags set. */
+function ofSettings(action: string, resource: string, { Role, Code, ImageUri, Tags }: Json): Demand[] {
+  return [
+    { action: `lambda:${action}`, resource },
+    ...(Role === undefined ? [] : [{ action: 'iam:PassRole', resource: String(Role) }]),
+    ...(Tags === undefined ? [] : [{ action: 'lambda:TagResource', resource }]),
+    ...ofCode(ImageUri ?? Code?.ImageUri),
+  ]
+}
+
+/** What a request to Lambda's REST interface asks for. */
 export function ofLambda(method: string, target: string, input: Json): Demand[] {
   const { pathname, searchParams } = new URL(target, 'http://lambda')
   const path = pathname.replace(/^\/\d{4}-\d\d-\d\d/, '')
@@ -74,8 +124,7 @@ export function ofLambda(method: string, target: string, input: Json): Demand[] 
     const name = /:function:(.+)$/.exec(named)?.[1] ?? named
     const qualifier = searchParams.get('Qualifier')
     const resource = arn('lambda', `function:${name}${qualifier === null ? '' : `:${qualifier}`}`)
-    const passed = action === 'CreateFunction' ? [{ action: 'iam:PassRole', resource: String(input['Role']) }] : []
-    return [{ action: `lambda:${action}`, resource }, ...passed]
+    return ofSettings(action, resource, input)
   }
   if (path.startsWith('/tags/')) {
     return [{ action: 'lambda:TagResource', resource: decodeURIComponent(path.slice('/tags/'.length)) }]
@@ -87,7 +136,11 @@ const services: Record<string, (action: string, input: Json) => Demand[]> = {
   DynamoDB_20120810: ofDynamoDb,
   AmazonSQS: ofSqs,
   secretsmanager: ofSecrets,
+  AmazonEC2ContainerRegistry_V20150921: ofEcr,
 }
+
+/** The access key that a request is signed with. */
+export const signerOf = (authorization = ''): string => /Credential=([^/,\s]+)\//.exec(authorization)?.[1] ?? ''
 
 /** What a request to a service asks for whose actions stand in `X-Amz-Target`. */
 export function ofTarget(target: string, input: Json): Demand[] {

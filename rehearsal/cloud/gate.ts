@@ -8,7 +8,7 @@ import {
 } from 'node:http'
 import { buffer } from 'node:stream/consumers'
 import { allowing, type Demand, type Statement } from '../graph/policy.ts'
-import { ofLambda, ofTarget, queueNameOf } from './demand.ts'
+import { ofLambda, ofTarget, queueNameOf, signerOf } from './demand.ts'
 
 /** Who asks: the function whose access key a request is signed with, and what its role allows. */
 export interface Principal {
@@ -20,75 +20,102 @@ export interface Principal {
 export interface Gate extends AsyncDisposable {
   /** Where each service is reached through it. */
   urls: Readonly<Record<Service, string>>
-  /** Function → what it was allowed by, as `action resource` of the statement. */
-  used: ReadonlyMap<string, ReadonlySet<Statement>>
-  /** What was refused, in order. */
-  denials: readonly { name: string; demand: Demand }[]
-  /** Takes a statement away from a function until it is given back. */
-  withhold: (name: string, statement: Statement) => () => void
+  /** Statement of a role → the actions that it has allowed. */
+  used: ReadonlyMap<Statement, ReadonlySet<string>>
+  /** Function → how often it has asked for something. */
+  asked: ReadonlyMap<string, number>
+  /** What was refused, in the order in which it was asked for. */
+  denials: readonly Denial[]
+  /** Takes a statement away from its function, and breaks off what it has allowed. Answers what gives it back. */
+  withhold: (statement: Statement) => () => void
+  /** Whether the holder of an access key may do what is asked for elsewhere. It is noted as if it were asked for here. */
+  admits: (accessKeyId: string, demands: readonly Demand[]) => boolean
 }
 
-export type Service = 'dynamodb' | 'sqs' | 'secrets' | 'lambda'
+/** What a function asked for in vain. */
+export interface Denial extends Demand {
+  functionName: string
+}
+
+export type Service = 'dynamodb' | 'sqs' | 'secrets' | 'lambda' | 'ecr'
 
 interface Wish {
   /** Where the services really are. */
   targets: Readonly<Record<Service, string>>
   /** The principal of an access key; undefined: nobody's. */
   principalOf: (accessKeyId: string) => Principal | undefined
+  /** Hears of each refusal. */
+  onDenial?: (denial: Denial) => void
 }
 
 /** Starts the gate, one loopback port for each service. */
-export async function startGate({ targets, principalOf }: Wish): Promise<Gate> {
-  const used = new Map<string, Set<Statement>>()
-  const denials: { name: string; demand: Demand }[] = []
+export async function startGate({ targets, principalOf, onDenial = () => {} }: Wish): Promise<Gate> {
+  const used = new Map<Statement, Set<string>>()
+  const asked = new Map<string, number>()
+  const denials: Denial[] = []
   const withheld = new Set<Statement>()
+  const underWay = new Set<{ statements: readonly Statement[]; response: ServerResponse }>()
 
-  const judge = (demands: readonly Demand[], principal: Principal): Demand | undefined => {
-    const seen = used.get(principal.name) ?? new Set()
-    used.set(principal.name, seen)
-    const statements = principal.statements.filter((statement) => !withheld.has(statement))
+  /** What allows the demands, or the first of them that nothing allows, which is noted. */
+  const judge = (demands: readonly Demand[], principal: Principal): Statement[] | Demand => {
+    asked.set(principal.name, (asked.get(principal.name) ?? 0) + 1)
+    const held = principal.statements.filter((statement) => !withheld.has(statement))
+    const grounds: Statement[] = []
     for (const demand of demands) {
-      const statement = allowing(statements, demand)
-      if (statement === undefined) return demand
-      seen.add(statement)
+      const statement = allowing(held, demand)
+      if (statement === undefined) {
+        const denial = { functionName: principal.name, ...demand }
+        denials.push(denial)
+        onDenial(denial)
+        return demand
+      }
+      grounds.push(statement)
+      used.set(statement, (used.get(statement) ?? new Set()).add(demand.action))
     }
-    return undefined
+    return grounds
   }
 
   const answer = async (service: Service, request: IncomingMessage, response: ServerResponse) => {
     const body = await buffer(request)
-    const principal = principalOf(accessKeyOf(request))
+    const principal = principalOf(signerOf(request.headers.authorization))
     if (principal === undefined) return refuse(response, 'UnrecognizedClientException', 'Nobody has this access key.')
-    const refused = judge(demandsOf(service, request, body), principal)
-    if (refused !== undefined) {
-      denials.push({ name: principal.name, demand: refused })
-      const message = `${principal.name} is not authorized to perform ${refused.action} on ${refused.resource}`
+    const judged = judge(demandsOf(service, request, body), principal)
+    if ('action' in judged) {
+      const { action, resource } = judged
+      const message = `${principal.name} is not authorized to perform ${action} on ${resource}`
       return refuse(response, 'AccessDeniedException', message)
     }
+    const passing = { statements: judged, response }
+    underWay.add(passing)
+    response.on('close', () => underWay.delete(passing))
     return pass(targets[service], request, toStandIn(service, body, targets.sqs), response)
   }
 
-  const [dynamodb, sqs, secrets, lambda] = await Promise.all([
+  const doors = await Promise.all([
     listen('dynamodb', answer),
     listen('sqs', answer),
     listen('secrets', answer),
     listen('lambda', answer),
+    listen('ecr', answer),
   ])
+  const [dynamodb, sqs, secrets, lambda, ecr] = doors
   return {
-    urls: { dynamodb: dynamodb.url, sqs: sqs.url, secrets: secrets.url, lambda: lambda.url },
+    urls: { dynamodb: dynamodb.url, sqs: sqs.url, secrets: secrets.url, lambda: lambda.url, ecr: ecr.url },
     used,
+    asked,
     denials,
-    withhold: (_, statement) => {
+    withhold: (statement) => {
       withheld.add(statement)
+      for (const { statements, response } of underWay) if (statements.includes(statement)) response.destroy()
       return () => void withheld.delete(statement)
     },
-    [Symbol.asyncDispose]: async () =>
-      void (await Promise.all([dynamodb, sqs, secrets, lambda].map(({ close }) => close()))),
+    admits: (accessKeyId, demands) => {
+      const principal = principalOf(accessKeyId)
+      return principal !== undefined && !('action' in judge(demands, principal))
+    },
+    [Symbol.asyncDispose]: async () => void (await Promise.all(doors.map(({ close }) => close()))),
   }
 }
-
-const accessKeyOf = ({ headers }: IncomingMessage): string =>
-  /Credential=([^/,\s]+)\//.exec(headers.authorization ?? '')?.[1] ?? ''
 
 function demandsOf(service: Service, { method = '', url = '', headers }: IncomingMessage, body: Buffer): Demand[] {
   // What is invoked gets any bytes.

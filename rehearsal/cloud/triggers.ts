@@ -7,7 +7,8 @@ import { listen } from '@platform/local/gateway/server'
 import { createMetrics } from '@platform/local/metrics/metrics'
 import type { Log } from '@platform/local/log'
 import { startPump } from '@platform/local/pump'
-import { startSchedule } from '@platform/local/schedule'
+import { scheduledEvent, startSchedule } from '@platform/local/schedule'
+import { explainListenError } from '@platform/local/start-failure'
 import * as z from 'zod'
 import { mappingsOf, routesOf, schedulesOf } from '../graph/functions.ts'
 import { type Graph, ofType } from '../graph/graph.ts'
@@ -17,6 +18,16 @@ import { type Cloud } from './cloud.ts'
 export interface Triggers extends AsyncDisposable {
   /** Where the gateway listens. */
   url: string
+  /** Runs a function of a clock at once, as the clock would. Rejects when it fails. */
+  tick: (functionName: string) => Promise<void>
+}
+
+export interface TriggerOptions {
+  /** Of the gateway; 0 picks one. */
+  port: number
+  /** Whether clocks run by themselves. */
+  hasClocks: boolean
+  log: Log
 }
 
 /** Calls a version or alias of a function, and answers what it answers. */
@@ -30,15 +41,26 @@ async function call(client: LambdaClient, FunctionName: string, event: unknown, 
 
 const drainLimitMs = 5000
 
-export async function startTriggers(cloud: Cloud, graph: Graph, port: number, log: Log): Promise<Triggers> {
+export async function startTriggers(cloud: Cloud, graph: Graph, options: TriggerOptions): Promise<Triggers> {
+  const { port, hasClocks, log } = options
   await using parts = new AsyncDisposableStack()
-  const gateway = await listen('127.0.0.1', port)
+  const place = { host: '127.0.0.1', port, setting: '--port' }
+  const gateway = await listen(place.host, port).catch(explainListenError(place))
   parts.defer(() => gateway.drain(drainLimitMs))
   gateway.open(exchangeOf(cloud, graph, log))
   for (const mapping of mappingsOf(graph)) parts.defer(consume(cloud, graph, mapping, log))
-  for (const schedule of schedulesOf(graph)) parts.defer(tick(cloud, schedule, log))
+  const clocks = schedulesOf(graph).map((schedule) => clockOf(cloud, schedule))
+  if (hasClocks) for (const { start } of clocks) parts.defer(start(log))
   const moved = parts.move()
-  return { url: gateway.url, [Symbol.asyncDispose]: () => moved.disposeAsync() }
+  return {
+    url: gateway.url,
+    tick: async (name) => {
+      const clock = clocks.find(({ functionName }) => functionName === name)
+      if (clock === undefined) throw new Error(`No clock begins ${name}.`)
+      await clock.tick()
+    },
+    [Symbol.asyncDispose]: () => moved.disposeAsync(),
+  }
 }
 
 /** The gateway of one machine, with the routes of the graph. */
@@ -93,9 +115,15 @@ function visibilityOf(graph: Graph, { eventSourceArn }: Mapping): number {
 
 const unitMs: Record<string, number> = { minute: 60_000, hour: 3_600_000, day: 86_400_000 }
 
-function tick({ lambda }: Cloud, { name, scheduleExpression, target }: Schedule, log: Log): () => Promise<void> {
+function clockOf({ lambda }: Cloud, { name, scheduleExpression, target }: Schedule) {
   const [, count = '1', unit = 'minute'] = /^rate\((\d+) (minute|hour|day)s?\)$/.exec(scheduleExpression) ?? []
   const [functionName = '', alias] = functionOf(target.arn)
+  const intervalMs = Number(count) * (unitMs[unit] ?? 60_000)
   const invoke = (event: unknown) => call(lambda, functionName, event, alias)
-  return startSchedule({ name, intervalMs: Number(count) * (unitMs[unit] ?? 60_000), invoke, log }).stop
+  return {
+    functionName,
+    tick: () => invoke(scheduledEvent(name, new Date())),
+    /** Answers what stops it. */
+    start: (log: Log) => startSchedule({ name, intervalMs, invoke, log }).stop,
+  }
 }

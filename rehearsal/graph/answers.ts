@@ -35,6 +35,23 @@ const computed: Record<string, (name: string, inputs: Asked['inputs']) => Record
     executionArn: arn('execute-api', 'rehearsal'),
   }),
   'aws:scheduler/schedule:Schedule': (name) => ({ arn: arn('scheduler', `schedule/default/${name}`) }),
+  'aws:apigatewayv2/domainName:DomainName': (_, { domainName }) => ({
+    id: domainName,
+    domainNameConfiguration: { targetDomainName: `d-1.execute-api.${region}.amazonaws.com`, hostedZoneId: 'Z1' },
+  }),
+  'aws:acm/certificate:Certificate': (name, { domainName }) => ({
+    arn: arn('acm', `certificate/${name}`),
+    domainValidationOptions: [
+      {
+        domainName,
+        resourceRecordName: `_proof.${String(domainName)}.`,
+        resourceRecordType: 'CNAME',
+        resourceRecordValue: '_proof.acm-validations.aws.',
+      },
+    ],
+  }),
+  // A component's own look at which hosted zone a name belongs to.
+  'pulumi-nodejs:dynamic:Resource': () => ({ zoneId: 'Z2' }),
   'random:index/randomBytes:RandomBytes': () => ({ base64: Buffer.alloc(32, 7).toString('base64') }),
 }
 
@@ -66,7 +83,7 @@ interface Statement {
   actions?: string[]
   resources?: string[]
   principals?: { type: string; identifiers: string[] }[]
-  conditions?: unknown
+  conditions?: { test: string; variable: string; values: string[] }[]
 }
 
 const policyOf = (statements: readonly Statement[]): string =>
@@ -77,7 +94,9 @@ const policyOf = (statements: readonly Statement[]): string =>
       Action: actions,
       Resource: resources,
       ...(principals && { Principal: Object.fromEntries(principals.map((each) => [each.type, each.identifiers])) }),
-      ...(conditions !== undefined && { Condition: conditions }),
+      ...(conditions && {
+        Condition: Object.fromEntries(conditions.map(({ test, variable, values }) => [test, { [variable]: values }])),
+      }),
     })),
   })
 

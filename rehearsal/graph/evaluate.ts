@@ -1,4 +1,4 @@
-/** Evaluates the deployment's configuration for one stage, and prints its graph of resources as JSON. */
+/** Evaluates the deployment's configuration for a stage, with a folder to work in, and prints its graph of resources as JSON. */
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -7,7 +7,8 @@ import { startDeployer } from './deployer.ts'
 import { App, bundleApp, bundleProgram, type Place } from './program.ts'
 
 const projectDir = join(import.meta.dirname, '../..')
-const place: Place = { projectDir, platformDir: join(projectDir, '.sst/platform'), stage: process.argv[2] ?? 'dev' }
+const [stage = 'dev', workDir = join(projectDir, '.sst')] = process.argv.slice(2)
+const place: Place = { projectDir, platformDir: join(projectDir, '.sst/platform'), workDir, stage }
 
 /** Imports a bundle once. */
 async function load(file: string): Promise<any> {
@@ -51,7 +52,8 @@ const outputs = await runtime.runInPulumiStack(async () => {
 })
 await runtime.waitForRPCs()
 const graph = resources.map((resource) => {
-  const { protect, retainOnDelete, parent } = options.get(resource['name']) ?? {}
-  return { ...resource, parent: parent?.__name, protect: protect === true, retainOnDelete: retainOnDelete === true }
+  const { protect, retainOnDelete, parent, import: imported } = options.get(resource['name']) ?? {}
+  const kept = { protect: protect === true, retainOnDelete: retainOnDelete === true, import: imported }
+  return { ...resource, parent: parent?.__name, ...kept }
 })
 process.stdout.write(JSON.stringify({ app, resources: graph, outputs }))

@@ -1,4 +1,6 @@
 import { execFile } from 'node:child_process'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import * as z from 'zod'
@@ -15,11 +17,18 @@ const Resource = z.object({
   parent: z.string().optional(),
   protect: z.boolean(),
   retainOnDelete: z.boolean(),
+  /** What is there already under this name is taken over, not made. */
+  import: z.string().optional(),
 })
 export type Resource = z.infer<typeof Resource>
 
 const Graph = z.object({
-  app: z.object({ name: z.string(), removal: z.string(), protect: z.boolean() }),
+  app: z.object({
+    name: z.string(),
+    removal: z.string(),
+    protect: z.boolean(),
+    providers: z.record(z.string(), z.unknown()),
+  }),
   resources: z.array(Resource),
   outputs: z.record(z.string(), z.unknown()),
 })
@@ -35,8 +44,13 @@ const program = join(import.meta.dirname, 'evaluate.ts')
 export async function graphOf(stage: string, environment: Record<string, string> = {}): Promise<Graph> {
   await installComponents()
   const env = { ...process.env, ...environment, NODE_NO_WARNINGS: '1' }
-  const { stdout } = await run(process.execPath, [program, stage], { env, maxBuffer: 256 * 1024 * 1024 })
-  return Graph.parse(JSON.parse(stdout))
+  const folder = await mkdtemp(join(tmpdir(), 'graph-'))
+  try {
+    const { stdout } = await run(process.execPath, [program, stage, folder], { env, maxBuffer: 256 * 1024 * 1024 })
+    return Graph.parse(JSON.parse(stdout))
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
 }
 
 /** The resources of a type. */

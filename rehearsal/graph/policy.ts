@@ -2,14 +2,14 @@ import * as z from 'zod'
 
 /** What a role allows, as far as the platform's roles say: statements that allow, by action and resource. */
 
-const Statement = z.object({
+const Statement = z.strictObject({
   Effect: z.literal('Allow'),
   Action: z.array(z.string()),
   Resource: z.array(z.string()),
 })
 export type Statement = z.infer<typeof Statement>
 
-const Policy = z.object({ Statement: z.array(Statement) })
+const Policy = z.strictObject({ Version: z.literal('2012-10-17'), Statement: z.array(Statement) })
 
 /** The statements of a policy; throws for one that says more than this understands. */
 export const parsePolicy = (text: string): Statement[] => Policy.parse(JSON.parse(text)).Statement

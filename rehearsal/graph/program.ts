@@ -21,6 +21,8 @@ const Lock = z.array(z.object({ alias: z.string(), package: z.string() }))
 export interface Place {
   projectDir: string
   platformDir: string
+  /** Where components write: archives of functions, by names that all stages share. */
+  workDir: string
   stage: string
 }
 
@@ -52,10 +54,10 @@ export async function bundleApp({ projectDir, platformDir, stage }: Place): Prom
 }
 
 /** Bundles the whole configuration beside the components, which it finds there. */
-export async function bundleProgram({ projectDir, platformDir, stage }: Place, app: App): Promise<string> {
+export async function bundleProgram({ projectDir, platformDir, workDir, stage }: Place, app: App): Promise<string> {
   const outfile = join(platformDir, `program-${stage}-${process.pid}.mjs`)
   const lock = Lock.parse(JSON.parse(await readFile(join(projectDir, '.sst/provider-lock.json'), 'utf8')))
-  const paths = { home: projectDir, root: projectDir, work: join(projectDir, '.sst'), platform: platformDir }
+  const paths = { home: projectDir, root: projectDir, work: workDir, platform: platformDir }
   await build({
     stdin: {
       contents: [

@@ -13,7 +13,7 @@ export const handedOut: Readonly<Record<string, readonly string[]>> = {
 }
 
 /**
- * The files of every function, `index.mjs` and `dist` with what it hands out. `assetsDir` takes what is handed out;
+ * The files of every function: `index.mjs`, what that loads, and `dist` with what it hands out. `assetsDir` takes what is handed out;
  * `version` and `changes` are as for `bundleAll`. Throws `Failure`.
  */
 export async function functionFiles(
@@ -21,15 +21,15 @@ export async function functionFiles(
   assetsDir: string,
   changes: readonly Plugin[] = [],
 ): Promise<Map<string, Files>> {
-  const [programs] = await Promise.all([
+  const [bundles] = await Promise.all([
     bundleAll(functionNames, version, changes).catch((cause: unknown) => {
       throw new Failure('refused', 'The functions cannot be bundled. What is wrong stands above.', cause)
     }),
     buildAssets(assetsDir, Object.values(handedOut).flat()),
   ])
   const files = new Map<string, Files>()
-  for (const [name, program] of [...programs].toSorted(([one], [other]) => (one < other ? -1 : 1))) {
-    files.set(name, { 'index.mjs': program, ...(await assetsOf(name, assetsDir)) })
+  for (const [name, bundle] of [...bundles].toSorted(([one], [other]) => (one < other ? -1 : 1))) {
+    files.set(name, { ...Object.fromEntries(bundle.files), ...(await assetsOf(name, assetsDir)) })
   }
   return files
 }

@@ -83,6 +83,27 @@ test('an answer 500 counts; a refusal does not, nor does a store that is away', 
   expect(await failuresOf(() => send(api, { target: '/broken' }))).toBe(1)
 })
 
+test('a function that may not write answers its failures all the same, tries once in a second, and logs no more for it', async () => {
+  let tries = 0
+  const refuse = () => {
+    tries++
+    return Promise.reject(new Error('You are not authorized to perform dynamodb:UpdateItem.'))
+  }
+  const answers: unknown[] = []
+  {
+    using _ = atStoreCalls({ before: refuse })
+    const lines = await logged(async () => {
+      for (let count = 0; count < 5; count++) answers.push((await send(api, { target: '/broken' })).status)
+    })
+    expect([lines.length, tries]).toEqual([5, 1])
+  }
+  expect(answers).toEqual(Array(5).fill(500))
+  // They wait for a write that is allowed.
+  shiftClock(1000)
+  await tallyFault()
+  expect(await counted()).toBe(6)
+})
+
 test('a message that fails counts, and one that is done does not', async () => {
   const handler = consume(z.object({ id: z.string() }), async () => undefined)
   expect(await failuresOf(() => handler(record('{"id":"a"}')))).toBe(0)

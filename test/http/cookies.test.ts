@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { headersOf, toResult } from '@platform/http/event'
+import { reply } from '@platform/http/reply'
 import { browserOf, signInCookie } from '@platform/http/sign-in-cookie'
 
 const event = (given: object) => ({
@@ -11,15 +12,27 @@ const event = (given: object) => ({
   ...given,
 })
 
-test('cookies of an answer stand beside its headers, each by itself', async () => {
-  const response = new Response('', { headers: { 'x-a': 'b' } })
-  for (const cookie of ['a=1; Expires=Sat, 21 Nov 2026 09:30:00 GMT', 'b=2'])
-    response.headers.append('set-cookie', cookie)
-  const { cookies, headers } = await toResult(response)
-  expect(cookies).toEqual(['a=1; Expires=Sat, 21 Nov 2026 09:30:00 GMT', 'b=2'])
-  expect(headers).not.toHaveProperty('set-cookie')
-  expect(headers).toMatchObject({ 'x-a': 'b' })
-  expect(await toResult(new Response(''))).not.toHaveProperty('cookies')
+test('the cookie of an answer stands beside its headers', () => {
+  const cookie = 'a=1; Expires=Sat, 21 Nov 2026 09:30:00 GMT'
+  const { cookies, headers } = toResult(reply(200, '', { 'x-a': 'b', 'set-cookie': cookie }))
+  expect(cookies).toEqual([cookie])
+  expect(headers).toEqual({ 'x-a': 'b' })
+  expect(toResult(reply(200, '', {}))).not.toHaveProperty('cookies')
+})
+
+test.each(['a\r\nset-cookie: b=1', 'a\nb', 'a\u0000', '\u2028', '\u{1f36a}'])(
+  'a header that would not arrive as it is is not sent: %j',
+  (value) => {
+    expect(() => reply(302, null, { location: value })).toThrow('location')
+  },
+)
+
+test('a body that is no short text goes out in Base64, and says so', () => {
+  expect(toResult(reply(200, Buffer.from('grüß'), {}))).toMatchObject({ body: 'grüß', isBase64Encoded: false })
+  expect(toResult(reply(200, Buffer.of(0xff, 0xd8), {}))).toMatchObject({ body: '/9g=', isBase64Encoded: true })
+  const long = Buffer.alloc(64 * 1024 + 1, 'a')
+  expect(toResult(reply(200, long, {}))).toMatchObject({ body: long.toString('base64'), isBase64Encoded: true })
+  expect(toResult(reply(204, null, {}))).toMatchObject({ body: '', isBase64Encoded: false })
 })
 
 test('cookies of a request are found among its headers', () => {

@@ -90,7 +90,7 @@ test('a batch of messages writes one line, in the embedded metric format', async
   expect(line).toMatchObject({ Function: 'platform-jobs', Version: version })
   expect(line?.['_aws'].CloudWatchMetrics[0]).toMatchObject({
     Namespace: 'Platform',
-    Dimensions: [['Function'], ['Function', 'Version']],
+    Dimensions: [['Function']],
   })
 })
 

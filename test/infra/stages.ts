@@ -1,10 +1,11 @@
 import { functionNames } from '@platform/core/function-names'
+import { inject } from 'vitest'
 import { functionsOf } from '../../rehearsal/graph/functions.ts'
-import { graphOf } from '../../rehearsal/graph/graph.ts'
 
-/** The deployment of two stages, evaluated once for each file of tests. */
+/** The deployment of two stages, evaluated once for all tests. */
 
-export const [dev, production] = await Promise.all([graphOf('dev'), graphOf('production')])
+export const dev = inject('dev')
+export const production = inject('production')
 
 export const deployed = functionsOf(production, functionNames)
 

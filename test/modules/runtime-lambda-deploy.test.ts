@@ -1,4 +1,5 @@
 import {
+  GetFunctionConfigurationCommand,
   PublishVersionCommand,
   UpdateFunctionConfigurationCommand,
   waitUntilFunctionUpdatedV2,
@@ -19,6 +20,18 @@ describe('deploying', () => {
     expect(await world.runtime.deploy(assignment)).toEqual(first)
     expect(await versionsOf(world)).toEqual(['$LATEST ', `1 deployment ${assignment.id}`])
     expect(await world.runtime.list()).toEqual([{ deployment: first, state: 'running', crashes: 0 }])
+  })
+
+  test('where there is a log for all modules, each writes into it, also after it was changed', async () => {
+    await using world = await lambdaWorld({ settings: { logGroup: '/aws/lambda/mod' } })
+    for (const word of ['one', 'two']) {
+      const { handle } = await world.runtime.deploy(assignmentOf(await pushWord(world, word)))
+      const [FunctionName, Qualifier] = handle.split(':')
+      const { LoggingConfig } = await world.client.send(
+        new GetFunctionConfigurationCommand({ FunctionName, Qualifier }),
+      )
+      expect(LoggingConfig).toEqual({ LogGroup: '/aws/lambda/mod' })
+    }
   })
 
   test('another release leaves the one that serves as it is', async () => {

@@ -7,14 +7,21 @@ import { type Credentials } from '@platform/registry/client'
 import { expect, test } from 'vitest'
 import { memoryRegistry } from '../support/memory-registry.ts'
 
-/** As much of ECR as its reference says of three calls: there is no stand-in to be had. */
+/** As much of ECR as its reference says of four calls: there is no stand-in to be had. */
 async function ecr() {
   const calls: string[] = []
   const repositories = new Set(['modules/old'])
+  /** Repository → who may read it. */
+  const policies = new Map<string, string>()
   const answers: Record<string, (input: AwsCall['input']) => Record<string, unknown>> = {
     CreateRepository: ({ repositoryName }) => {
       if (repositories.has(String(repositoryName))) throw new AwsFault('RepositoryAlreadyExistsException', 'It exists.')
       repositories.add(String(repositoryName))
+      return {}
+    },
+    SetRepositoryPolicy: ({ repositoryName, policyText }) => {
+      if (!repositories.has(String(repositoryName))) throw new AwsFault('RepositoryNotFoundException', 'It has gone.')
+      policies.set(String(repositoryName), String(policyText))
       return {}
     },
     DeleteRepository: ({ repositoryName, force }) => {
@@ -43,7 +50,7 @@ async function ecr() {
     region: 'eu-central-1',
     credentials: { accessKeyId: 'test', secretAccessKey: 'test' },
   }
-  return { calls, repositories, answers, settings, [Symbol.asyncDispose]: () => server.close() }
+  return { calls, repositories, policies, answers, settings, [Symbol.asyncDispose]: () => server.close() }
 }
 
 test('repositories of ECR are made before images come, and go with them, whoever was there first', async () => {
@@ -55,6 +62,23 @@ test('repositories of ECR are made before images come, and go with them, whoever
   expect([...fake.repositories]).toEqual(['modules/old'])
   delete fake.answers['CreateRepository']
   await expect(target.ensureRepository('modules/other')).rejects.toMatchObject({ name: 'AccessDeniedException' })
+})
+
+test('Lambda may read a repository before it hears of an image in it, whoever has made that', async () => {
+  await using fake = await ecr()
+  const target = ecrTarget(fake.settings, 'modules', () => memoryRegistry())
+  for (const name of ['modules/old', 'modules/new']) await target.ensureRepository(name)
+  for (const name of fake.repositories) {
+    const { Statement } = JSON.parse(fake.policies.get(name) ?? '')
+    expect(Statement).toEqual([
+      {
+        Sid: expect.any(String),
+        Effect: 'Allow',
+        Principal: { Service: 'lambda.amazonaws.com' },
+        Action: ['ecr:BatchGetImage', 'ecr:GetDownloadUrlForLayer'],
+      },
+    ])
+  }
 })
 
 test('the registry is asked with a token that is kept while it lives', async () => {

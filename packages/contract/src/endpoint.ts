@@ -25,9 +25,12 @@ export type Capability =
   | 'secret:registries'
   | 'secret:identity'
   | 'secret:identity-write'
-  | 'modules:manage'
+  | 'secret:identity-remove'
+  | 'modules:deploy'
+  | 'modules:remove'
   | 'modules:invoke'
   | 'functions:update'
+  | 'functions:revert'
   | 'asset:relay'
 
 /** One successful answer. Without `schema` it has no body; `contentType` marks a body that is not JSON. */

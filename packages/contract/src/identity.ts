@@ -158,7 +158,14 @@ export const configureProvider = endpoint({
   request: { body: ProviderRequest },
   responses: { 201: { description: 'The provider', schema: Provider } },
   fails: ['idp_config_invalid', 'url_not_allowed', 'role_not_grantable', 'limit_reached', 'conflict'],
-  uses: ['table:read', 'table:write', 'secret:identity', 'secret:identity-write', 'queue:events'],
+  uses: [
+    'table:read',
+    'table:write',
+    'secret:identity',
+    'secret:identity-write',
+    'secret:identity-remove',
+    'queue:events',
+  ],
 })
 
 export const deleteProvider = endpoint({
@@ -171,7 +178,7 @@ export const deleteProvider = endpoint({
   request: { params },
   responses: { 204: { description: 'Removed' } },
   fails: ['identity_provider_not_found', 'conflict'],
-  uses: ['table:read', 'table:write', 'secret:identity-write', 'queue:events'],
+  uses: ['table:read', 'table:write', 'secret:identity-remove', 'queue:events'],
 })
 
 export const testProvider = endpoint({

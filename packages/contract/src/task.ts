@@ -18,14 +18,9 @@ export interface Task {
 export const usualTimeoutSeconds = 30
 
 const store = ['table:read', 'table:write'] as const
-/** What work on modules takes, wherever it is begun. */
-const modules = [
-  'secret:registries',
-  'secret:signing-keys',
-  'modules:manage',
-  'modules:invoke',
-  'queue:events',
-] as const
+/** What ending a module takes, wherever that is done, and what running one takes beside it. */
+const moduleEnd = ['secret:signing-keys', 'modules:remove', 'modules:invoke', 'queue:events'] as const
+const modules = [...moduleEnd, 'secret:registries', 'modules:deploy'] as const
 const usually = { batchSize: 10, maximumConcurrency: 4 }
 const oneByOne = { batchSize: 1, maximumConcurrency: 100 }
 
@@ -59,7 +54,7 @@ export const tasks = {
     // Expanding keeps the store busy: one batch after the other, those of each organisation in turn.
     trigger: { queue: 'batches', batchSize: 1, maximumConcurrency: 1 },
     timeoutSeconds: usualTimeoutSeconds,
-    uses: [...store, 'queue:jobs', 'queue:batches', 'queue:events'],
+    uses: [...store, 'queue:events'],
   },
   'queue/batches-dead-letter': {
     trigger: { queue: 'batches-dead-letter', ...usually },
@@ -69,7 +64,7 @@ export const tasks = {
   'queue/events': {
     trigger: { queue: 'events', ...usually },
     timeoutSeconds: usualTimeoutSeconds,
-    uses: [...store, 'queue:events', 'queue:webhooks', 'queue:batches', 'queue:modules'],
+    uses: [...store, 'queue:events', 'queue:webhooks', 'queue:modules'],
   },
   'queue/webhooks': {
     // A receiver may hang.
@@ -81,12 +76,12 @@ export const tasks = {
     // Images travel, hooks take their time, and a release is watched before it serves everybody.
     trigger: { queue: 'updates', batchSize: 1, maximumConcurrency: 10 },
     timeoutSeconds: 300,
-    uses: [...store, ...modules, 'functions:update', 'queue:updates', 'queue:modules'],
+    uses: [...store, ...modules, 'functions:update', 'functions:revert', 'queue:updates'],
   },
   'queue/updates-dead-letter': {
     trigger: { queue: 'updates-dead-letter', ...usually },
     timeoutSeconds: 300,
-    uses: [...store, ...modules, 'functions:update'],
+    uses: [...store, ...moduleEnd, 'functions:revert'],
   },
   'queue/modules': {
     trigger: { queue: 'modules', ...oneByOne },
@@ -103,7 +98,7 @@ export const tasks = {
       'queue:events',
       'queue:webhooks',
       'queue:updates',
-      'secret:identity-write',
+      'secret:identity-remove',
     ],
   },
   'schedule/heartbeat': {

@@ -54,7 +54,11 @@ const Config = z.object({
   PLAT_MODULE_HOST_TOKEN: z.string().default(''),
   /** Where module images are copied to, which role they run as, and what their functions are named after; Lambda only. */
   PLAT_MODULE_REPOSITORY: z.string().default(''),
+  /** What that is in: Amazon's registry, which wants each repository made and opened to Lambda, or one that asks for nothing. */
+  PLAT_MODULE_REGISTRY: z.enum(['ecr', 'plain']).default('plain'),
   PLAT_MODULE_ROLE: z.string().default(''),
+  /** What modules write their logs into; empty: a group of each function's own. Lambda only. */
+  PLAT_MODULE_LOG_GROUP: z.string().default(''),
   PLAT_MODULE_PREFIX: z.string().default('platform-mod'),
   /** Registries on private addresses that images may come from all the same: `host:port`, separated by commas. */
   PLAT_REGISTRY_ALLOW: OutboundAllow.default(''),

@@ -41,6 +41,7 @@ export const signInExternal = (provider: ProviderRow, identity: ExternalIdentity
   takingTurns(async () => {
     const { user, steps, told } = await arrivalOf(provider, identity)
     const session = open(user, origin, user.epoch)
+    const tokens = await session.tokens()
     const { audit, events } = opened(user, session.id)
     const before = told?.audit && recordStep(system(user.organisationId, origin.address), { audit: told.audit })
     const refusal = await commit(asUser(user, origin), {
@@ -49,7 +50,7 @@ export const signInExternal = (provider: ProviderRow, identity: ExternalIdentity
       // In one record: their order is theirs.
       events: [...(told?.events ?? []), ...events],
     })
-    return refusal === undefined ? session.tokens() : undefined
+    return refusal === undefined ? tokens : undefined
   })
 
 /**
@@ -81,8 +82,9 @@ export async function openSessionOf(
   const user = await find(organisationId, userId)
   if (user === undefined) throw fault('sign_in_code_invalid')
   const session = open(user, origin, user.epoch)
+  const tokens = await session.tokens()
   await commit(asUser(user, origin), { steps: [...proof, ...session.steps], ...opened(user, session.id) })
-  return session.tokens()
+  return tokens
 }
 
 const Link = z.object({ userId: z.string() })

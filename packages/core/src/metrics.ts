@@ -46,8 +46,8 @@ export const measures = {
 export type Measure = keyof typeof measures
 
 const namespace = 'Platform'
-/** Few: every combination of values is a metric of its own, and is paid for. Ids of tenants never belong here. */
-const dimensions = [['Function'], ['Function', 'Version']]
+/** One: every combination of values is a metric of its own, paid for by the month. What else a line says can be searched for. */
+const dimensions = [['Function']]
 
 type Values = Map<Measure, number>
 

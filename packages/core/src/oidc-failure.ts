@@ -1,17 +1,7 @@
 import { type SignInError } from '@platform/contract/sign-in'
 import { AuthorizationResponseError, ResponseBodyError, WWWAuthenticateChallengeError } from 'openid-client'
 import { OutboundFailure } from './outbound.ts'
-
-/** Why a sign-in has ended. People are told the word and nothing else; the cause is for the log. */
-export class SignInFailure extends Error {
-  override readonly name = 'SignInFailure'
-  readonly word: SignInError
-
-  constructor(word: SignInError, options?: ErrorOptions) {
-    super(word, options)
-    this.word = word
-  }
-}
+import { SignInFailure } from './sign-in-failure.ts'
 
 /** Talks with a provider. Whatever goes wrong meanwhile is the provider's, and becomes a `SignInFailure`. */
 export async function talking<Result>(work: () => Promise<Result>): Promise<Result> {

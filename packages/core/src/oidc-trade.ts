@@ -20,10 +20,18 @@ export interface ProviderAnswer {
 /** Addresses beyond that do not come through every gateway. */
 const longestAddress = 6000
 
-/** The address that a sign-in leaves for. */
-export async function addressOf(
+/** Asks a provider what it is, unless that is known. Throws `SignInFailure`. */
+export const meet = async (provider: ProviderRow): Promise<void> => void (await talking(() => knownOf(provider)))
+
+type Leaving = Attempt & { state: string; redirectUri: string }
+
+/** The address that a sign-in leaves for. Throws `SignInFailure`. */
+export const addressOf = (provider: ProviderRow, leaving: Leaving): Promise<string> =>
+  talking(() => buildAddress(provider, leaving))
+
+async function buildAddress(
   provider: ProviderRow,
-  { state, nonce, codeVerifier, redirectUri }: Attempt & { state: string; redirectUri: string },
+  { state, nonce, codeVerifier, redirectUri }: Leaving,
 ): Promise<string> {
   const scopes = new Set(['openid', ...(provider.settings.scopes ?? ['profile', 'email'])])
   const { href } = openid.buildAuthorizationUrl(clientOf(provider, await knownOf(provider)), {

@@ -10,13 +10,12 @@ import { enabledProviders, findProvider, publicUrl, redirectUri } from './identi
 import { type ProviderRow } from './identity-row.ts'
 import { currentTraceId, log } from './log.ts'
 import { keepAttempt, keepCode, readCode, takeAttempt } from './oidc-attempt.ts'
-import { knownOf } from './oidc-client.ts'
-import { SignInFailure, talking } from './oidc-failure.ts'
-import { addressOf, identityFrom, type ProviderAnswer } from './oidc-trade.ts'
+import type { ProviderAnswer } from './oidc-trade.ts'
+import { SignInFailure } from './sign-in-failure.ts'
 
 /**
  * Sign-in with OpenID Connect (D41): code with PKCE, state and nonce, all bound to one browser. Tokens never stand in an
- * address: what comes back is a code of the platform's own.
+ * address: what comes back is a code of the platform's own. What speaks to providers is loaded by the first sign-in.
  */
 
 /** The sign-in page of the portal: everything that it is told is the platform's own. */
@@ -51,12 +50,13 @@ export async function begin(
   const [provider, portal] = await Promise.all([usable(providerId), publicUrl()])
   if (provider === undefined) throw fault('identity_provider_not_found')
   return leading(portal, provider.id, async () => {
+    const { addressOf, meet } = await import('./oidc-trade.ts')
     // A provider that does not answer costs no write.
-    await talking(() => knownOf(provider))
+    await meet(provider)
     const attempt = { providerId, nonce: newSecret(), codeVerifier: newSecret(), ...(returnTo && { returnTo }) }
     const { state, browser } = await keepAttempt(attempt)
     const toProvider = { ...attempt, state, redirectUri: redirectUri(portal, providerId) }
-    return { location: await talking(() => addressOf(provider, toProvider)), browser }
+    return { location: await addressOf(provider, toProvider), browser }
   })
 }
 
@@ -78,6 +78,7 @@ export async function finish(
     if (attempt === undefined) throw new SignInFailure('sign_in_expired')
     if (provider === undefined) throw new SignInFailure('provider_unavailable')
     await failpoint('oidc.attemptTaken')
+    const { identityFrom } = await import('./oidc-trade.ts')
     const identity = await identityFrom(provider, answer, {
       ...attempt,
       redirectUri: redirectUri(portal, providerId),

@@ -38,11 +38,14 @@ export interface Kind {
 /** An operation of a type without a kind is left alone. */
 export type Kinds = Partial<Record<OperationType, Kind>>
 
+/** Kinds, or what loads them once there is an operation to do. */
+export type KindsOrLoader = Kinds | (() => Promise<Kinds>)
+
 /**
  * Does an announced operation, as far as nobody else does it or has done it. Throws what keeps the store from saying so; the
  * message then comes again.
  */
-export const performOperation = (reference: OperationReference, kinds: Kinds): Promise<void> =>
+export const performOperation = (reference: OperationReference, kinds: KindsOrLoader): Promise<void> =>
   asOnlyOne(reference, kinds, async (journal, kind) => {
     const { attempts } = journal.operation
     if (attempts > attemptLimit) return kind.giveUp(journal, exhausted)
@@ -65,17 +68,18 @@ const exhausted: Judgement = { message: `It was begun ${attemptLimit} times, and
 const buried: Judgement = { message: 'Its message could not be handled.', isFinal: true }
 
 /** Gives up an operation whose message nobody could handle; one that somebody is at, or that is over, stays as it is. */
-export const buryOperation = (reference: OperationReference, kinds: Kinds): Promise<void> =>
+export const buryOperation = (reference: OperationReference, kinds: KindsOrLoader): Promise<void> =>
   asOnlyOne(reference, kinds, (journal, kind) => kind.giveUp(journal, buried))
 
 async function asOnlyOne(
   reference: OperationReference,
-  kinds: Kinds,
+  kinds: KindsOrLoader,
   work: (journal: Journal, kind: Kind) => Promise<void>,
 ): Promise<void> {
   const begun = await beginOperation(reference, newId('lease'))
-  const kind = begun && kinds[begun.type]
-  if (begun === undefined || kind === undefined) return
+  if (begun === undefined) return
+  const kind = (typeof kinds === 'function' ? await kinds() : kinds)[begun.type]
+  if (kind === undefined) return
   await failpoint('operation.begun')
   const journal = openJournal(begun)
   try {

@@ -66,7 +66,10 @@ export const isOpen = (session: SessionRow, { epoch, keptSessionId }: User): boo
   session.lastUsedAtMs + refreshTokenMs > now() &&
   (session.epoch === epoch || session.id === keptSessionId)
 
-/** Steps that open a session for a user, and the tokens once they have happened. `epoch` is that of its credential. */
+/**
+ * Steps that open a session for a user, and its tokens, which are worth nothing before. They are signed first: where that
+ * cannot be done nothing has happened. `epoch` is that of its credential.
+ */
 export function open(
   user: Pick<User, 'id' | 'organisationId' | 'roles'>,
   { address }: Origin = { address: '' },
@@ -99,11 +102,12 @@ export async function signInHere(attempt: Attempt, password: string, origin: Ori
   if (item === undefined) throw fault('invalid_credentials')
   const user = parseUser(item)
   const session = open(user, origin, epoch)
+  const tokens = await session.tokens()
   await commit(asUser(user, origin), {
     steps: session.steps.map((step) => orFail(step, 'conflict')),
     ...opened(user, session.id),
   })
-  return session.tokens()
+  return tokens
 }
 
 /** What the opening of a session tells. */
@@ -146,6 +150,8 @@ export async function refresh({ refreshToken }: { refreshToken: string }, origin
   if (user === undefined || !isOpen(session, user)) throw fault('invalid_refresh_token')
   if (!(await isVouchedFor(user))) return endUnvouched(family, origin)
   const successor = mintRefreshToken(sessionId)
+  // Signed before the old token is used up: where keys cannot be had just now, it stays good.
+  const tokens = await tokenSet({ sessionId, ...session, roles: user.roles }, successor.text)
   const used = { set: { lastUsedAtMs: now(), ttl: ttlOf(now() + refreshTokenMs) } }
   const refusal = await transact([
     patch(tokenKey, { set: { usedAtMs: now() } }, { usedAtMs: { absent: true } }),
@@ -154,7 +160,7 @@ export async function refresh({ refreshToken }: { refreshToken: string }, origin
   ])
   if (refusal?.step === 0) return endFamily(family, origin)
   if (refusal) throw fault('invalid_refresh_token')
-  return tokenSet({ sessionId, ...session, roles: user.roles }, successor.text)
+  return tokens
 }
 
 async function endFamily(

@@ -52,6 +52,7 @@ async function tryComplete(body: unknown, origin: Origin): Promise<TokenSet | un
 
   const administrator = newAdministrator(request)
   const session = open(administrator, origin)
+  const tokens = await session.tokens()
   const { organisationId, createdAtMs } = administrator
   const steps = [
     patch(
@@ -87,7 +88,7 @@ async function tryComplete(body: unknown, origin: Origin): Promise<TokenSet | un
       },
     ],
   })
-  return refusal === undefined ? session.tokens() : undefined
+  return refusal === undefined ? tokens : undefined
 }
 
 // Lists go by the time in the id.

@@ -1,4 +1,6 @@
+import { isUtf8 } from 'node:buffer'
 import { fault } from '@platform/core/fault'
+import type { Reply } from './reply.ts'
 
 /** The parts of an API Gateway event (HTTP API, payload 2.0) that requests are made of. Header names are lower-case. */
 export interface GatewayEvent {
@@ -27,28 +29,24 @@ export interface GatewayResult {
 export type GatewayHandler = (event: GatewayEvent) => Promise<GatewayResult>
 
 const maximumBodyBytes = 4 * 1024 * 1024
-const methods = new Set(['GET', 'POST', 'PUT', 'PATCH', 'DELETE'])
 
-/**
- * What Hono routes by. Path, headers and body are read from the event: `Request` would normalise or refuse them. It
- * refuses methods too; one that no route has stands for them all.
- */
-export function toRequest({ requestContext: { http } }: GatewayEvent): Request {
-  return new Request('http://platform', { method: methods.has(http.method) ? http.method : 'OPTIONS' })
-}
-
-/** A response in the words of API Gateway. */
-export async function toResult(response: Response): Promise<GatewayResult> {
-  const { 'set-cookie': _, ...headers } = Object.fromEntries(response.headers)
-  const cookies = response.headers.getSetCookie()
+/** A reply in the words of API Gateway. A text stays one; `isBase64Encoded` says what became of bytes. */
+export function toResult({ status, headers, body }: Reply): GatewayResult {
+  const { 'set-cookie': cookie, ...others } = headers
+  const isBase64Encoded = body !== null && typeof body !== 'string' && !isText(body)
   return {
-    statusCode: response.status,
-    headers,
-    ...(cookies.length > 0 && { cookies }),
-    body: await response.text(),
-    isBase64Encoded: false,
+    statusCode: status,
+    headers: others,
+    ...(cookie !== undefined && { cookies: [cookie] }),
+    body: typeof body === 'string' ? body : Buffer.from(body ?? '').toString(isBase64Encoded ? 'base64' : 'utf8'),
+    isBase64Encoded,
   }
 }
+
+/** A text that is large could grow sixfold on Lambda's wire, where Base64 grows by a third. */
+const textLimitBytes = 64 * 1024
+
+const isText = (body: Uint8Array): boolean => body.length <= textLimitBytes && isUtf8(body)
 
 /** The headers of a request, with its cookies among them as a browser has sent them. */
 export const headersOf = ({ headers, cookies }: GatewayEvent): GatewayEvent['headers'] =>

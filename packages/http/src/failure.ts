@@ -4,27 +4,27 @@ import { tallyFault } from '@platform/core/fault-tally'
 import { currentTraceId, log } from '@platform/core/log'
 import { schemeOf } from './authorize.ts'
 import type { HttpContext } from './context.ts'
-import { send } from './respond.ts'
+import { type Reply, reply } from './reply.ts'
 
 /** Seconds after which to try again, where a refusal that passes by itself does not say. */
 const retryAfterSeconds = 2
 
 /** Any error as the error body of section 7. What is not a refusal is a defect: logged, counted, and told to nobody. */
-export async function failure(error: Error, context: HttpContext): Promise<Response> {
+export async function failure(error: Error, context: HttpContext): Promise<Reply> {
   const refusal = error instanceof Fault ? error : fault('internal_error', {}, { cause: error })
   const status = statusOf(refusal.code)
   if (refusal.cause !== undefined) log(status >= 500 ? 'error' : 'debug', refusal.code, { cause: refusal.cause })
   if (refusal.code === 'internal_error') await tallyFault()
 
   const { retryAfterSeconds: waitSeconds, ...shown } = refusal.extra
-  if (waitSeconds !== undefined) context.header('retry-after', String(waitSeconds))
-  if (status === 401) context.header('www-authenticate', schemeOf(context.get('access') ?? 'user'))
   const body = { error: wireCodeOf(refusal.code), message: refusal.message, traceId: currentTraceId(), ...shown }
-  return send(context, status, JSON.stringify(body), { 'content-type': 'application/json' })
+  return reply(status, JSON.stringify(body), {
+    'content-type': 'application/json',
+    ...(waitSeconds !== undefined && { 'retry-after': String(waitSeconds) }),
+    ...(status === 401 && { 'www-authenticate': schemeOf(context.get('access') ?? 'user') }),
+  })
 }
 
 /** Every 503 says when to try again (D8). */
-export function promiseRetry(context: HttpContext): void {
-  if (context.res.status !== 503 || context.res.headers.has('retry-after')) return
-  context.header('retry-after', String(retryAfterSeconds))
-}
+export const promisedRetry = ({ status }: Reply): Record<string, string> =>
+  status === 503 ? { 'retry-after': String(retryAfterSeconds) } : {}

@@ -1,23 +1,18 @@
-import { isUtf8 } from 'node:buffer'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Caller } from '@platform/core/caller'
 import { Fault, fault } from '@platform/core/fault'
 import { annotate } from '@platform/core/log'
 import type { Deployment } from '@platform/core/module-row'
-import { HonoBase as Hono } from 'hono/hono-base'
-import { TrieRouter } from 'hono/router/trie-router'
-import type { StatusCode } from 'hono/utils/http-status'
+import { appOf, handling } from './app.ts'
 import { authenticate, identityOf } from './authorize.ts'
-import type { HttpContext, HttpEnv } from './context.ts'
-import { type GatewayEvent, type GatewayResult, refuseLargeBody, toRequest } from './event.ts'
-import { failure } from './failure.ts'
+import type { HttpContext } from './context.ts'
+import { type GatewayEvent, type GatewayResult, refuseLargeBody, toResult } from './event.ts'
 import { type ForwardedAnswer, passedAnswer } from './forward-answer.ts'
 import { findOwner, findOwnerAnew, type Owner, unknownBelievedMs } from './forward-owner.ts'
 import { type ForwardedRequest, forwardedRequest } from './forward-request.ts'
 import { limit } from './limits.ts'
-import { observe } from './observe.ts'
-import { refuseStrangePath } from './path.ts'
 import { type Probed, probed } from './probe.ts'
+import { type Reply, reply } from './reply.ts'
 
 /** Asks a deployment; throws `module_unavailable`, `module_timeout` or `module_failed`, the first where nothing has reached it. */
 export type Ask = (deployment: Deployment, request: ForwardedRequest) => Promise<ForwardedAnswer>
@@ -29,19 +24,12 @@ const methods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'])
  * its lists, there and back. Where no module answers a path nobody needs a token to hear so.
  */
 export function forward(ask: Ask): Probed<GatewayEvent, GatewayResult> {
-  const app = new Hono<HttpEnv>({
-    router: new TrieRouter(),
-    getPath: (_request, options) => options?.env?.event.rawPath ?? '',
-  })
-  app.use(observe)
-  app.use(refuseStrangePath)
-  app.use((context) => perform(context, ask))
-  app.onError(failure)
-  return probed(async (event) => resultOf(await app.fetch(toRequest(event), { event })))
+  const app = appOf((it) => it.use(handling((context) => perform(context, ask))))
+  return probed(async (event) => toResult(await app(event)))
 }
 
 /** The way of one request; what comes first is what a caller hears of, as it is with the platform's own endpoints. */
-async function perform(context: HttpContext, ask: Ask): Promise<Response> {
+async function perform(context: HttpContext, ask: Ask): Promise<Reply> {
   const { event } = context.env
   const { rawPath } = event
   const { method, sourceIp: address } = event.requestContext.http
@@ -59,9 +47,7 @@ async function perform(context: HttpContext, ask: Ask): Promise<Response> {
     besideOthers(moduleId, atOnce, () => askOwner(ask, owner, event, caller)),
   )
   const { status, headers, body } = passedAnswer(answer, owner, rawPath)
-  const content = body === undefined ? null : Uint8Array.from(body)
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Hono's types list the statuses that may have a body
-  return context.newResponse(content, { status: status as StatusCode, headers })
+  return reply(status, body ?? null, headers)
 }
 
 /** Asks where the module is known to run; where nothing has reached it, once more where it runs by now. */
@@ -110,19 +96,5 @@ async function besideOthers<Result>(name: string, most: number, work: () => Prom
     const left = (underWay.get(name) ?? 1) - 1
     if (left === 0) underWay.delete(name)
     else underWay.set(name, left)
-  }
-}
-
-/** A text that is large could grow sixfold on Lambda's wire, where Base64 grows by a third. */
-const textLimitBytes = 64 * 1024
-
-async function resultOf(response: Response): Promise<GatewayResult> {
-  const body = Buffer.from(await response.arrayBuffer())
-  const isText = body.length <= textLimitBytes && isUtf8(body)
-  return {
-    statusCode: response.status,
-    headers: Object.fromEntries(response.headers),
-    body: body.toString(isText ? 'utf8' : 'base64'),
-    isBase64Encoded: !isText,
   }
 }

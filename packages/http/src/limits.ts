@@ -66,9 +66,11 @@ const policyOf = ({ method, access, path }: Operation) => {
 export function limit(context: HttpContext, operation: Operation, call: Call): void {
   const standing = policyOf(operation)?.(call)
   if (standing === undefined) return
-  context.header('ratelimit-limit', String(standing.limit))
-  context.header('ratelimit-remaining', String(standing.remaining))
-  context.header('ratelimit-reset', String(standing.resetSeconds))
+  Object.assign(context.env.headers, {
+    'ratelimit-limit': String(standing.limit),
+    'ratelimit-remaining': String(standing.remaining),
+    'ratelimit-reset': String(standing.resetSeconds),
+  })
   const { retryAfterSeconds } = standing
   if (retryAfterSeconds > 0) throw fault('rate_limited', { retryAfterSeconds })
 }

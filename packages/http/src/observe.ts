@@ -1,8 +1,8 @@
 import { log, traced } from '@platform/core/log'
 import { measure, measured } from '@platform/core/metrics'
-import type { Next } from 'hono'
-import type { HttpContext } from './context.ts'
-import { promiseRetry } from './failure.ts'
+import type { GatewayEvent } from './event.ts'
+import { promisedRetry } from './failure.ts'
+import type { Reply } from './reply.ts'
 import { traceIdOf } from './trace.ts'
 
 /** Headers of every answer; a handler may set its own `cache-control`. */
@@ -12,20 +12,25 @@ const common = {
   'x-content-type-options': 'nosniff',
 }
 
-/** Runs a request under its trace, gives the answer the headers that all carry, and logs one line (D33). */
-export function observe(context: HttpContext, next: Next): Promise<void> {
-  const { headers, requestContext } = context.env.event
+/**
+ * Runs a request under its trace, gives the answer the headers that all carry, and logs one line (D33). `handle` adds to the
+ * headers that it is given; those of its reply come before them.
+ */
+export function observe(
+  { headers: { traceparent }, requestContext }: GatewayEvent,
+  handle: (headers: Record<string, string>) => Promise<Reply>,
+): Promise<Reply> {
   const { method } = requestContext.http
-  const traceId = traceIdOf(headers['traceparent'])
+  const traceId = traceIdOf(traceparent)
   const request = async () => {
     const startedAtMs = performance.now()
-    for (const [name, value] of Object.entries({ ...common, 'x-trace-id': traceId })) context.header(name, value)
-    await next()
-    promiseRetry(context)
+    const headers = { ...common, 'x-trace-id': traceId }
+    const reply = await handle(headers)
     const durationMs = Math.round(performance.now() - startedAtMs)
-    const { status } = context.res
+    const { status } = reply
     log('info', 'request', { method, status, durationMs })
     measureAnswer(status, durationMs)
+    return { ...reply, headers: { ...headers, ...promisedRetry(reply), ...reply.headers } }
   }
   return traced({ traceId }, () => measured(request))
 }

@@ -1,25 +1,20 @@
 import type { EndpointDefinition, ResponseDefinition } from '@platform/contract/endpoint'
 import { config } from '@platform/core/config'
-import type { StatusCode } from 'hono/utils/http-status'
 import type { Answer } from './answer.ts'
 import type { HttpContext } from './context.ts'
 import { checkAgainst } from './promise.ts'
+import { type Reply, reply } from './reply.ts'
 
-/** A handler's answer as a response: JSON, text, nothing, or "not modified" to a caller that has it already. */
-export function respond(context: HttpContext, { responses }: EndpointDefinition, answer: Answer): Response {
+/** A handler's answer as a reply: JSON, text, nothing, or "not modified" to a caller that has it already. */
+export function respond(context: HttpContext, { responses }: EndpointDefinition, answer: Answer): Reply {
   const { status, headers } = answer
   const promised = responses[status]
   if (promised === undefined) throw new Error(`The endpoint does not promise the status ${status}.`)
-  if (isKnown(headers['etag'], context)) return send(context, 304, null, headers)
+  if (isKnown(headers['etag'], context)) return reply(304, null, headers)
   const text = textOf(promised, answer.body)
-  if (text === null) return send(context, status, null, headers)
-  return send(context, status, text, { 'content-type': promised.contentType ?? 'application/json', ...headers })
+  if (text === null) return reply(status, null, headers)
+  return reply(status, text, { 'content-type': promised.contentType ?? 'application/json', ...headers })
 }
-
-/** Hono's types list the statuses that may have a body; ours come from the contract. */
-export const send = (context: HttpContext, status: number, text: string | null, headers: Record<string, string>) =>
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion
-  context.newResponse(text, { status: status as StatusCode, headers })
 
 function textOf({ schema, contentType }: ResponseDefinition, body: unknown): string | null {
   if (schema === undefined) return contentType === undefined ? null : String(body)

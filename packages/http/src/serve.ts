@@ -3,45 +3,42 @@ import type { Caller, RelayCaller } from '@platform/core/caller'
 import { fault } from '@platform/core/fault'
 import { annotate } from '@platform/core/log'
 import { parseBody, parsePart } from '@platform/core/valid'
-import { HonoBase as Hono } from 'hono/hono-base'
-import { TrieRouter } from 'hono/router/trie-router'
+import { appOf, handling } from './app.ts'
 import { authenticate, identityOf, permit } from './authorize.ts'
 import { jsonReader, readBody } from './body.ts'
-import type { HttpContext, HttpEnv } from './context.ts'
-import { type GatewayEvent, type GatewayResult, headersOf, refuseLargeBody, toRequest, toResult } from './event.ts'
+import type { HttpContext } from './context.ts'
+import { type GatewayEvent, type GatewayResult, headersOf, refuseLargeBody, toResult } from './event.ts'
 import { failure } from './failure.ts'
 import { limit } from './limits.ts'
-import { observe } from './observe.ts'
 import { answerOnce } from './once.ts'
-import { refuseStrangePath } from './path.ts'
 import { type Probed, probed } from './probe.ts'
 import { readQuery } from './query.ts'
+import type { Reply } from './reply.ts'
 import { respond } from './respond.ts'
 import type { Route } from './route.ts'
 import { turnstile } from './turnstile.ts'
 
 /** One Lambda function that answers some endpoints. Whatever else it is asked answers `route_not_found`. */
 export function serve(...routes: Route[]): Probed<GatewayEvent, GatewayResult> {
-  const app = new Hono<HttpEnv>({
-    router: new TrieRouter(),
-    getPath: (_request, options) => options?.env?.event.rawPath ?? '',
+  const app = appOf((it) => {
+    for (const route of routes.toSorted(literalFirst)) {
+      const { method, path } = route.endpoint
+      it.on(
+        method,
+        path.replaceAll(/\{(\w+)\}/g, ':$1'),
+        handling((context) => perform(context, route)),
+      )
+    }
+    it.notFound(handling((context) => failure(fault('route_not_found'), context)))
   })
-  app.use(observe)
-  app.use(refuseStrangePath)
-  for (const route of routes.toSorted(literalFirst)) {
-    const { method, path } = route.endpoint
-    app.on(method, path.replaceAll(/\{(\w+)\}/g, ':$1'), (context) => perform(context, route))
-  }
-  app.notFound((context) => failure(fault('route_not_found'), context))
-  app.onError(failure)
-  return probed(async (event) => toResult(await app.fetch(toRequest(event), { event })))
+  return probed(async (event) => toResult(await app(event)))
 }
 
 /** Hono takes the first route that fits; `{` sorts behind every letter, so that a literal segment goes first. */
 const literalFirst = (a: Route, b: Route): number => (a.endpoint.path < b.endpoint.path ? -1 : 1)
 
 /** The way of one request. What comes first here is what a caller hears of when several things are wrong. */
-async function perform(context: HttpContext, route: Route): Promise<Response> {
+async function perform(context: HttpContext, route: Route): Promise<Reply> {
   const { event } = context.env
   const { endpoint } = route
   const { access } = endpoint

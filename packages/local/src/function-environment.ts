@@ -61,7 +61,10 @@ export function functionEnvironment(
 const joined = (...entries: (string | undefined)[]): string => entries.filter(Boolean).join(',')
 
 /** Where modules come from, and whose signatures count. */
-export function moduleEnvironment(settings: Settings, origin: ModuleOrigin): Record<string, string> {
+export function moduleEnvironment(
+  settings: Pick<Settings, 'functionEnvironment' | 'trustedKeys'>,
+  origin: ModuleOrigin,
+): Record<string, string> {
   const { registryHost, ownKey } = origin
   const given = settings.functionEnvironment
   const ownKeys = [{ name: 'this platform', pem: ownKey, repositories: [helloRepository] }]

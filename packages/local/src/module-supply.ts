@@ -20,7 +20,7 @@ const drainLimitMs = 1000
 
 /** Starts the registry; the reference module is put into it while others start. `assets` settles when it is built. */
 export async function startModuleSupply(
-  { dataDir, registryPort, assetsDir }: Settings,
+  { dataDir, registryPort, assetsDir }: Pick<Settings, 'dataDir' | 'registryPort' | 'assetsDir'>,
   assets: Promise<void>,
   log: Log,
 ): Promise<ModuleSupply> {

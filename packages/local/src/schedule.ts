@@ -66,7 +66,8 @@ export function startSchedule({ name, intervalMs, startsNow = false, invoke, log
   }
 }
 
-const scheduledEvent = (name: string, time: Date): ScheduledEvent => ({
+/** What a schedule hands over at a time. */
+export const scheduledEvent = (name: string, time: Date): ScheduledEvent => ({
   version: '0',
   id: crypto.randomUUID(),
   'detail-type': 'Scheduled Event',

@@ -1,10 +1,11 @@
 import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { type TrustedKey, TrustedKeyFiles } from '@platform/core/key-files'
 import { TrustedKeys } from '@platform/core/module-keys'
 import { OutboundAllow } from '@platform/core/outbound-allow'
 import { ReleaseSource } from '@platform/core/release-source'
 import * as z from 'zod'
-import { Sources, type TrustedKey, TrustedKeyFiles } from './module-settings.ts'
+import { Sources } from './module-settings.ts'
 
 /** How the platform runs on this machine. */
 export interface Settings {

@@ -59,9 +59,9 @@ export class Fleet {
     await this.#endIdle((member) => member.revision === revision)
   }
 
-  /** Ends all that are idle, as Lambda does when it likes. */
-  async reap(): Promise<void> {
-    await this.#endIdle(() => true)
+  /** Ends all that are idle, or those of one function, as Lambda does when it likes. */
+  async reap(functionName?: string): Promise<void> {
+    await this.#endIdle(({ revision }) => functionName === undefined || revision.functionName === functionName)
   }
 
   /** Ends all, and whatever begins later. */

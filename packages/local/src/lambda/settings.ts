@@ -33,6 +33,7 @@ export const settingMembers = {
   MemorySize: z.int().min(128).max(10_240).optional(),
   Environment: z.object({ Variables: Variables.default({}) }).optional(),
   ImageConfig: ImageConfig.optional(),
+  LoggingConfig: z.object({ LogGroup: z.string().regex(/^[\w./#-]{1,512}$/) }).optional(),
   Runtime: z.string().optional(),
   Handler: z.string().max(128).optional(),
 }

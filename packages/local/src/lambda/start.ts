@@ -43,8 +43,8 @@ export interface RunningLambda extends AwsServer {
   hold: () => void
   /** All that is held gets ready. */
   release: () => Promise<void>
-  /** Ends the sandboxes that are idle. */
-  reap: () => Promise<void>
+  /** Ends the sandboxes that are idle: all, or those of a function. */
+  reap: (functionName?: string) => Promise<void>
   /** As after weeks without an invocation. */
   deactivate: (functionName: string, qualifier?: string) => void
   /** The sandboxes of a function that have not ended. */
@@ -63,7 +63,7 @@ export async function startLambda(options: LambdaOptions = {}): Promise<RunningL
     url: server.url,
     hold: settling.hold,
     release: settling.release,
-    reap: () => fleet.reap(),
+    reap: (functionName) => fleet.reap(functionName),
     deactivate: (FunctionName, Qualifier) => {
       revisionOf(lambda, { FunctionName, Qualifier }).state = 'Inactive'
     },

@@ -1,5 +1,6 @@
 import { config } from '@platform/core/config'
 import { type ModuleRequester } from '../runtime/port.ts'
+import { tokenOf } from '../runtime/token.ts'
 
 let picked: Promise<ModuleRequester> | undefined
 
@@ -13,9 +14,6 @@ async function ofHost(): Promise<ModuleRequester> {
 }
 
 async function ofLambda(): Promise<ModuleRequester> {
-  const [{ lambdaRequest }, { tokenOf }] = await Promise.all([
-    import('../runtime/lambda-request.ts'),
-    import('../runtime/token.ts'),
-  ])
+  const { lambdaRequest } = await import('../runtime/lambda-request.ts')
   return { request: lambdaRequest({}, tokenOf) }
 }

@@ -21,6 +21,8 @@ export interface LambdaControl {
   images: ImageRoute
   tokenOf: TokenOf
   memoryMegabytes: number
+  /** What modules write their logs into; a group of each function's own where it is empty. */
+  logGroup: string
   /** Of one invocation; a module has 30 seconds to stop. */
   timeoutSeconds: number
   /** Between two looks at what is not ready. */

@@ -74,6 +74,7 @@ const settingsOf = (control: LambdaControl, { functionName, environment }: Goal)
   MemorySize: control.memoryMegabytes,
   Timeout: control.timeoutSeconds,
   Environment: { Variables: environment },
+  ...(control.logGroup !== '' && { LoggingConfig: { LogGroup: control.logGroup } }),
 })
 
 const architecturesOf = ({ images }: LambdaControl): ('arm64' | 'x86_64')[] => [

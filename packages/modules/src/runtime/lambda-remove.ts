@@ -10,9 +10,9 @@ import { repositoryOf } from './lambda-image.ts'
 import { deploymentIdIn, partsOf } from './lambda-names.ts'
 
 /**
- * Removes what there is of a deployment. With the last version the function goes, and then its images: Lambda wants those for
- * as long as there is a version of them. Until then images of versions that have gone stay, which costs what storage costs:
- * nobody counts who uses which. Can be repeated, and goes on where it was killed. Throws `RuntimeFailure`. Three calls.
+ * Removes what there is of a deployment. After the last version its images go, which Lambda wants for as long as there is one,
+ * and the function last: by it whoever comes next finds what is left. Until then images of versions that have gone stay, which
+ * costs what storage costs: nobody counts who uses which. Can be repeated. Throws `RuntimeFailure`. Three calls.
  */
 export async function removeDeployment(control: LambdaControl, deployment: Deployment): Promise<void> {
   const untilMs = performance.now() + control.patienceMs
@@ -47,8 +47,8 @@ async function removeRest(control: LambdaControl, deployment: Deployment, { late
     if (owner !== undefined) await forget(control, functionName)
     return
   }
-  if (latest !== undefined) await remove(control, functionName, undefined)
   await target.removeRepository(repositoryOf(target, deployment.moduleId))
+  if (latest !== undefined) await remove(control, functionName, undefined)
 }
 
 async function remove({ client }: LambdaControl, FunctionName: string, Qualifier: string | undefined): Promise<void> {

@@ -10,7 +10,7 @@ import { type ModuleRuntime } from './port.ts'
 export interface LambdaSettings
   extends
     Pick<LambdaControl, 'prefix' | 'role' | 'images' | 'tokenOf'>,
-    Partial<Pick<LambdaControl, 'memoryMegabytes' | 'timeoutSeconds' | 'pollMs' | 'patienceMs'>> {
+    Partial<Pick<LambdaControl, 'memoryMegabytes' | 'logGroup' | 'timeoutSeconds' | 'pollMs' | 'patienceMs'>> {
   /** Where Lambda is, and who asks; the environment says so by default. */
   aws?: LambdaClientConfig
 }
@@ -21,7 +21,7 @@ export interface LambdaSettings
  */
 export function lambdaRuntime({ aws = {}, ...settings }: LambdaSettings): ModuleRuntime {
   const client = new LambdaClient({ requestHandler: patient, ...aws })
-  const defaults = { memoryMegabytes: 256, timeoutSeconds: 60, pollMs: 1000, patienceMs: 120_000 }
+  const defaults = { memoryMegabytes: 256, logGroup: '', timeoutSeconds: 60, pollMs: 1000, patienceMs: 120_000 }
   const control: LambdaControl = { ...defaults, ...settings, client }
   return {
     deploy: (assignment) => deployFunction(control, assignment),

@@ -1,0 +1,62 @@
+import type { Measure } from '../packages/core/src/metrics.ts'
+import { type Task, tasks } from '../packages/contract/src/task.ts'
+import { functionNameOf } from './functions.ts'
+import { api } from './gateway.ts'
+import { table } from './storage.ts'
+
+/** What CloudWatch knows of a deployment: metrics that AWS writes, and those that the functions write. */
+export interface Metric {
+  namespace: string
+  metricName: string
+  dimensions: Record<string, $util.Input<string>>
+}
+
+/** A metric that functions write themselves. Lambda's name of a function tells stages apart, too. */
+export const ofPlatform = (metricName: Measure, name: string): Metric => ({
+  namespace: 'Platform',
+  metricName,
+  dimensions: { Function: functionNameOf(name) },
+})
+
+export const ofFunction = (metricName: 'Errors' | 'Duration', name: string): Metric => ({
+  namespace: 'AWS/Lambda',
+  metricName,
+  dimensions: { FunctionName: functionNameOf(name) },
+})
+
+/** Of all functions of the account in this region: they share what they run on, modules' functions among them. */
+export const ofAllFunctions = (metricName: 'Throttles' | 'ConcurrentExecutions'): Metric => ({
+  namespace: 'AWS/Lambda',
+  metricName,
+  dimensions: {},
+})
+
+export const ofQueue = (
+  metricName: 'ApproximateAgeOfOldestMessage' | 'ApproximateNumberOfMessagesVisible' | 'NumberOfMessagesReceived',
+  { nodes }: sst.aws.Queue,
+): Metric => ({ namespace: 'AWS/SQS', metricName, dimensions: { QueueName: nodes.queue.name } })
+
+export const ofGateway = (metricName: 'Count' | '4xx' | '5xx' | 'Latency'): Metric => ({
+  namespace: 'AWS/ApiGateway',
+  metricName,
+  dimensions: { ApiId: api.nodes.api.id },
+})
+
+export const ofTable = (
+  metricName: 'ReadThrottleEvents' | 'WriteThrottleEvents' | 'ConsumedReadCapacityUnits' | 'ConsumedWriteCapacityUnits',
+): Metric => ({ namespace: 'AWS/DynamoDB', metricName, dimensions: { TableName: table.name } })
+
+const queueOf = ({ trigger }: Task): string | undefined =>
+  typeof trigger === 'object' && 'queue' in trigger ? trigger.queue : undefined
+
+/** Functions that take messages, those of dead letters included. */
+export const consumers = Object.entries<Task>(tasks).flatMap(([name, task]) => (queueOf(task) ? [name] : []))
+
+/** Functions that a clock begins. */
+export const clocks = Object.entries<Task>(tasks).flatMap(([name, { trigger, timeoutSeconds }]) =>
+  typeof trigger === 'object' && 'everySeconds' in trigger ? [{ name, timeoutSeconds }] : [],
+)
+
+/** Whether a function takes the dead letters of a queue as they come. */
+export const areTaken = (queue: string): boolean =>
+  Object.values<Task>(tasks).some((task) => queueOf(task) === `${queue}-dead-letter`)

@@ -1,0 +1,80 @@
+/** The process in which a rehearsal runs. Whoever has started it hears of each step, and of how it went. */
+import { mkdirSync, truncateSync } from 'node:fs'
+import { cp } from 'node:fs/promises'
+import { join } from 'node:path'
+import { messageOf } from '@platform/cli/exit'
+import { logToStandardError as log } from '@platform/local/log'
+import { stopOnSignals } from '@platform/local/signals'
+import { buildFunctions } from '../scripts/deploy/build.ts'
+import { Launch, type News } from './command/news.ts'
+import { removeLeftovers } from './leftovers.ts'
+import { type Rehearsal, startRehearsal } from './rehearsal.ts'
+import { operatorSettings } from './settings.ts'
+import { claimFolder, placesIn, writeState } from './state.ts'
+
+const { folder, stage, port, functions } = Launch.parse(JSON.parse(process.argv[2] ?? ''))
+const { log: logFile, work } = placesIn(folder)
+/** Nobody waits for what has not begun by then. */
+let isWanted = true
+
+/** Settles when it is heard, or when nobody hears it any more. */
+const tell = (news: News): Promise<void> =>
+  new Promise((resolve) => (process.connected ? process.send?.(news, () => resolve()) : resolve()))
+
+function goOn(): void {
+  if (!isWanted) throw new Error('The rehearsal was stopped before it was ready.')
+}
+
+function onStep(step: string): void {
+  goOn()
+  console.log(step)
+  void tell({ step })
+}
+
+/** What CloudWatch takes for metrics is none of the log, which it would fill. */
+function onOutput(functionName: string, text: string): void {
+  const lines = text.split('\n').filter((line) => line !== '' && !line.startsWith('{"_aws":'))
+  for (const line of lines) console.log(`${functionName}: ${line}`)
+}
+
+async function start(): Promise<Rehearsal> {
+  const claim = claimFolder(folder)
+  if (claim === undefined) throw new Error(`Another rehearsal begins in ${folder} at this moment.`)
+  removeLeftovers(folder)
+  // However this ends, nothing stays that the next one would have to look for.
+  process.on('exit', () => {
+    removeLeftovers(folder)
+    claim[Symbol.dispose]()
+  })
+  writeState(folder, { stage })
+  truncateSync(logFile)
+  mkdirSync(work)
+  process.env['TMPDIR'] = work
+  const functionsDir = join(work, 'functions')
+  if (functions === undefined) onStep(`${await buildFunctions(functionsDir)} functions are built`)
+  else await cp(functions, functionsDir, { recursive: true })
+  const environment = await operatorSettings(process.env)
+  const rehearsal = await startRehearsal({ stage, port, environment, functionsDir, onOutput, log, onStep })
+  goOn()
+  const { url, cloud, initialAdminTokenSecret } = rehearsal
+  const outboundAllow = environment['PLAT_OUTBOUND_ALLOW'] ?? ''
+  writeState(folder, { stage, ready: { url, outboundAllow, secretsUrl: cloud.secretsUrl, initialAdminTokenSecret } })
+  return rehearsal
+}
+
+const starting = start()
+stopOnSignals(async () => {
+  isWanted = false
+  await (await starting)[Symbol.asyncDispose]()
+})
+process.on('disconnect', () => {
+  isWanted = false
+})
+try {
+  await starting
+  await tell({ isReady: true })
+} catch (error) {
+  console.error(error)
+  await tell({ failure: messageOf(error) })
+  process.exit(1)
+}

@@ -1,0 +1,103 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { once } from 'node:events'
+import { buffer } from 'node:stream/consumers'
+import { localAccountId } from '@platform/local/aws-environment'
+
+/** What the deployer itself asks of AWS around a deployment: who it is, a few parameters, and its state in a bucket. */
+
+const parameters = new Map<string, string>([
+  [
+    '/sst/bootstrap',
+    JSON.stringify({
+      version: 5,
+      asset: 'rehearsal-assets',
+      state: 'rehearsal-state',
+      assetEcrRegistryId: localAccountId,
+      assetEcrUrl: `${localAccountId}.dkr.ecr.us-east-1.amazonaws.com/rehearsal`,
+    }),
+  ],
+])
+const objects = new Map<string, Buffer>()
+
+/** An access key of this name is one that has expired. */
+export const expiredAccessKey = 'EXPIRED'
+
+/** Starts it on loopback; `onRequest` hears what is asked for. Answers its URL. */
+export async function startAws(onRequest: (what: string) => void): Promise<string> {
+  const server = createServer((request, response) => {
+    void answer(request, response, onRequest)
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const address = server.address()
+  return `http://127.0.0.1:${typeof address === 'object' && address !== null ? address.port : 0}`
+}
+
+async function answer(request: IncomingMessage, response: ServerResponse, onRequest: (what: string) => void) {
+  const body = await buffer(request)
+  const target = request.headers['x-amz-target']
+  const [path = ''] = (request.url ?? '').split('?')
+  const isStatement = String(request.headers['content-type']).startsWith('application/x-www-form-urlencoded')
+  onRequest(
+    typeof target === 'string' ? target : isStatement ? body.toString().split('&')[0]! : `${request.method} ${path}`,
+  )
+  if (isStatement) identity(String(request.headers.authorization), response)
+  else if (typeof target === 'string') parameter(target.split('.')[1] ?? '', JSON.parse(body.toString()), response)
+  else object(request, decodeURIComponent(path), body, response)
+}
+
+function identity(authorization: string, response: ServerResponse): void {
+  const [, key = ''] = /Credential=([^/]+)\//.exec(authorization) ?? []
+  response.setHeader('content-type', 'text/xml')
+  if (key === expiredAccessKey) {
+    const reason = '<Code>ExpiredToken</Code><Message>The security token included in the request is expired</Message>'
+    response.writeHead(403).end(`<ErrorResponse><Error><Type>Sender</Type>${reason}</Error></ErrorResponse>`)
+    return
+  }
+  const who = `<Arn>arn:aws:iam::${localAccountId}:user/deployer</Arn><Account>${localAccountId}</Account>`
+  response.end(
+    `<GetCallerIdentityResponse><GetCallerIdentityResult>${who}</GetCallerIdentityResult></GetCallerIdentityResponse>`,
+  )
+}
+
+function parameter(action: string, { Name, Value }: Record<string, string>, response: ServerResponse): void {
+  response.setHeader('content-type', 'application/x-amz-json-1.1')
+  const known = parameters.get(Name ?? '')
+  if (action === 'PutParameter') parameters.set(Name ?? '', Value ?? '')
+  if (action === 'DeleteParameter') parameters.delete(Name ?? '')
+  if (action !== 'GetParameter') response.end('{}')
+  else if (known === undefined) response.writeHead(400).end(JSON.stringify({ __type: 'ParameterNotFound' }))
+  else response.end(JSON.stringify({ Parameter: { Name, Value: known } }))
+}
+
+function object(
+  { method, url = '', headers }: IncomingMessage,
+  key: string,
+  body: Buffer,
+  response: ServerResponse,
+): void {
+  response.setHeader('content-type', 'application/xml')
+  const known = objects.get(key)
+  if (method === 'PUT') {
+    objects.set(key, String(headers['content-encoding']).includes('aws-chunked') ? withoutChunks(body) : body)
+    response.setHeader('etag', '"any"').end()
+  } else if (method === 'DELETE') {
+    objects.delete(key)
+    response.writeHead(204).end()
+  } else if (url.includes('list-type=2')) {
+    response.end('<ListBucketResult><IsTruncated>false</IsTruncated></ListBucketResult>')
+  } else if (known === undefined) response.writeHead(404).end('<Error><Code>NoSuchKey</Code></Error>')
+  else response.end(known)
+}
+
+/** Chunks with signatures in between, as an upload of unknown length is sent. */
+function withoutChunks(body: Buffer): Buffer {
+  const parts: Buffer[] = []
+  for (let at = 0; ;) {
+    const end = body.indexOf('\r\n', at)
+    const size = Number.parseInt(body.subarray(at, end).toString(), 16)
+    if (!(size > 0)) return Buffer.concat(parts)
+    parts.push(body.subarray(end + 2, end + 2 + size))
+    at = end + 2 + size + 2
+  }
+}

@@ -1,0 +1,58 @@
+/**
+ * Stands where the engine would be that the deployer downloads and runs: it evaluates the program that the deployer has
+ * bundled, compares with what is remembered, and remembers. Nothing is made in any cloud.
+ */
+import { appendFileSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { type Entry, readCheckpoint, type Stack, writeCheckpoint } from './checkpoint.ts'
+import { evaluate } from './evaluate.ts'
+import { type Events, eventsTo } from './events.ts'
+
+const [command = '', ...args] = process.argv.slice(2)
+const backend = (process.env['PULUMI_BACKEND_URL'] ?? '').replace(/^file:\/\//, '')
+
+function stackOf(name = ''): Stack {
+  const [organisation = '', project = '', stage = ''] = name.split('/')
+  return [organisation, project, stage]
+}
+
+const given = (name: string): string => args[args.indexOf(name) + 1] ?? ''
+
+async function programFile(): Promise<string> {
+  const [, main = ''] = /^main: (.*)$/m.exec(await readFile(join(backend, 'Pulumi.yaml'), 'utf8')) ?? []
+  return main
+}
+
+/** Removes everything, unless something of it is protected. */
+function destroy(before: readonly Entry[], events: Events): { entries: Entry[]; isFine: boolean } {
+  const kept = before.find(({ protect }) => protect)
+  if (kept !== undefined) {
+    events.failed(kept.urn, `resource "${kept.urn}" cannot be deleted because it is protected`)
+    return { entries: [...before], isFine: false }
+  }
+  for (const entry of before.toReversed()) {
+    events.begun('delete', entry, entry)
+    events.done('delete', entry, entry)
+  }
+  return { entries: [], isFine: true }
+}
+
+async function run(): Promise<number> {
+  const stack = stackOf(given('--stack'))
+  const isPreview = command === 'preview'
+  const events = eventsTo(given('--event-log'), isPreview)
+  const before = await readCheckpoint(backend, stack)
+  const { entries, isFine } =
+    command === 'destroy'
+      ? destroy(before, events)
+      : await evaluate({ file: await programFile(), stack, isPreview }, before, events)
+  if (!isPreview) await writeCheckpoint(backend, stack, entries)
+  const line = { command, stage: stack[2], isFine, changes: events.end() }
+  appendFileSync(process.env['ENGINE_LEDGER'] ?? '/dev/null', `${JSON.stringify(line)}\n`)
+  return isFine ? 0 : 1
+}
+
+if (command === 'version') console.log('v3.215.0')
+else if (command === 'stack') await writeCheckpoint(backend, stackOf(args[1]), [])
+else process.exit(await run())

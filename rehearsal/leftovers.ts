@@ -1,0 +1,38 @@
+import { readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs'
+import { sep } from 'node:path'
+import { placesIn } from './state.ts'
+
+/**
+ * Removes what a rehearsal leaves but its log: the processes of its functions, which are frozen and would stay for ever, its
+ * state and its files. Nothing here waits: it is the last that a rehearsal does.
+ */
+export function removeLeftovers(folder: string): void {
+  const { state, work } = placesIn(folder)
+  for (const pid of sandboxesBelow(work)) kill(pid)
+  rmSync(state, { force: true })
+  rmSync(work, { recursive: true, force: true, maxRetries: 3 })
+}
+
+/** Processes of functions whose code lies below a folder. Linux alone tells; elsewhere only a killed rehearsal leaves them. */
+function sandboxesBelow(folder: string): number[] {
+  if (process.platform !== 'linux') return []
+  const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name))
+  return pids.map(Number).filter((pid) => isSandbox(pid, folder))
+}
+
+function isSandbox(pid: number, folder: string): boolean {
+  try {
+    const isThere = readlinkSync(`/proc/${pid}/cwd`).startsWith(`${folder}${sep}`)
+    return isThere && readFileSync(`/proc/${pid}/environ`, 'utf8').includes('AWS_LAMBDA_RUNTIME_API=')
+  } catch {
+    return false
+  }
+}
+
+function kill(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL')
+  } catch {
+    // It has just ended.
+  }
+}

@@ -1,0 +1,80 @@
+import { parseArgs, type ParseArgsConfig } from 'node:util'
+import { Failure, messageOf } from '@platform/cli/exit'
+import * as z from 'zod'
+import { protectedStage, stageFault, stageLengthMax } from '../../infra/stage-name.ts'
+
+/** What `npm run deploy` and `npm run deploy:remove` are told. */
+export interface Options {
+  action: 'deploy' | 'diff' | 'remove'
+  stage: string
+}
+
+const usages = {
+  deploy: `npm run deploy -- --stage NAME [--diff]
+
+  --stage NAME   the deployment that is meant: lower-case letters and digits, ${stageLengthMax} at most; "${protectedStage}" is protected
+  --diff         say what would change, and change nothing
+  --help         this
+
+npm run deploy:remove -- --stage NAME --confirm NAME removes a stage. Settings and credentials: docs/deployment.md.
+Exit codes: 0 done; 1 failed on the way, run it again; 2 something is missing or wrong, and nothing has been touched.`,
+  remove: `npm run deploy:remove -- --stage NAME --confirm NAME
+
+  --stage NAME   the deployment to remove, with all its data
+  --confirm NAME the same name once more
+  --help         this
+
+Exit codes: 0 removed; 1 failed on the way, run it again; 2 something is missing or wrong, and nothing has been touched.`,
+} as const
+
+/** Reads the command line; answers what to print where help is asked for. Throws `Failure` that says what to do. */
+export function parseOptions(args: readonly string[]): Options | string {
+  const command = args[0] === 'remove' ? 'remove' : 'deploy'
+  const { help, stage, diff, confirm } = valuesOf(command === 'remove' ? args.slice(1) : args, command)
+  if (help) return usages[command]
+  if (stage === undefined) {
+    throw new Failure('usage', `--stage is missing: which deployment is meant?\n\n${usages[command]}`)
+  }
+  const fault = stageFault(stage)
+  if (fault !== undefined) throw new Failure('usage', `--stage: "${stage}" ${fault}.`)
+  if (command === 'deploy') return { action: diff ? 'diff' : 'deploy', stage }
+  refuseProtected(stage)
+  if (confirm !== stage) throw unconfirmed(stage, confirm)
+  return { action: 'remove', stage }
+}
+
+const text = { type: 'string' } as const
+const flag = { type: 'boolean' } as const
+
+const optionsOf = {
+  deploy: { help: flag, stage: text, diff: flag },
+  remove: { help: flag, stage: text, confirm: text },
+} as const
+
+const Values = z.object({
+  help: z.boolean().optional(),
+  stage: z.string().optional(),
+  diff: z.boolean().optional(),
+  confirm: z.string().optional(),
+})
+
+function valuesOf(args: readonly string[], command: keyof typeof optionsOf): z.infer<typeof Values> {
+  try {
+    const options: ParseArgsConfig['options'] = optionsOf[command]
+    return Values.parse(parseArgs({ args: [...args], options, strict: true }).values)
+  } catch (error) {
+    throw new Failure('usage', `${messageOf(error)}\n\n${usages[command]}`, error)
+  }
+}
+
+function refuseProtected(stage: string): void {
+  if (stage !== protectedStage) return
+  const how = 'docs/deployment.md#remove says how it is done all the same.'
+  throw new Failure('usage', `The stage ${stage} is protected: it is not removed by a command. ${how}`)
+}
+
+function unconfirmed(stage: string, confirm: string | undefined): Failure {
+  const what = `This removes the platform of the stage ${stage}, with its data and its signing keys, for good.`
+  const why = confirm === undefined ? '' : `--confirm says "${confirm}", --stage says "${stage}".\n`
+  return new Failure('usage', `${why}${what}\nTo do so: npm run deploy:remove -- --stage ${stage} --confirm ${stage}`)
+}

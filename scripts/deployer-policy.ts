@@ -1,0 +1,47 @@
+/** `npm run deployer-policy`: what IAM has to allow whoever deploys a stage, found out of what the stage consists of. */
+import { mkdir, writeFile } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import { parseArgs } from 'node:util'
+import { Failure, messageOf } from '@platform/cli/exit'
+import { stageFault } from '../infra/stage-name.ts'
+import { graphOf } from '../rehearsal/graph/graph.ts'
+import { deployerPolicies } from './deployer/policy.ts'
+
+const usage = `npm run deployer-policy -- --stage NAME [--output FOLDER]
+
+  --stage NAME     the deployment that is meant
+  --output FOLDER  write a file for each policy; else they are printed, as a JSON array
+
+PLAT_DOMAIN, PLAT_ALARM_EMAIL and the like count as they would for npm run deploy.`
+
+function parsed(args: string[]): { stage: string; output: string | undefined } {
+  const option = { type: 'string' } as const
+  try {
+    const { stage = '', output } = parseArgs({ args, options: { stage: option, output: option } }).values
+    const fault = stageFault(stage)
+    if (fault !== undefined) throw new Error(`--stage: "${stage}" ${fault}.`)
+    // npm runs scripts in the project's folder, wherever it was called.
+    return { stage, output: output && resolve(process.env['INIT_CWD'] ?? '.', output) }
+  } catch (error) {
+    throw new Failure('usage', `${messageOf(error)}\n\n${usage}`, error)
+  }
+}
+
+async function main(): Promise<void> {
+  const { stage, output } = parsed(process.argv.slice(2))
+  const policies = deployerPolicies(await graphOf(stage), stage)
+  if (output === undefined) return console.log(JSON.stringify(policies, undefined, 2))
+  await mkdir(output, { recursive: true })
+  for (const [index, policy] of policies.entries()) {
+    const file = join(output, `platform-${stage}-deployer-${index + 1}.json`)
+    await writeFile(file, `${JSON.stringify(policy, undefined, 2)}\n`)
+    console.log(file)
+  }
+}
+
+try {
+  await main()
+} catch (error) {
+  console.error(error instanceof Failure ? error.message : error)
+  process.exitCode = error instanceof Failure ? error.exitCode : 1
+}

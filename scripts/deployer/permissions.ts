@@ -1,0 +1,218 @@
+/** What whoever deploys has to be allowed: for each type of resource what the provider asks of AWS to make, read, change and remove one. */
+
+/** A statement of a policy; `resources` are ARNs without their `arn:PARTITION:`, of a stage whose names begin with `prefix`. */
+export interface Permission {
+  actions: readonly string[]
+  resources: (prefix: string) => readonly string[]
+  condition?: (prefix: string) => Record<string, Record<string, string | readonly string[]>>
+}
+
+const of = (service: string, actions: string): readonly string[] =>
+  actions.split(' ').map((name) => `${service}:${name}`)
+
+const permission = (service: string, actions: string, resources: Permission['resources']): Permission => ({
+  actions: of(service, actions),
+  resources,
+})
+
+const anything = () => ['*']
+const logGroups = (prefix: string) => [
+  `logs:*:*:log-group:/aws/lambda/${prefix}-*`,
+  `logs:*:*:log-group:/aws/vendedlogs/apis/${prefix}-*`,
+]
+const functions = (prefix: string) => [`lambda:*:*:function:${prefix}-fn-*`]
+const roles = (prefix: string) => [`iam::*:role/${prefix}-*`]
+const topics = (prefix: string) => [`sns:*:*:${prefix}-*`]
+const zones = () => ['route53:::hostedzone/*']
+
+const readBuckets = permission(
+  's3',
+  'GetObject GetObjectTagging PutObject PutObjectTagging DeleteObject ListBucket',
+  () => ['s3:::sst-asset-*'],
+)
+const functionTags = permission('lambda', 'TagResource UntagResource ListTags', functions)
+const gateway: Permission = {
+  actions: of('apigateway', 'GET POST PUT PATCH DELETE'),
+  // An API has no name here, but an id that is made with it.
+  resources: () => ['apigateway:*::/apis', 'apigateway:*::/apis/*', 'apigateway:*::/tags/*'],
+}
+const domains: Permission = {
+  actions: of('apigateway', 'GET POST PUT PATCH DELETE'),
+  resources: () => ['apigateway:*::/domainnames', 'apigateway:*::/domainnames/*'],
+}
+const rolePolicies = permission('iam', 'PutRolePolicy GetRolePolicy DeleteRolePolicy ListRolePolicies', roles)
+const certificates = () => ['acm:*:*:certificate/*']
+
+/** Who makes a function or a clock passes a role to it. */
+const passing = (service: 'lambda' | 'scheduler'): Permission => ({
+  actions: ['iam:PassRole'],
+  resources: roles,
+  condition: () => ({ StringEquals: { 'iam:PassedToService': `${service}.amazonaws.com` } }),
+})
+
+const mappings: Permission[] = [
+  // It has no name, but an id, and whose messages it brings.
+  {
+    actions: of('lambda', 'CreateEventSourceMapping'),
+    resources: anything,
+    condition: (prefix) => ({ ArnLike: { 'lambda:FunctionArn': `arn:*:lambda:*:*:function:${prefix}-fn-*` } }),
+  },
+  {
+    actions: of('lambda', 'GetEventSourceMapping UpdateEventSourceMapping DeleteEventSourceMapping'),
+    resources: () => ['lambda:*:*:event-source-mapping:*'],
+    condition: (prefix) => ({ ArnLike: { 'lambda:FunctionArn': `arn:*:lambda:*:*:function:${prefix}-fn-*` } }),
+  },
+  permission('lambda', 'TagResource UntagResource ListTags', () => ['lambda:*:*:event-source-mapping:*']),
+]
+
+/** Type of a resource → what it takes; nothing for what is not AWS's. */
+export const permissionsOf: Readonly<Record<string, readonly Permission[]>> = {
+  'aws:acm/certificate:Certificate': [
+    permission('acm', 'RequestCertificate', anything),
+    permission(
+      'acm',
+      'DescribeCertificate DeleteCertificate AddTagsToCertificate RemoveTagsFromCertificate ListTagsForCertificate',
+      certificates,
+    ),
+  ],
+  'aws:acm/certificateValidation:CertificateValidation': [permission('acm', 'DescribeCertificate', certificates)],
+  'aws:apigatewayv2/api:Api': [
+    gateway,
+    // The first gateway of an account makes a role for the service itself.
+    {
+      actions: ['iam:CreateServiceLinkedRole'],
+      resources: () => ['iam::*:role/aws-service-role/ops.apigateway.amazonaws.com/*'],
+      condition: () => ({ StringEquals: { 'iam:AWSServiceName': 'ops.apigateway.amazonaws.com' } }),
+    },
+  ],
+  'aws:apigatewayv2/apiMapping:ApiMapping': [domains],
+  'aws:apigatewayv2/domainName:DomainName': [domains],
+  'aws:apigatewayv2/integration:Integration': [gateway],
+  'aws:apigatewayv2/route:Route': [gateway],
+  'aws:apigatewayv2/stage:Stage': [
+    gateway,
+    // The gateway's log is delivered by another service, which knows no resources.
+    permission(
+      'logs',
+      'CreateLogDelivery GetLogDelivery UpdateLogDelivery DeleteLogDelivery ListLogDeliveries PutResourcePolicy DescribeResourcePolicies',
+      anything,
+    ),
+  ],
+  'aws:cloudwatch/dashboard:Dashboard': [
+    permission('cloudwatch', 'PutDashboard GetDashboard DeleteDashboards', (prefix) => [
+      `cloudwatch::*:dashboard/${prefix}`,
+    ]),
+  ],
+  'aws:cloudwatch/logGroup:LogGroup': [
+    permission('logs', 'DescribeLogGroups', anything),
+    permission(
+      'logs',
+      'CreateLogGroup DeleteLogGroup PutRetentionPolicy DeleteRetentionPolicy TagResource UntagResource ListTagsForResource',
+      logGroups,
+    ),
+  ],
+  'aws:cloudwatch/metricAlarm:MetricAlarm': [
+    permission(
+      'cloudwatch',
+      'PutMetricAlarm DescribeAlarms DeleteAlarms TagResource UntagResource ListTagsForResource',
+      (prefix) => [`cloudwatch:*:*:alarm:${prefix}-*`],
+    ),
+  ],
+  'aws:dynamodb/table:Table': [
+    permission(
+      'dynamodb',
+      'CreateTable DescribeTable UpdateTable DeleteTable DescribeTimeToLive UpdateTimeToLive DescribeContinuousBackups UpdateContinuousBackups TagResource UntagResource ListTagsOfResource',
+      (prefix) => [`dynamodb:*:*:table/${prefix}-*`],
+    ),
+  ],
+  'aws:iam/role:Role': [
+    permission(
+      'iam',
+      'CreateRole GetRole UpdateRole UpdateAssumeRolePolicy DeleteRole TagRole UntagRole ListAttachedRolePolicies ListInstanceProfilesForRole',
+      roles,
+    ),
+    rolePolicies,
+    {
+      actions: of('iam', 'AttachRolePolicy DetachRolePolicy'),
+      resources: roles,
+      condition: () => ({
+        ArnLike: { 'iam:PolicyARN': 'arn:*:iam::aws:policy/service-role/AWSLambdaBasicExecutionRole' },
+      }),
+    },
+  ],
+  'aws:iam/rolePolicy:RolePolicy': [rolePolicies],
+  'aws:lambda/alias:Alias': [permission('lambda', 'CreateAlias GetAlias UpdateAlias DeleteAlias', functions)],
+  'aws:lambda/eventSourceMapping:EventSourceMapping': mappings,
+  'aws:lambda/function:Function': [
+    permission(
+      'lambda',
+      'CreateFunction GetFunction GetFunctionConfiguration GetFunctionCodeSigningConfig UpdateFunctionCode UpdateFunctionConfiguration PublishVersion ListVersionsByFunction DeleteFunction',
+      functions,
+    ),
+    functionTags,
+    passing('lambda'),
+  ],
+  'aws:lambda/functionEventInvokeConfig:FunctionEventInvokeConfig': [
+    permission(
+      'lambda',
+      'PutFunctionEventInvokeConfig GetFunctionEventInvokeConfig UpdateFunctionEventInvokeConfig DeleteFunctionEventInvokeConfig',
+      functions,
+    ),
+  ],
+  'aws:lambda/functionRecursionConfig:FunctionRecursionConfig': [
+    permission('lambda', 'PutFunctionRecursionConfig GetFunctionRecursionConfig', functions),
+  ],
+  'aws:lambda/invocation:Invocation': [permission('lambda', 'InvokeFunction', functions)],
+  'aws:lambda/permission:Permission': [permission('lambda', 'AddPermission RemovePermission GetPolicy', functions)],
+  'aws:route53/record:Record': [
+    permission('route53', 'ChangeResourceRecordSets ListResourceRecordSets GetHostedZone', zones),
+    permission('route53', 'GetChange', () => ['route53:::change/*']),
+  ],
+  'aws:s3/bucketObjectv2:BucketObjectv2': [readBuckets],
+  'aws:scheduler/schedule:Schedule': [
+    permission('scheduler', 'CreateSchedule GetSchedule UpdateSchedule DeleteSchedule', (prefix) => [
+      `scheduler:*:*:schedule/default/${prefix}-*`,
+    ]),
+    passing('scheduler'),
+  ],
+  'aws:secretsmanager/secret:Secret': [
+    permission(
+      'secretsmanager',
+      'CreateSecret DescribeSecret GetResourcePolicy UpdateSecret DeleteSecret RestoreSecret TagResource UntagResource',
+      (prefix) => [`secretsmanager:*:*:secret:${prefix}/*`],
+    ),
+  ],
+  'aws:sns/topic:Topic': [
+    permission(
+      'sns',
+      'CreateTopic GetTopicAttributes SetTopicAttributes DeleteTopic TagResource UntagResource ListTagsForResource',
+      topics,
+    ),
+  ],
+  'aws:sns/topicPolicy:TopicPolicy': [permission('sns', 'GetTopicAttributes SetTopicAttributes', topics)],
+  'aws:sns/topicSubscription:TopicSubscription': [
+    permission('sns', 'Subscribe Unsubscribe GetSubscriptionAttributes SetSubscriptionAttributes', topics),
+  ],
+  'aws:sqs/queue:Queue': [
+    permission(
+      'sqs',
+      'CreateQueue GetQueueAttributes GetQueueUrl SetQueueAttributes DeleteQueue TagQueue UntagQueue ListQueueTags',
+      (prefix) => [`sqs:*:*:${prefix}-*`],
+    ),
+  ],
+  // The deployer's own look at which hosted zone a name belongs to.
+  'pulumi-nodejs:dynamic:Resource': [permission('route53', 'ListHostedZones', anything)],
+  'pulumi:pulumi:Stack': [],
+  'random:index/randomBytes:RandomBytes': [],
+}
+
+/** What the deployer itself takes, whatever is deployed: its buckets, made once for an account and region, and where it notes them. */
+export const ownPermissions: readonly Permission[] = [
+  permission(
+    's3',
+    'CreateBucket ListBucket PutBucketVersioning PutBucketNotification PutBucketPolicy GetObject PutObject DeleteObject',
+    () => ['s3:::sst-state-*', 's3:::sst-asset-*'],
+  ),
+  permission('ssm', 'GetParameter GetParameters PutParameter', () => ['ssm:*:*:parameter/sst/*']),
+  permission('ecr', 'CreateRepository DescribeRepositories', () => ['ecr:*:*:repository/sst-asset']),
+]

@@ -1,0 +1,64 @@
+import { Failure } from '@platform/cli/exit'
+import { type Graph } from '../../rehearsal/graph/graph.ts'
+import { ownPermissions, type Permission, permissionsOf } from './permissions.ts'
+
+/** A policy as IAM takes it. */
+export interface Policy {
+  Version: '2012-10-17'
+  Statement: Statement[]
+}
+
+interface Statement {
+  Effect: 'Allow'
+  Action: string[]
+  Resource: string[]
+  Condition?: Record<string, Record<string, string | readonly string[]>>
+}
+
+/** The most characters that a managed policy may have; spaces and line ends do not count. */
+export const policyLengthMax = 6144
+
+const partitionOf = (resource: string): string => (resource === '*' ? '*' : `arn:*:${resource}`)
+
+/** What a deployment's names begin with, whatever is named: the app and the stage. */
+const prefixOf = ({ app }: Graph, stage: string): string => `${app.name}-${stage}`
+
+/**
+ * What whoever deploys this graph has to be allowed, and nothing else that could be left out, in as many policies as it takes.
+ * Throws `Failure` for a type of resource that nobody has thought of.
+ */
+export function deployerPolicies(graph: Graph, stage: string): Policy[] {
+  const types = [...new Set(graph.resources.map(({ type }) => type))].filter((type) => !type.startsWith('sst:'))
+  const unknown = types.filter((type) => permissionsOf[type] === undefined)
+  if (unknown.length > 0) {
+    throw new Failure('usage', `scripts/deployer/permissions.ts does not say what these take: ${unknown.join(', ')}`)
+  }
+  const permissions = [...ownPermissions, ...types.toSorted().flatMap((type) => permissionsOf[type] ?? [])]
+  return packed(merged(permissions, prefixOf(graph, stage)))
+}
+
+/** One statement for whatever has the same resources and conditions. */
+function merged(permissions: readonly Permission[], prefix: string): Statement[] {
+  const statements = new Map<string, Statement>()
+  for (const { actions, resources, condition } of permissions) {
+    const Resource = resources(prefix).map(partitionOf)
+    const Condition = condition?.(prefix)
+    const key = JSON.stringify([Resource, Condition])
+    const Action = [...new Set([...(statements.get(key)?.Action ?? []), ...actions])].toSorted()
+    statements.set(key, { Effect: 'Allow', Action, Resource, ...(Condition && { Condition }) })
+  }
+  return [...statements.values()]
+}
+
+const policyOf = (Statement: Statement[]): Policy => ({ Version: '2012-10-17', Statement })
+
+function packed(statements: readonly Statement[]): Policy[] {
+  const policies: Policy[] = []
+  for (const statement of statements) {
+    const last = policies.at(-1)
+    const longer = policyOf([...(last?.Statement ?? []), statement])
+    if (last !== undefined && JSON.stringify(longer).length <= policyLengthMax) last.Statement.push(statement)
+    else policies.push(policyOf([statement]))
+  }
+  return policies
+}

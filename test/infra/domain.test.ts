@@ -1,0 +1,58 @@
+import { functionNames } from '@platform/core/function-names'
+import { expect, test } from 'vitest'
+import { functionsOf } from '../../rehearsal/graph/functions.ts'
+import { type Graph, graphOf, ofType } from '../../rehearsal/graph/graph.ts'
+import { production } from './stages.ts'
+
+const apiUrls = (graph: Graph) =>
+  new Set(functionsOf(graph, functionNames).map(({ environment }) => environment['PLAT_API_URL']))
+const inputsOf = (graph: Graph, type: string) => ofType(graph, type).map(({ inputs }) => inputs)
+
+test('without a domain the API is where the gateway is, and everybody is told so', () => {
+  const [address] = apiUrls(production)
+  expect(address).toMatch(/^https:\/\/[a-z0-9]+\.execute-api\.us-east-1\.amazonaws\.com$/)
+  expect(production.outputs['api']).toBe(address)
+  expect(ofType(production, 'aws:apigatewayv2/domainName:DomainName')).toEqual([])
+})
+
+test('with a domain in Route 53 its certificate and records are made, and everybody is told its address', async () => {
+  const graph = await graphOf('dev', { PLAT_DOMAIN: 'platform.example.com' })
+  expect([...apiUrls(graph)]).toEqual(['https://platform.example.com'])
+  expect(graph.outputs['api']).toBe('https://platform.example.com')
+  expect(graph.outputs).not.toHaveProperty('domainTarget')
+  const [certificate] = ofType(graph, 'aws:acm/certificate:Certificate')
+  expect(certificate?.inputs).toMatchObject({ domainName: 'platform.example.com', validationMethod: 'DNS' })
+  expect(inputsOf(graph, 'aws:apigatewayv2/domainName:DomainName')).toMatchObject([
+    { domainName: 'platform.example.com', domainNameConfiguration: { certificateArn: certificate?.state['arn'] } },
+  ])
+  expect(inputsOf(graph, 'aws:apigatewayv2/apiMapping:ApiMapping')).toMatchObject([{ stage: '$default' }])
+  const records = inputsOf(graph, 'aws:route53/record:Record').map(
+    ({ type, name }) => `${String(type)} ${String(name)}`,
+  )
+  expect(new Set(records)).toEqual(
+    new Set(['A platform.example.com', 'AAAA platform.example.com', 'CNAME _proof.platform.example.com.']),
+  )
+})
+
+test('with a certificate the domain may be kept anywhere: nothing is asked of Route 53, and the deployment says what to point it at', async () => {
+  const certificate = 'arn:aws:acm:us-east-1:000000000000:certificate/0a1b'
+  const graph = await graphOf('dev', { PLAT_DOMAIN: 'platform.example.com', PLAT_DOMAIN_CERTIFICATE: certificate })
+  expect([...apiUrls(graph)]).toEqual(['https://platform.example.com'])
+  expect(inputsOf(graph, 'aws:apigatewayv2/domainName:DomainName')).toMatchObject([
+    { domainNameConfiguration: { certificateArn: certificate, securityPolicy: 'TLS_1_2' } },
+  ])
+  expect(graph.resources.filter(({ type }) => /route53|acm|dynamic/.test(type))).toEqual([])
+  expect(graph.outputs['domainTarget']).toMatch(/\.execute-api\.us-east-1\.amazonaws\.com$/)
+})
+
+test('a restored table takes the place of the old one, which is kept, and everybody is told its name', async () => {
+  const graph = await graphOf('production', { PLAT_RESTORED_TABLE: 'restored-2026' })
+  const tables = ofType(graph, 'aws:dynamodb/table:Table')
+  expect(tables).toMatchObject([{ import: 'restored-2026', retainOnDelete: true, inputs: { name: 'restored-2026' } }])
+  for (const { environment, statements } of functionsOf(graph, functionNames)) {
+    expect(environment['PLAT_TABLE']).toBe('restored-2026')
+    const onTables = statements.flatMap(({ Resource }) => Resource).filter((arn) => arn.includes(':dynamodb:'))
+    expect(onTables.filter((arn) => !arn.includes(':table/restored-2026'))).toEqual([])
+  }
+  expect(ofType(production, 'aws:dynamodb/table:Table')[0]?.import).toBeUndefined()
+})

@@ -1,0 +1,64 @@
+import { execFile } from 'node:child_process'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { functionNames } from '@platform/core/function-names'
+import * as z from 'zod'
+import { type Graph, ofType } from '../../rehearsal/graph/graph.ts'
+import { bundleAll } from '../../scripts/bundle.ts'
+
+/** A metric as an alarm or the dashboard names it. */
+export interface Shown {
+  namespace: string
+  metricName: string
+  dimensions: Record<string, string>
+}
+
+const Line = z.object({
+  _aws: z.object({
+    CloudWatchMetrics: z.tuple([
+      z.object({
+        Namespace: z.string(),
+        Dimensions: z.array(z.array(z.string())),
+        Metrics: z.array(z.object({ Name: z.string() })),
+      }),
+    ]),
+  }),
+  Function: z.string(),
+})
+
+const program = `
+import { measured, measure, measures } from '${join(import.meta.dirname, '../../packages/core/src/metrics.ts')}'
+await measured(async () => Object.keys(measures).forEach((name) => measure(name)))`
+
+/** What the platform's code writes as a function of this name, when everything is measured that there is. */
+export async function writtenBy(functionName: string) {
+  const env = { ...process.env, PLAT_METRICS: 'emf', AWS_LAMBDA_FUNCTION_NAME: functionName, NODE_NO_WARNINGS: '1' }
+  const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', program], { env })
+  const { _aws, Function } = Line.parse(JSON.parse(stdout))
+  const [{ Namespace, Dimensions, Metrics }] = _aws.CloudWatchMetrics
+  return { namespace: Namespace, dimensions: Dimensions, names: Metrics.map(({ Name }) => Name), value: Function }
+}
+
+/** Function → its program, of which only calls hold the name of a metric as a text. */
+export const programs = async (): Promise<Map<string, string>> =>
+  new Map(
+    [...(await bundleAll(functionNames, undefined))].map(([name, { files }]) => [
+      name,
+      [...files.values()].map((code) => Buffer.from(code).toString()).join('\n'),
+    ]),
+  )
+
+const Single = z.object({ namespace: z.string(), metricName: z.string(), dimensions: z.record(z.string(), z.string()) })
+const Several = z.object({ metricQueries: z.array(z.object({ metric: Single.optional() })) })
+
+/** What the alarms of a deployment watch, alarm by alarm. */
+export const watchedBy = (graph: Graph): Map<string, Shown[]> =>
+  new Map(
+    ofType(graph, 'aws:cloudwatch/metricAlarm:MetricAlarm').map(({ inputs }) => {
+      const single = Single.safeParse(inputs)
+      const metrics = single.success
+        ? [single.data]
+        : Several.parse(inputs).metricQueries.flatMap(({ metric }) => (metric ? [metric] : []))
+      return [String(inputs['name']), metrics]
+    }),
+  )

@@ -1,0 +1,153 @@
+import { generateKeyPairSync } from 'node:crypto'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { parseConfig } from '@platform/core/config'
+import { functionNames } from '@platform/core/function-names'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { optionsOf } from '../../infra/options.ts'
+import { settingBytesMax, settingNames, settingsOf } from '../../infra/settings.ts'
+import { stageLengthMax } from '../../infra/stage-name.ts'
+import { functionsOf } from '../../rehearsal/graph/functions.ts'
+import { type Graph, graphOf, ofType } from '../../rehearsal/graph/graph.ts'
+import { byText, deployed } from './stages.ts'
+
+/** Settings that mean something on one machine alone, or to tests. */
+const notDeployed = [
+  'PLAT_ASSETS_DIR',
+  'PLAT_CHECK_RESPONSES',
+  'PLAT_FAILPOINT',
+  'PLAT_MODULE_HOST_TOKEN',
+  'PLAT_MODULE_HOST_URL',
+  'PLAT_MODULE_TICK_SECONDS',
+  'PLAT_UPDATE_HOST_TOKEN',
+  'PLAT_UPDATE_HOST_URL',
+  'PLAT_WAKE_URL',
+]
+
+const known = Object.keys(parseConfig({})).filter((name) => name.startsWith('PLAT_'))
+const pem = () => generateKeyPairSync('ed25519').publicKey.export({ type: 'spki', format: 'pem' }).toString()
+const keysAsJson = (...names: string[]) => JSON.stringify(names.map((name) => ({ name, pem: pem() })))
+
+test('every setting that functions know is either made by the deployment, or set by operators, or not for the cloud', () => {
+  const made = Object.keys(deployed[0]!.environment).filter((name) => name.startsWith('PLAT_'))
+  const all = [...made, ...settingNames, ...notDeployed]
+  expect(new Set(all).size).toBe(all.length)
+  expect(all.toSorted(byText)).toEqual(known.toSorted(byText))
+})
+
+test('all functions are told the same, and nothing that they do not know', () => {
+  const told = new Set(deployed.map(({ environment }) => JSON.stringify(environment)))
+  expect(told.size).toBe(1)
+  const unknown = Object.keys(deployed[0]!.environment).filter(
+    (name) => !name.startsWith('SST_') && !known.includes(name),
+  )
+  expect(unknown).toEqual([])
+  expect(() => parseConfig(deployed[0]!.environment)).not.toThrow()
+})
+
+let folder = ''
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'keys-'))
+})
+afterAll(() => rm(folder, { recursive: true, force: true }))
+
+const fileOf = async (name: string, content: string) => {
+  const file = join(folder, name)
+  await writeFile(file, content)
+  return file
+}
+
+test('files of keys are read at the deployment, as on one machine, and stand beside the keys that are given as JSON', async () => {
+  const [author, maker] = [pem(), pem()]
+  const settings = settingsOf({
+    PLAT_MODULE_TRUSTED_KEYS: await fileOf('author.pem', author),
+    PLAT_MODULE_KEYS: keysAsJson('another'),
+    PLAT_RELEASE_TRUSTED_KEYS: await fileOf('maker.pub', maker),
+  })
+  const { PLAT_MODULE_KEYS, PLAT_RELEASE_KEYS } = parseConfig(settings)
+  expect(PLAT_MODULE_KEYS.map(({ name }) => name)).toEqual(['author', 'another'])
+  expect(PLAT_MODULE_KEYS[0]?.pem).toBe(author)
+  expect(PLAT_RELEASE_KEYS).toEqual([{ name: 'maker', pem: maker }])
+  expect(Object.keys(settings).filter((name) => name.includes('TRUSTED'))).toEqual([])
+})
+
+test.each([
+  [{ PLAT_LIMIT_API_BURST: 'many' }, /PLAT_LIMIT_API_BURST/],
+  [{ PLAT_OUTBOUND_ALLOW: 'nowhere' }, /PLAT_OUTBOUND_ALLOW/],
+  [{ PLAT_MODULE_KEYS: 'none' }, /PLAT_MODULE_KEYS/],
+  [
+    { PLAT_MODULE_TRUSTED_KEYS: '/nowhere/author.pem' },
+    /PLAT_MODULE_TRUSTED_KEYS: \/nowhere\/author\.pem cannot be read/,
+  ],
+])('a bad setting is named before anything is deployed: %o', (environment, message) => {
+  expect(() => settingsOf(environment)).toThrow(message)
+})
+
+test('settings that Lambda would refuse for their length are refused here, and the longest is named', () => {
+  const keys = keysAsJson(...Array.from({ length: 20 }, (_, index) => `key ${index}`))
+  expect(() => settingsOf({ PLAT_MODULE_KEYS: keys })).toThrow(/take \d+ bytes .* the longest is PLAT_MODULE_KEYS/)
+})
+
+test.each([
+  [{ PLAT_ALARM_EMAIL: 'somebody' }, /PLAT_ALARM_EMAIL: must be an e-mail address/],
+  [{ PLAT_DOMAIN: 'https://platform.example.com' }, /PLAT_DOMAIN: must be a domain name/],
+  [{ PLAT_DOMAIN: 'p.example.com', PLAT_DOMAIN_CERTIFICATE: 'mine' }, /PLAT_DOMAIN_CERTIFICATE: must be the ARN/],
+  [
+    { PLAT_DOMAIN_CERTIFICATE: 'arn:aws:acm:us-east-1:000000000000:certificate/0a' },
+    /PLAT_DOMAIN_CERTIFICATE: is for a PLAT_DOMAIN/,
+  ],
+  [{ PLAT_RESTORED_TABLE: 'a table' }, /PLAT_RESTORED_TABLE: must be the name of a table/],
+])('a bad option of the deployment is named: %o', (environment, message) => {
+  expect(() => optionsOf(environment)).toThrow(message)
+})
+
+test('no setting at all is a deployment, too, and an empty one counts as unset', () => {
+  expect(settingsOf({ PLAT_LOG_LEVEL: '', PLAT_MODULE_KEYS: '', PLAT_MODULE_TRUSTED_KEYS: '' })).toEqual({})
+  expect(Object.values(optionsOf({ PLAT_DOMAIN: '', PLAT_ALARM_EMAIL: '' })).filter(Boolean)).toEqual([])
+})
+
+/** Type → what of it is a name, and how long that may be. */
+const limits: Record<string, [attribute: string, max: number]> = {
+  'aws:lambda/function:Function': ['name', 64],
+  'aws:lambda/alias:Alias': ['name', 128],
+  'aws:iam/role:Role': ['name', 64],
+  'aws:sqs/queue:Queue': ['name', 80],
+  'aws:sns/topic:Topic': ['name', 256],
+  'aws:scheduler/schedule:Schedule': ['name', 64],
+  'aws:dynamodb/table:Table': ['name', 255],
+  'aws:secretsmanager/secret:Secret': ['name', 512],
+  'aws:cloudwatch/metricAlarm:MetricAlarm': ['name', 255],
+  'aws:cloudwatch/dashboard:Dashboard': ['dashboardName', 255],
+  'aws:cloudwatch/logGroup:LogGroup': ['name', 512],
+  'aws:apigatewayv2/api:Api': ['name', 128],
+  'aws:apigatewayv2/stage:Stage': ['name', 128],
+}
+
+const unlimited = ({ resources }: Graph) =>
+  resources.filter(({ type, inputs }) => 'name' in inputs && limits[type] === undefined).map(({ type }) => type)
+
+test('with the longest name of a stage and as many settings as there may be, names and environments fit what AWS takes', async () => {
+  const room = settingBytesMax - Buffer.byteLength('{"PLAT_MODULE_SOURCES":""}')
+  const sources = `registry.example.com/${'a'.repeat(room - 'registry.example.com/'.length)}`
+  expect(settingsOf({ PLAT_MODULE_SOURCES: sources })).not.toEqual({})
+  const stage = 's'.repeat(stageLengthMax)
+  const graph = await graphOf(stage, { PLAT_MODULE_SOURCES: sources, PLAT_ALARM_EMAIL: 'somebody@example.com' })
+  expect(unlimited(graph)).toEqual([])
+  for (const [type, [attribute, max]] of Object.entries(limits)) {
+    const names = ofType(graph, type).map(({ inputs }) => String(inputs[attribute]))
+    expect(names.length, type).toBeGreaterThan(0)
+    expect(
+      names.filter((name) => name.length > max),
+      type,
+    ).toEqual([])
+    expect(new Set(names).size, type).toBe(type.endsWith('Alias') ? 1 : names.length)
+  }
+  const roles = ofType(graph, 'aws:iam/role:Role').map(({ inputs }) => String(inputs['name']))
+  expect(roles.filter((name) => !name.startsWith(`platform-${stage}-`))).toEqual([])
+  for (const { environment, name } of functionsOf(graph, functionNames)) {
+    expect(environment['PLAT_MODULE_SOURCES'], name).toBe(sources)
+    expect(Buffer.byteLength(JSON.stringify(environment)), name).toBeLessThan(4096)
+  }
+  await expect(graphOf(`${stage}s`)).rejects.toThrow(/lower-case letters and digits/)
+})

@@ -1,0 +1,141 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdir, readdir, stat, writeFile } from 'node:fs/promises'
+import { type AddressInfo, createServer } from 'node:net'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
+import { until } from '../../conformance/until.ts'
+import { RehearsalCommand } from '../support/rehearsal-command.ts'
+
+/** Each start is a whole deployment: seconds, and many of them beside other tests. */
+vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 })
+
+let command: RehearsalCommand
+beforeAll(async () => {
+  command = await RehearsalCommand.create()
+})
+afterEach(async () => void (await command.run(['--stop'])))
+afterAll(() => command[Symbol.asyncDispose]())
+
+const urlOf = (text: string): string => /API: +(\S+)/.exec(text)?.[1] ?? ''
+const isReady = async (url: string): Promise<boolean> =>
+  fetch(`${url}/health/ready`).then(
+    ({ ok }) => ok,
+    () => false,
+  )
+
+/** Nothing of a rehearsal is left but its log and the lock that nobody has. */
+async function nothingIsLeft(): Promise<void> {
+  await until('its processes are gone', async () => (await command.processes()).length === 0)
+  const names = await readdir(command.folder)
+  expect(names.filter((name) => !name.startsWith('lock.sqlite'))).toEqual(['rehearsal.log'])
+}
+
+test('a rehearsal runs on when its command has ended, tells its token, and leaves nothing when it is stopped', async () => {
+  const { exitCode, text } = await command.start()
+  expect(exitCode, text).toBe(0)
+  expect(text).toMatch(/evaluated: stage dev has \d+ resources.*\n.*\d+ functions are deployed.*\n.*gateway.*\n.*begun/)
+  expect(await isReady(urlOf(text))).toBe(true)
+  expect(command.state).toMatchObject({ stage: 'dev', ready: { url: urlOf(text) } })
+  expect([
+    (await stat(command.folder)).mode & 0o777,
+    (await stat(join(command.folder, 'state.json'))).mode & 0o777,
+  ]).toEqual([0o700, 0o600])
+  // The process itself, and those of its functions.
+  expect((await command.processes()).length).toBeGreaterThan(1)
+  expect(await command.run(['--token'])).toMatchObject({ exitCode: 0, text: expect.stringMatching(/^admin\.\S+\n$/) })
+
+  const stopped = await command.run(['--stop'])
+  expect(stopped).toMatchObject({ exitCode: 0, text: expect.stringContaining('is ended') })
+  expect(await isReady(urlOf(text))).toBe(false)
+  await nothingIsLeft()
+  expect(await command.run(['--stop'])).toMatchObject({ exitCode: 0, text: 'No rehearsal runs.\n' })
+  expect(await command.run(['--token'])).toMatchObject({ exitCode: 1, text: expect.stringContaining('No rehearsal') })
+})
+
+test('another start takes the place of the rehearsal that runs, also of another stage', async () => {
+  const first = await command.start()
+  const { pid } = command.state ?? {}
+  const second = await command.start('--stage', 'production')
+  expect(second.text).toContain(`The rehearsal of dev with process id ${pid} runs: it is ended`)
+  expect([second.exitCode, await isReady(urlOf(first.text)), await isReady(urlOf(second.text))]).toEqual([
+    0,
+    false,
+    true,
+  ])
+  expect(command.state).toMatchObject({ stage: 'production' })
+  expect(await command.processes()).not.toContain(pid)
+})
+
+test('a rehearsal that was killed is recognised: the frozen processes of its functions go, and the next one runs', async () => {
+  await command.start()
+  const before = await command.processes()
+  expect(before.length).toBeGreaterThan(1)
+  process.kill(command.state?.pid ?? 0, 'SIGKILL')
+  const next = await command.start()
+  expect(next).toMatchObject({ exitCode: 0, text: expect.stringContaining('was killed: what it left is removed') })
+  expect((await command.processes()).filter((pid) => before.includes(pid))).toEqual([])
+  expect(await isReady(urlOf(next.text))).toBe(true)
+})
+
+test('SIGTERM to the rehearsal itself ends it and the processes of its functions', async () => {
+  await command.start()
+  process.kill(command.state?.pid ?? 0, 'SIGTERM')
+  await nothingIsLeft()
+})
+
+test('the process of a state that is out of date is nobody’s to kill', async () => {
+  using sleeper = spawn('sleep', ['600'])
+  await mkdir(command.folder, { recursive: true })
+  const state = { pid: sleeper.pid, stamp: 'of a process that had this id before', stage: 'dev' }
+  await writeFile(join(command.folder, 'state.json'), JSON.stringify(state))
+  expect(await command.run(['--stop'])).toMatchObject({ exitCode: 0, text: expect.stringContaining('was killed') })
+  expect([sleeper.exitCode, sleeper.signalCode]).toEqual([null, null])
+})
+
+test('a platform that cannot begin fails the command with the reason, leaves nothing, and the next one runs', async () => {
+  const broken = join(command.folder, '..', 'broken')
+  for (const name of await readdir(command.functions, { recursive: true })) {
+    if (!name.endsWith('index.mjs')) continue
+    await mkdir(join(broken, name, '..'), { recursive: true })
+    await writeFile(join(broken, name), `export const handler = () => { throw new Error('no store today') }`)
+  }
+  const failed = await command.run(['--functions', broken])
+  expect(failed).toMatchObject({ exitCode: 1, text: expect.stringMatching(/bootstrap failed: .*no store today/) })
+  expect(failed.text).toContain('Nothing of it runs.')
+  await nothingIsLeft()
+  expect((await command.start()).exitCode).toBe(0)
+})
+
+test('settings that the configuration refuses fail the command with the reason, and leave nothing', async () => {
+  const failed = await command.run(['--functions', command.functions], { PLAT_LIMIT_API_BURST: 'many' })
+  expect(failed).toMatchObject({ exitCode: 1, text: expect.stringContaining('PLAT_LIMIT_API_BURST') })
+  await nothingIsLeft()
+})
+
+test('a rehearsal whose command is interrupted before it is ready ends', async () => {
+  const program = command.begin(['--functions', command.functions])
+  await program.writes(/is evaluated/)
+  program.interrupt()
+  await program.ended
+  await nothingIsLeft()
+})
+
+test('a port that is taken fails the command with the reason', async () => {
+  await using taken = createServer().listen(0, '127.0.0.1')
+  await once(taken, 'listening')
+  const { port } = taken.address() as AddressInfo
+  const failed = await command.start('--port', String(port))
+  expect(failed).toMatchObject({ exitCode: 1, text: expect.stringContaining(`127.0.0.1:${port} is in use`) })
+})
+
+test('of two that start at once one runs, and the other says so', async () => {
+  const both = await Promise.all([command.start(), command.start()])
+  const [loser, winner] = both.toSorted((one, other) => Number(other.exitCode) - Number(one.exitCode))
+  expect(winner).toMatchObject({ exitCode: 0 })
+  expect(loser).toMatchObject({
+    exitCode: 1,
+    text: expect.stringMatching(/Another rehearsal begins|was stopped before/),
+  })
+  expect(await isReady(urlOf(winner?.text ?? ''))).toBe(true)
+})

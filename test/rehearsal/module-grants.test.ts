@@ -1,0 +1,178 @@
+import { DeleteFunctionCommand, ListFunctionsCommand } from '@aws-sdk/client-lambda'
+import { PutSecretValueCommand, SecretsManagerClient } from '@aws-sdk/client-secrets-manager'
+import { clientSettings } from '@platform/local/aws-environment'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { answered } from '../../conformance/answer.ts'
+import type { Client } from '../../conformance/client.ts'
+import { over } from '../../conformance/modules.ts'
+import type { Relay } from '../../conformance/relay.ts'
+import { until } from '../../conformance/until.ts'
+import { bundled } from '../support/module-image.ts'
+import { startModuleRegistry } from '../support/module-registry.ts'
+import { startPrivateRegistry } from '../support/private-registry.ts'
+import { type Stage, startStage } from '../support/rehearsal.ts'
+import { type Act, type Need, type Outcome, played, playWithout, type Scene } from './grants/withholding.ts'
+
+/** Least privilege where modules come in: without any one of these grants something is missed that the platform promises. */
+
+const resources = new AsyncDisposableStack()
+let registry: Awaited<ReturnType<typeof startModuleRegistry>>
+let stage: Stage
+let scene: Scene
+let admin: Client
+let relay: Relay
+
+const calm = '/api/v1/modules/calm'
+const program = async (name: string) => [{ path: '/app/main.mjs', content: await bundled(name) }]
+const node = { Entrypoint: ['node', '/app/main.mjs'], WorkingDir: '/app' }
+
+beforeAll(async () => {
+  registry = resources.use(await startModuleRegistry())
+  const guarded = resources.use(await startPrivateRegistry(registry.host))
+  stage = resources.use(
+    await startStage({
+      PLAT_REGISTRY_ALLOW: guarded.host,
+      PLAT_MODULE_SOURCES: ['calm', 'broken'].map((id) => `${guarded.host}/modules/${id}`).join(),
+      PLAT_MODULE_KEYS: registry.settings.PLAT_MODULE_KEYS,
+      PLAT_ANNOUNCE_AGAIN_SECONDS: '1',
+      PLAT_OPERATION_LEASE_SECONDS: '3',
+    }),
+  )
+  const { rehearsal, api: platform, tick } = stage
+  scene = { rehearsal, platform, tick }
+  admin = await platform.admin
+  const secrets = new SecretsManagerClient(clientSettings(rehearsal.cloud.secretsUrl, 'operator'))
+  const SecretId = rehearsal.functions[0]?.environment['PLAT_SECRET_REGISTRIES']
+  const SecretString = JSON.stringify({ [guarded.host]: guarded.credentials })
+  await secrets.send(new PutSecretValueCommand({ SecretId, SecretString }))
+  secrets.destroy()
+  await registry.push('calm', { files: await program('calm'), config: node })
+  await registry.push('broken', { files: [{ path: '/app/main.mjs', content: 'process.exit(1)' }], config: node })
+  await tick('schedule/catalog')
+  relay = await platform.newRelay()
+}, 180_000)
+afterAll(() => resources.disposeAsync())
+
+const done = async (asked: ReturnType<Client['post']>) => over(stage.api, answered(await asked, 202))
+
+async function functionsOfModules(): Promise<string[]> {
+  const { Functions = [] } = await stage.rehearsal.cloud.lambda.send(new ListFunctionsCommand({}))
+  const names = Functions.map(({ FunctionName = '' }) => FunctionName)
+  return names.filter((name) => name.startsWith('platform-dev-mod-'))
+}
+
+const scanned: Act = {
+  title: 'a scan that was asked for by the clock finds the modules of a private registry',
+  play: async () => {
+    const since = Date.now()
+    await stage.tick('schedule/catalog')
+    const { scannedAt, problems = [] } = answered(await admin.get('/api/v1/modules/catalog'), 200)
+    expect([Date.parse(scannedAt) >= since, problems]).toEqual([true, []])
+  },
+}
+
+const comesAndGoes: Act = {
+  title: 'a module of a private registry is installed, answers, and is removed with all that it had',
+  play: async () => {
+    expect(await done(admin.post(`${calm}/install`, {}))).toMatchObject({ status: 'Completed' })
+    answered(await admin.get('/api/calm'), 200)
+    expect(await done(admin.delete(calm))).toMatchObject({ status: 'Completed' })
+    expect(await functionsOfModules()).toEqual([])
+  },
+}
+
+const neverStarts: Act = {
+  title: 'of a module that does not start nothing is left',
+  play: async () => {
+    expect(await done(admin.post('/api/v1/modules/broken/install', {}))).toMatchObject({ status: 'Failed' })
+    expect(await functionsOfModules()).toEqual([])
+  },
+}
+
+const answers: Act = { title: 'a module answers', play: async () => void answered(await admin.get('/api/calm'), 200) }
+
+const hears: Act = {
+  title: 'a module hears of what has happened',
+  play: async ({ platform }) => {
+    const { jobId, leaseId } = await platform.running(relay)
+    answered(await relay.complete(jobId, leaseId, 0), 200)
+    await until('it has heard', async () => stage.lines.some((line) => line.includes(`event ${jobId}`)))
+  },
+}
+
+const madeAgain: Act = {
+  title: 'a module whose function was removed is made again',
+  play: async () => {
+    const FunctionName = 'platform-dev-mod-calm'
+    await stage.rehearsal.cloud.lambda.send(new DeleteFunctionCommand({ FunctionName })).catch(() => undefined)
+    await stage.tick('schedule/heartbeat')
+    answered(await admin.get('/api/calm'), 200)
+  },
+}
+
+/** What was broken off goes on: in the end the module is there, or is not. */
+const healed = (isWanted: boolean) => () =>
+  until('what was broken off has gone on', async () => {
+    for (const clock of ['sweep', 'heartbeat']) await stage.tick(`schedule/${clock}`)
+    const { status, body } = await admin.get(calm)
+    if (status === 404 && isWanted) await admin.post(`${calm}/install`, {})
+    else if (status === 404) return (await functionsOfModules()).length === 0
+    else if (body.state === 'Failed' || !isWanted) await admin.delete(calm)
+    return isWanted && body.state === 'Running' && (await admin.get('/api/calm')).status === 200
+  })
+
+const store = ['table:read', 'table:write']
+const deploying = ['modules:deploy', 'modules:deploy (role)', 'modules:deploy (images)', 'modules:deploy (registry)']
+const running = ['secret:signing-keys', 'secret:registries', 'modules:remove', 'modules:invoke', ...deploying]
+
+/** A process that was busy when it was to be forgotten has kept what it has read: then once more. */
+async function playColdWithout(need: Need): Promise<Outcome> {
+  const outcome = await playWithout(scene, need)
+  return outcome.denials.length > 0 ? outcome : playWithout(scene, need)
+}
+
+/** An act, whether the module is there meanwhile, and function → grants that it needs. */
+const table: [act: Act, isThere: boolean, grants: Record<string, readonly string[]>][] = [
+  [scanned, false, { 'schedule/catalog': [...store, 'secret:registries'] }],
+  [
+    comesAndGoes,
+    false,
+    {
+      'queue/updates': [...store, ...running, 'modules:remove (images)', 'messages'],
+      modules: [...store, 'queue:updates'],
+    },
+  ],
+  [neverStarts, false, { 'queue/updates': ['modules:remove (list)'] }],
+  [answers, true, { 'gateway/modules': ['table:read', 'secret:signing-keys', 'modules:invoke'] }],
+  [
+    hears,
+    true,
+    {
+      'queue/modules': [...store, 'secret:signing-keys', 'modules:invoke', 'messages'],
+      'queue/events': ['queue:modules'],
+    },
+  ],
+  [madeAgain, true, { 'schedule/heartbeat': ['table:read', ...running, 'modules:remove (list)'] }],
+]
+
+for (const [act, isThere, grants] of table) {
+  const heal = healed(isThere)
+  const needs = Object.entries(grants).flatMap(([name, each]) => each.map((grant) => ({ name, grant, act })))
+
+  test(`without any one of its grants this is missed: ${act.title}`, async () => {
+    await heal()
+    expect(await played(scene, act)).toBeUndefined()
+    for (const need of needs) {
+      const { failure, denials } = await playColdWithout(need)
+      await heal()
+      // What waits for its next try is not to be met by the next grant.
+      await until(act.title, async () => (await played(scene, act)) === undefined)
+      expect([need.name, need.grant, failure, denials.length > 0]).toEqual([
+        need.name,
+        need.grant,
+        expect.any(String),
+        true,
+      ])
+    }
+  }, 400_000)
+}

@@ -1,0 +1,69 @@
+import { readdir, readFile } from 'node:fs/promises'
+import { buildFunctions } from '../../scripts/deploy/build.ts'
+import { projectDir, readState, type State } from '../../rehearsal/state.ts'
+import { Program } from './program.ts'
+import { temporaryFolder } from './temporary-folder.ts'
+
+/** Settings of the machine that runs the tests are not those of a deployment. */
+const ownEnvironment = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^(PLAT|AWS)_/.test(name)))
+
+/** How a command ended, and all that it has written. */
+interface Ending {
+  exitCode: number | null
+  text: string
+}
+
+/** `npm run deploy:rehearsal` in a folder of its own, with functions that are built once. Disposing ends what runs there. */
+export class RehearsalCommand implements AsyncDisposable {
+  readonly folder: string
+  readonly functions: string
+  readonly #remove: () => PromiseLike<void>
+
+  private constructor(folder: string, remove: () => PromiseLike<void>) {
+    this.folder = `${folder}/rehearsal`
+    this.functions = `${folder}/functions`
+    this.#remove = remove
+  }
+
+  static async create(): Promise<RehearsalCommand> {
+    const { path, ...folder } = await temporaryFolder()
+    const command = new RehearsalCommand(path, () => folder[Symbol.asyncDispose]())
+    await buildFunctions(command.functions)
+    return command
+  }
+
+  /** Begins it, and lets it run. */
+  begin(args: readonly string[], settings: Record<string, string> = {}): Program {
+    const env = { ...ownEnvironment, PLAT_REHEARSAL_DIR: this.folder, ...settings }
+    return new Program(process.execPath, ['rehearsal/main.ts', ...args], { cwd: projectDir, env })
+  }
+
+  /** Runs it to its end. */
+  async run(args: readonly string[], settings: Record<string, string> = {}): Promise<Ending> {
+    const program = this.begin(args, settings)
+    const { exitCode } = await program.ended
+    return { exitCode, text: program.text }
+  }
+
+  /** Starts a rehearsal of the functions that are built. */
+  start(...args: string[]): Promise<Ending> {
+    return this.run(['--functions', this.functions, ...args])
+  }
+
+  /** The state of the rehearsal that has been started last. */
+  get state(): State | undefined {
+    return readState(this.folder)
+  }
+
+  /** All processes of the rehearsal, those of its functions included: their environment names the folder. */
+  async processes(): Promise<number[]> {
+    const ids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name))
+    const environments = await Promise.all(ids.map((id) => readFile(`/proc/${id}/environ`, 'utf8').catch(() => '')))
+    return ids.map(Number).filter((_, index) => environments[index]?.includes(this.folder))
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.run(['--stop'])
+    await this.#remove()
+  }
+}
