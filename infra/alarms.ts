@@ -1,6 +1,6 @@
 import { alarm, alarmTopic, sumOf, type Watch } from './alarm.ts'
-import { areTaken, clocks, consumers } from './metrics.ts'
-import { ofAllFunctions, ofFunction, ofGateway, ofPlatform, ofQueue, ofTable } from './metrics.ts'
+import { areTaken, clocks, consumers, tableRefusals } from './metrics.ts'
+import { ofAllFunctions, ofFunction, ofGateway, ofPlatform, ofQueue } from './metrics.ts'
 import { options } from './options.ts'
 import { queues } from './queues.ts'
 import { isWatched } from './stage.ts'
@@ -107,9 +107,9 @@ const ofWork: Record<string, Watch> = {
   },
   'table-throttles': {
     number: 13,
-    says: 'The table refuses calls: more is asked of it, or of one partition, than it gives.',
-    metrics: [ofTable('ReadThrottleEvents'), ofTable('WriteThrottleEvents')],
-    formula: 'SUM([m0, m1])',
+    says: 'The table refuses calls: more is asked of it, of an index, or of one partition, than it gives.',
+    metrics: tableRefusals,
+    formula: sumOf(tableRefusals),
     statistic: 'Sum',
     above: 10,
   },
@@ -127,8 +127,14 @@ const ofTimeLimits = clocks.map(({ name, timeoutSeconds }): [string, Watch] => [
   },
 ])
 
+/**
+ * Queue → seconds that a message may wait, where 300 are too few: an update takes its time, and to webhooks and modules that
+ * want to be left alone messages are sent with a delay, of 900 at most.
+ */
+const waits: Record<string, number> = { updates: 1800, webhooks: 1200, modules: 1200 }
+
 const ofQueues = Object.entries(queues).flatMap(([name, { queue, deadLetter }]): [string, Watch][] => {
-  const above = name === 'updates' ? 1800 : 300
+  const above = waits[name] ?? 300
   const age: Watch = {
     number: 5,
     says: `A message of the queue ${name} has waited for ${above} seconds.`,

@@ -1,6 +1,6 @@
 import { apiFunctionNames } from './api.ts'
 import { versions } from './functions.ts'
-import { clocks, consumers, type Metric } from './metrics.ts'
+import { clocks, consumers, type Metric, tableRefusals } from './metrics.ts'
 import { ofAllFunctions, ofFunction, ofGateway, ofPlatform, ofQueue, ofTable } from './metrics.ts'
 import { queues } from './queues.ts'
 import { isWatched, prefix } from './stage.ts'
@@ -81,7 +81,7 @@ const charts: readonly Chart[] = [
   {
     title: 'Calls that the table refused',
     statistic: 'Sum',
-    metrics: (['ReadThrottleEvents', 'WriteThrottleEvents'] as const).map(ofTable),
+    metrics: tableRefusals,
   },
   {
     title: 'Sign-ins and deliveries that failed, records set aside',

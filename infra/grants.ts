@@ -13,8 +13,9 @@ interface Grant {
 
 const region = aws.getRegionOutput().region
 const account = aws.getCallerIdentityOutput().accountId
+const { partition } = aws.getPartitionOutput()
 const arn = (service: string, name: $util.Input<string>) =>
-  $interpolate`arn:aws:${service}:${region}:${account}:${name}`
+  $interpolate`arn:${partition}:${service}:${region}:${account}:${name}`
 
 const sendTo = (name: string): Grant[] => [{ actions: ['sqs:SendMessage'], resources: [queues[name].queue.arn] }]
 

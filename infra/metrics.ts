@@ -1,5 +1,6 @@
 import type { Measure } from '../packages/core/src/metrics.ts'
 import { type Task, tasks } from '../packages/contract/src/task.ts'
+import { tableIndexes } from '../packages/core/src/db/schema.ts'
 import { functionNameOf } from './functions.ts'
 import { api } from './gateway.ts'
 import { table } from './storage.ts'
@@ -45,6 +46,20 @@ export const ofGateway = (metricName: 'Count' | '4xx' | '5xx' | 'Latency'): Metr
 export const ofTable = (
   metricName: 'ReadThrottleEvents' | 'WriteThrottleEvents' | 'ConsumedReadCapacityUnits' | 'ConsumedWriteCapacityUnits',
 ): Metric => ({ namespace: 'AWS/DynamoDB', metricName, dimensions: { TableName: table.name } })
+
+/** Writes that an index refuses, and the table because of it: DynamoDB counts them for the index alone. */
+const ofIndex = (index: string): Metric => ({
+  namespace: 'AWS/DynamoDB',
+  metricName: 'WriteThrottleEvents',
+  dimensions: { TableName: table.name, GlobalSecondaryIndexName: index },
+})
+
+/** Calls that the table refuses. */
+export const tableRefusals: readonly Metric[] = [
+  ofTable('ReadThrottleEvents'),
+  ofTable('WriteThrottleEvents'),
+  ...Object.keys(tableIndexes).map(ofIndex),
+]
 
 const queueOf = ({ trigger }: Task): string | undefined =>
   typeof trigger === 'object' && 'queue' in trigger ? trigger.queue : undefined

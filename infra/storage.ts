@@ -20,7 +20,9 @@ export const table = new sst.aws.Dynamo('Table', {
   deletionProtection: isProduction,
   transform: {
     // A table that was restored takes the place of this one, for good: one deployment has to name it, and none after that.
+    // Nothing else does: a change that would make another table, which is empty, fails.
     table: (args, own) => {
+      own.protect = isProduction && restoredTable === undefined
       if (restoredTable === undefined) return
       args.name = restoredTable
       own.import = restoredTable

@@ -62,19 +62,25 @@ async function start(): Promise<Rehearsal> {
   return rehearsal
 }
 
-const starting = start()
+/** Tells how it went. A failure ends the process, once it is told. */
+async function run(): Promise<Rehearsal> {
+  try {
+    const rehearsal = await start()
+    await tell({ isReady: true })
+    return rehearsal
+  } catch (error) {
+    console.error(error)
+    await tell({ failure: messageOf(error) })
+    return process.exit(1)
+  }
+}
+
+// Not before signals are heard: whoever finds its state may send one.
+const running = Promise.resolve().then(run)
 stopOnSignals(async () => {
   isWanted = false
-  await (await starting)[Symbol.asyncDispose]()
+  await (await running)[Symbol.asyncDispose]()
 })
 process.on('disconnect', () => {
   isWanted = false
 })
-try {
-  await starting
-  await tell({ isReady: true })
-} catch (error) {
-  console.error(error)
-  await tell({ failure: messageOf(error) })
-  process.exit(1)
-}

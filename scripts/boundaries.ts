@@ -17,7 +17,7 @@ const layers = {
   cli: ['registry', 'sdk'],
   local: ['contract', 'core', 'modules', 'registry', 'updates', 'api', 'tasks'],
   portal: ['contract'],
-  infra: ['contract', 'core'],
+  infra: ['contract'],
 } as const satisfies Record<string, readonly string[]>
 
 type Layer = keyof typeof layers
@@ -39,6 +39,14 @@ const forAuthors = new Set([
   'packages/contract/src/manifest.ts',
   'packages/core/src/module-check.ts',
   'packages/modules/src/manifest.ts',
+])
+
+/** What the deployment has to agree on with the code that it deploys: the table, the settings, the metrics. */
+const forDeployment = new Set([
+  'packages/core/src/config.ts',
+  'packages/core/src/db/schema.ts',
+  'packages/core/src/key-files.ts',
+  'packages/core/src/metrics.ts',
 ])
 
 /** What module authors import has a package's name, and is a part of the package that runs modules. */
@@ -88,6 +96,7 @@ function faultOf(path: string, layer: Layer, reference: Reference): string | und
   if (target === documentMaker) return 'the document is made by scripts, not at run time: read openapi.json'
   const to = layerOf(target)
   if (to === layer || (layer === 'cli' && forAuthors.has(target))) return undefined
+  if (layer === 'infra' && forDeployment.has(target)) return undefined
   if (to === undefined) return `${layer} must not import ${target}`
   const isElsewhere = target.startsWith('packages/') && packageOf(target) !== packageOf(path)
   // The deployer bundles its configuration without the packages of this repository.

@@ -18,8 +18,6 @@ const settings = {
   platform: 'node',
   target: 'node24',
   format: 'esm',
-  // What is imported late is required: Node's own modules are handed out as they are, and what is beside the program at once.
-  supported: { 'dynamic-import': false },
   mainFields: ['module', 'main'],
   // CommonJS inside of an ES module.
   banner: { js: `const require = process.getBuiltinModule('node:module').createRequire(import.meta.url);` },

@@ -6,7 +6,7 @@ import { buildFunctions, functionsDir } from './deploy/build.ts'
 import { deployed, failed, removed } from './deploy/farewell.ts'
 import { markFunctions } from './deploy/mark.ts'
 import { type Options, parseOptions } from './deploy/options.ts'
-import { readSettings, type Settings } from './deploy/settings.ts'
+import { readSettings, requireCertificateIn, type Settings } from './deploy/settings.ts'
 import { readOutputs, runSst } from './deploy/sst.ts'
 
 const say = (line: string): void => console.log(line)
@@ -18,16 +18,17 @@ async function run(options: Options): Promise<void> {
   const { set, ignored } = await readSettings(stage)
   for (const name of ignored) console.warn(`${name} is no setting of a deployment: it has no effect here.`)
   const account = await findAccount()
+  requireCertificateIn(account.region, set)
   say(`${doing[action]} the stage ${stage}: account ${account.id}, region ${account.region}, as ${account.arn}.`)
   // What goes is known from the state of its deployment.
-  if (action !== 'remove') await build(set)
+  if (action !== 'remove') await build(stage, set)
   if ((await runSst(options, account.region)) !== 0) throw new Failure('refused', failed(options))
   await sayFarewell(options, account)
 }
 
-async function build(set: Settings['set']): Promise<void> {
+async function build(stage: string, set: Settings['set']): Promise<void> {
   const count = await buildFunctions()
-  await markFunctions(functionsDir, set)
+  await markFunctions(functionsDir, stage, set)
   say(`${count} functions are built after ${seconds()}.`)
 }
 

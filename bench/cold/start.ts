@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
+import { lambdaFlags } from '@platform/local/lambda/node-program'
 import type { FirstEvent } from './events.ts'
 
 /** A process from its start to its first answer. */
@@ -21,7 +22,7 @@ export async function startOnce(
 ): Promise<Start> {
   const text = JSON.stringify(await event())
   const startedAtMs = performance.now()
-  const child = spawn(process.execPath, [driver, path, text], {
+  const child = spawn(process.execPath, [...lambdaFlags, driver, path, text], {
     env: { ...process.env, PLAT_LOG_LEVEL: 'info', ...environment },
     stdio: ['ignore', 'pipe', 'inherit'],
   })

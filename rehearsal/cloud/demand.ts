@@ -102,6 +102,8 @@ const lambdaActions: readonly [method: string, path: RegExp, action: string][] =
   ['PUT', /^\/functions\/([^/]+)\/aliases\/[^/]+$/, 'UpdateAlias'],
 ]
 
+const tagActions: Readonly<Record<string, string>> = { GET: 'ListTags', POST: 'TagResource', DELETE: 'UntagResource' }
+
 /** What comes along in the wish for a function or a change of one: its role is passed, its image read, its tags set. */
 function ofSettings(action: string, resource: string, { Role, Code, ImageUri, Tags }: Json): Demand[] {
   return [
@@ -126,8 +128,9 @@ export function ofLambda(method: string, target: string, input: Json): Demand[] 
     const resource = arn('lambda', `function:${name}${qualifier === null ? '' : `:${qualifier}`}`)
     return ofSettings(action, resource, input)
   }
-  if (path.startsWith('/tags/')) {
-    return [{ action: 'lambda:TagResource', resource: decodeURIComponent(path.slice('/tags/'.length)) }]
+  const tagging = path.startsWith('/tags/') ? tagActions[method] : undefined
+  if (tagging !== undefined) {
+    return [{ action: `lambda:${tagging}`, resource: decodeURIComponent(path.slice('/tags/'.length)) }]
   }
   return [{ action: `lambda:unknown ${method} ${path}`, resource: '*' }]
 }

@@ -30,7 +30,7 @@ async function deploy(
       Code: { S3Bucket: folderBucket, S3Key: name },
     }),
   )
-  const patience = { client, minDelay: 1, maxDelay: 1, maxWaitTime: 60 }
+  const patience = { client, minDelay: 0.05, maxDelay: 1, maxWaitTime: 60 }
   await waitUntilFunctionActiveV2(patience, { FunctionName })
   const { Version: FunctionVersion } = await client.send(new PublishVersionCommand({ FunctionName }))
   await waitUntilFunctionActiveV2(patience, { FunctionName, Qualifier: FunctionVersion })

@@ -98,7 +98,11 @@ function consume({ gate, lambda, accessKeyOf }: Cloud, graph: Graph, mapping: Ma
     batchSize: mapping.batchSize,
     maximumConcurrency: mapping.scalingConfig.maximumConcurrency,
     visibilityTimeoutSeconds: visibilityOf(graph, mapping),
-    invoke: async (event) => BatchAnswer.parse(await call(lambda, functionName, event, alias)),
+    invoke: async (event) => {
+      const answer = await call(lambda, functionName, event, alias)
+      // Whoever is not asked for failures one by one has none.
+      return answersForEach(mapping) ? BatchAnswer.parse(answer) : null
+    },
     log,
   })
   return async () => {
@@ -106,6 +110,8 @@ function consume({ gate, lambda, accessKeyOf }: Cloud, graph: Graph, mapping: Ma
     client.destroy()
   }
 }
+
+const answersForEach = ({ functionResponseTypes }: Mapping) => functionResponseTypes.includes('ReportBatchItemFailures')
 
 /** How long what it takes is nobody else's. */
 function visibilityOf(graph: Graph, { eventSourceArn }: Mapping): number {
@@ -116,9 +122,11 @@ function visibilityOf(graph: Graph, { eventSourceArn }: Mapping): number {
 const unitMs: Record<string, number> = { minute: 60_000, hour: 3_600_000, day: 86_400_000 }
 
 function clockOf({ lambda }: Cloud, { name, scheduleExpression, target }: Schedule) {
-  const [, count = '1', unit = 'minute'] = /^rate\((\d+) (minute|hour|day)s?\)$/.exec(scheduleExpression) ?? []
+  const [, count, unit = ''] = /^rate\((\d+) (minute|hour|day)s?\)$/.exec(scheduleExpression) ?? []
+  if (count === undefined)
+    throw new Error(`The clock ${name} ticks in a way that nothing here knows: ${scheduleExpression}`)
   const [functionName = '', alias] = functionOf(target.arn)
-  const intervalMs = Number(count) * (unitMs[unit] ?? 60_000)
+  const intervalMs = Number(count) * (unitMs[unit] ?? Number.NaN)
   const invoke = (event: unknown) => call(lambda, functionName, event, alias)
   return {
     functionName,

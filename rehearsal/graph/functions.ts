@@ -28,6 +28,8 @@ const FunctionInputs = z.object({
 })
 const RoleInputs = z.object({
   inlinePolicies: z.array(z.object({ policy: z.string() })).default([]),
+  /** To write a log, which nothing here asks for. A role that allows more by a name is not understood. */
+  managedPolicyArns: z.array(z.literal('arn:aws:iam::aws:policy/service-role/AWSLambdaBasicExecutionRole')).default([]),
 })
 
 /** Every function of the platform, by the names that the contract gives them. */

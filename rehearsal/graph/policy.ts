@@ -21,7 +21,12 @@ export interface Demand {
 }
 
 const pattern = (text: string): RegExp =>
-  new RegExp(`^${text.replaceAll(/[.+?^${}()|[\]\\]/g, String.raw`\$&`).replaceAll('*', '.*')}$`)
+  new RegExp(
+    `^${text
+      .replaceAll(/[.+^${}()|[\]\\]/g, String.raw`\$&`)
+      .replaceAll('*', '.*')
+      .replaceAll('?', '.')}$`,
+  )
 
 const matches = (patterns: readonly string[], text: string): boolean =>
   patterns.some((each) => pattern(each).test(text))

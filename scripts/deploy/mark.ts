@@ -1,22 +1,36 @@
 import { createHash } from 'node:crypto'
-import { readdir, readFile, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { readdir, readFile, stat, writeFile } from 'node:fs/promises'
+import { basename, dirname, join, relative } from 'node:path'
 import { root } from '../source.ts'
 import { type Settings } from './settings.ts'
 
-const byText = (one: string, other: string): number => (one < other ? -1 : 1)
+const markFile = 'deployment.json'
+
+/** What decides of functions beside their code and the settings. */
+const configuration = ['sst.config.ts', 'infra', 'packages/contract/src/task.ts'].map((name) => join(root, name))
 
 /**
- * Leaves in every built function what its surroundings are: settings and configuration. Lambda publishes a change of those with
- * the code that was uploaded last, which may be that of a release that was taken back; changed code is uploaded with them.
+ * Leaves a digest of the whole deployment in every built function, so that all are uploaded where anything has changed. SST
+ * compares with what it has uploaded last, not with what releases have changed: a function whose code is the same would keep
+ * that of a release, beside new code of others, or publish it with another setting. By the stage in it, stages share no file.
  */
-export async function markFunctions(folder: string, set: Settings['set']): Promise<void> {
-  const files = (await readdir(join(root, 'infra'))).filter((name) => name.endsWith('.ts')).toSorted(byText)
-  const digest = createHash('sha256').update(JSON.stringify(set))
-  for (const file of ['sst.config.ts', ...files.map((name) => `infra/${name}`)])
-    digest.update(file).update(await readFile(join(root, file)))
-  const mark = JSON.stringify({ surroundings: digest.digest('hex') })
-  for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
-    if (entry.name === 'index.mjs') await writeFile(join(entry.parentPath, 'deployment.json'), mark)
+export async function markFunctions(folder: string, stage: string, set: Settings['set']): Promise<void> {
+  const digest = createHash('sha256').update(JSON.stringify([stage, set]))
+  const code = await filesIn(folder)
+  for (const file of [...(await Promise.all(configuration.map(filesIn))).flat(), ...code]) {
+    digest.update(relative(file.startsWith(folder) ? folder : root, file)).update(await readFile(file))
   }
+  const mark = JSON.stringify({ deployment: digest.digest('hex') })
+  const programs = code.filter((file) => basename(file) === 'index.mjs')
+  for (const file of programs) await writeFile(join(dirname(file), markFile), mark)
+}
+
+/** The files of a folder and of those in it, but for marks, in an order of their own; a file is its only one. */
+async function filesIn(place: string): Promise<string[]> {
+  if (!(await stat(place)).isDirectory()) return [place]
+  const entries = await readdir(place, { recursive: true, withFileTypes: true })
+  return entries
+    .filter((entry) => entry.isFile() && entry.name !== markFile)
+    .map((entry) => join(entry.parentPath, entry.name))
+    .toSorted((one, other) => (one < other ? -1 : 1))
 }

@@ -12,15 +12,22 @@ export interface Settings {
   ignored: readonly string[]
 }
 
+/** A gateway takes certificates of its own region alone, and says so when half of the deployment is done. Throws `Failure`. */
+export function requireCertificateIn(region: string, { domainCertificate }: Settings['set']): void {
+  const [, , , where] = domainCertificate?.split(':') ?? []
+  if (where === undefined || where === region) return
+  const what = `PLAT_DOMAIN_CERTIFICATE: the certificate is in ${where}, and the deployment goes to ${region}.`
+  throw new Failure('usage', `${what}\nGet one there (docs/deployment.md#your-own-domain).`)
+}
+
 /**
  * Puts what `.env.STAGE` and `.env` set in the project's folder into this process's environment, as the deployer would do; what
  * is there counts more. Throws `Failure` that names the bad settings.
  */
 export async function readSettings(stage: string): Promise<Settings> {
   for (const name of [`.env.${stage}`, '.env']) if (existsSync(join(root, name))) process.loadEnvFile(join(root, name))
-  // An empty one is none. What reads settings reads those of this process as it is loaded.
-  const names = Object.keys(process.env).filter((name) => name.startsWith('PLAT_'))
-  for (const name of names) if (process.env[name] === '') delete process.env[name]
+  // An empty one is none, and stays: without it the deployer would read another value for it from those files.
+  const names = Object.keys(process.env).filter((name) => name.startsWith('PLAT_') && process.env[name] !== '')
   try {
     const [{ settingNames, settingsOf, keyFileNames }, { optionsOf, optionNames }] = await Promise.all([
       import('../../infra/settings.ts'),
@@ -28,7 +35,7 @@ export async function readSettings(stage: string): Promise<Settings> {
     ])
     const set = { ...settingsOf(process.env), ...optionsOf(process.env) }
     const known = new Set<string>([...settingNames, ...keyFileNames, ...optionNames])
-    return { set, ignored: names.filter((name) => process.env[name] !== undefined && !known.has(name)) }
+    return { set, ignored: names.filter((name) => !known.has(name)) }
   } catch (error) {
     throw new Failure('usage', `${messageOf(error)}\ndocs/deployment.md#settings explains them.`, error)
   }

@@ -40,7 +40,7 @@ test.for([
   ['functions/modules.ts', `import { defineModule } from '@platform/modules'`],
   ['packages/local/src/x.ts', `import { serve } from '@platform/http/serve'`],
   ['functions/clusters.ts', `import { install } from '@platform/modules/install'`],
-  ['infra/api.ts', `import { fault } from '@platform/core/fault'`],
+  ['infra/api.ts', `import { fault } from '../packages/core/src/fault.ts'`],
 ] as const)('%s must not hold: %s', ([path, text]) => {
   expect(faultsOf(path, text)).toHaveLength(1)
 })
@@ -69,7 +69,8 @@ test.for([
   ['packages/local/src/x.ts', `import { handler } from '../../../functions/clusters.ts'`],
   ['functions/clusters.ts', `import { serve } from '@platform/http/serve'`],
   ['functions/queue/updates.ts', `import { install } from '@platform/modules/install'`],
-  ['infra/api.ts', `import { routes } from '@platform/contract/index'`],
+  ['infra/api.ts', `import { routes } from '../packages/contract/src/index.ts'`],
+  ['infra/storage.ts', `import { ttlAttribute } from '../packages/core/src/db/schema.ts'`],
   ['test/core/x.test.ts', `import { main } from '@platform/local/main'`],
 ] as const)('%s may hold: %s', ([path, text]) => {
   expect(faultsOf(path, text)).toEqual([])

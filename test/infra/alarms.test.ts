@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { tableIndexes } from '@platform/core/db/schema'
 import { expect, test } from 'vitest'
 import { type Graph, graphOf, ofType } from '../../rehearsal/graph/graph.ts'
 import { programs, type Shown, watchedBy, writtenBy } from './metrics.ts'
@@ -98,10 +99,31 @@ test('what they read of AWS is a metric that AWS has, of a resource of this depl
     if (namespace === 'Platform') continue
     const { metrics = [], dimension = '', type = '', attribute = '' } = ofAws[namespace] ?? {}
     expect(metrics, namespace).toContain(metricName)
-    const [[name, value] = [], ...others] = Object.entries(dimensions)
+    const { GlobalSecondaryIndexName: index, ...ofResource } = dimensions
+    if (index !== undefined) expect([namespace, index in tableIndexes]).toEqual(['AWS/DynamoDB', true])
+    const [[name, value] = [], ...others] = Object.entries(ofResource)
     expect(others).toEqual([])
     if (namespace === 'AWS/Lambda' && withoutDimension.includes(metricName)) expect(name).toBeUndefined()
     else expect([name, namesOf(production, type, attribute).includes(value ?? '')]).toEqual([dimension, true])
+  }
+})
+
+test('the table is watched for what it refuses, and so is each index: DynamoDB counts for the table nothing of its indexes', () => {
+  const refused = watched.get('platform-production-table-throttles') ?? []
+  const seen = refused.map(({ metricName, dimensions }) => [metricName, dimensions['GlobalSecondaryIndexName']])
+  const wanted = [
+    ['ReadThrottleEvents', undefined],
+    ...[undefined, ...Object.keys(tableIndexes)].map((index) => ['WriteThrottleEvents', index]),
+  ]
+  expect(seen.toSorted(byText)).toEqual(wanted.toSorted(byText))
+})
+
+test('a message that was sent with the longest delay wakes nobody by its age', () => {
+  const longestDelaySeconds = 900
+  // Those who send them: `announceWebhook` and `announceModule`.
+  for (const queue of ['webhooks', 'modules']) {
+    const age = alarms.find(({ name }) => name === `platform-production-${queue}-age`)
+    expect(age.threshold, queue).toBeGreaterThan(longestDelaySeconds)
   }
 })
 

@@ -63,6 +63,14 @@ describe.skipIf(obstacle !== undefined)(`the commands that deploy and remove${wh
       expect({ exitCode, requests, runs }).toEqual({ exitCode: 2, requests: ['Action=GetCallerIdentity'], runs: [] })
     })
 
+    test('a certificate of another region, which the gateway would refuse when half of it is done', async () => {
+      const certificate = 'arn:aws:acm:eu-central-1:000000000000:certificate/0a1b'
+      const environment = { PLAT_DOMAIN: 'platform.example.com', PLAT_DOMAIN_CERTIFICATE: certificate }
+      const { exitCode, output, runs } = await deploy('dev', environment)
+      expect(output).toMatch(/PLAT_DOMAIN_CERTIFICATE: .* is in eu-central-1, and the deployment goes to us-east-1/)
+      expect({ exitCode, runs }).toEqual({ exitCode: 2, runs: [] })
+    })
+
     test.each([
       ['production is protected', 'production', 'production', /The stage production is protected/],
       ['a removal names the stage twice', 'dev', 'production', /To do so: .* --stage dev --confirm dev/],
@@ -112,6 +120,14 @@ describe.skipIf(obstacle !== undefined)(`the commands that deploy and remove${wh
     expect(compared.runs).toEqual([{ command: 'preview', stage: 'dev', isFine: true, changes: {} }])
     expect(compared.output).toContain('No changes')
     expect(compared.exitCode).toBe(0)
+  })
+
+  test('an empty setting is none, and keeps what a file says of it away', async () => {
+    const files = { '.env': 'PLAT_LOG_LEVEL=\nPLAT_ALARM_EMAIL=somebody@example.com\n' }
+    const environment = { PLAT_ALARM_EMAIL: '' }
+    const { exitCode, runs } = await sandbox.run('deploy', ['--stage', 'dev', '--diff'], { environment, files })
+    expect(runs).toEqual([{ command: 'preview', stage: 'dev', isFine: true, changes: {} }])
+    expect(exitCode).toBe(0)
   })
 
   test('another setting, for this stage alone, changes every function, and begins the platform anew; a start that fails is made up for', async () => {

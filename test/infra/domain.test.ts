@@ -49,6 +49,8 @@ test('a restored table takes the place of the old one, which is kept, and everyb
   const graph = await graphOf('production', { PLAT_RESTORED_TABLE: 'restored-2026' })
   const tables = ofType(graph, 'aws:dynamodb/table:Table')
   expect(tables).toMatchObject([{ import: 'restored-2026', retainOnDelete: true, inputs: { name: 'restored-2026' } }])
+  // Else the engine would not let it take the place of the old one.
+  expect(tables[0]?.protect).toBe(false)
   for (const { environment, statements } of functionsOf(graph, functionNames)) {
     expect(environment['PLAT_TABLE']).toBe('restored-2026')
     const onTables = statements.flatMap(({ Resource }) => Resource).filter((arn) => arn.includes(':dynamodb:'))

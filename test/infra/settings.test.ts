@@ -5,8 +5,8 @@ import { join } from 'node:path'
 import { parseConfig } from '@platform/core/config'
 import { functionNames } from '@platform/core/function-names'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { optionsOf } from '../../infra/options.ts'
-import { settingBytesMax, settingNames, settingsOf } from '../../infra/settings.ts'
+import { optionNames, optionsOf } from '../../infra/options.ts'
+import { keyFileNames, settingBytesMax, settingNames, settingsOf } from '../../infra/settings.ts'
 import { stageLengthMax } from '../../infra/stage-name.ts'
 import { functionsOf } from '../../rehearsal/graph/functions.ts'
 import { type Graph, graphOf, ofType } from '../../rehearsal/graph/graph.ts'
@@ -102,9 +102,12 @@ test.each([
   expect(() => optionsOf(environment)).toThrow(message)
 })
 
-test('no setting at all is a deployment, too, and an empty one counts as unset', () => {
+test('no setting at all is a deployment, too, and an empty one counts as unset', async () => {
   expect(settingsOf({ PLAT_LOG_LEVEL: '', PLAT_MODULE_KEYS: '', PLAT_MODULE_TRUSTED_KEYS: '' })).toEqual({})
   expect(Object.values(optionsOf({ PLAT_DOMAIN: '', PLAT_ALARM_EMAIL: '' })).filter(Boolean)).toEqual([])
+  const empty = Object.fromEntries([...settingNames, ...keyFileNames, ...optionNames].map((name) => [name, '']))
+  const [plain] = functionsOf(await graphOf('dev', empty), functionNames)
+  expect(settingNames.filter((name) => name in plain!.environment)).toEqual([])
 })
 
 /** Type → what of it is a name, and how long that may be. */

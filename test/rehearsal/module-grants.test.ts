@@ -1,5 +1,7 @@
+import { DeleteItemCommand, DynamoDBClient } from '@aws-sdk/client-dynamodb'
 import { DeleteFunctionCommand, ListFunctionsCommand } from '@aws-sdk/client-lambda'
 import { PutSecretValueCommand, SecretsManagerClient } from '@aws-sdk/client-secrets-manager'
+import { moduleDelivery } from '@platform/core/db/keys'
 import { clientSettings } from '@platform/local/aws-environment'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { answered } from '../../conformance/answer.ts'
@@ -110,6 +112,16 @@ const madeAgain: Act = {
   },
 }
 
+/** Nobody has the module's events in hand any more: a worker that was broken off would hold them up for a minute. */
+async function letGo(): Promise<void> {
+  const { cloud, functions } = stage.rehearsal
+  const { pk, sk } = moduleDelivery('calm')
+  const store = new DynamoDBClient(clientSettings(cloud.dynamoDbUrl, 'operator'))
+  const TableName = functions[0]?.environment['PLAT_TABLE']
+  await store.send(new DeleteItemCommand({ TableName, Key: { pk: { S: pk }, sk: { S: sk } } }))
+  store.destroy()
+}
+
 /** What was broken off goes on: in the end the module is there, or is not. */
 const healed = (isWanted: boolean) => () =>
   until('what was broken off has gone on', async () => {
@@ -148,8 +160,9 @@ const table: [act: Act, isThere: boolean, grants: Record<string, readonly string
     hears,
     true,
     {
-      'queue/modules': [...store, 'secret:signing-keys', 'modules:invoke', 'messages'],
+      // First: what the others leave in the queue of modules would have it hear all the same.
       'queue/events': ['queue:modules'],
+      'queue/modules': [...store, 'secret:signing-keys', 'modules:invoke', 'messages'],
     },
   ],
   [madeAgain, true, { 'schedule/heartbeat': ['table:read', ...running, 'modules:remove (list)'] }],
@@ -165,8 +178,7 @@ for (const [act, isThere, grants] of table) {
     for (const need of needs) {
       const { failure, denials } = await playColdWithout(need)
       await heal()
-      // What waits for its next try is not to be met by the next grant.
-      await until(act.title, async () => (await played(scene, act)) === undefined)
+      if (act === hears) await letGo()
       expect([need.name, need.grant, failure, denials.length > 0]).toEqual([
         need.name,
         need.grant,
@@ -174,5 +186,6 @@ for (const [act, isThere, grants] of table) {
         true,
       ])
     }
+    await until(act.title, async () => (await played(scene, act)) === undefined)
   }, 400_000)
 }

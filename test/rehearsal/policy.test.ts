@@ -31,6 +31,8 @@ test.each([
   ['one of several', ['sqs:ReceiveMessage', 'sqs:SendMessage'], [arn('events'), arn('jobs')], true],
   ['a star at the end', ['sqs:*'], [arn('*')], true],
   ['a star in between', ['sqs:Send*'], ['arn:aws:sqs:*:jobs'], true],
+  ['a question mark, which is one character', ['sqs:SendMessage'], [arn('job?')], true],
+  ['a question mark where there is none', ['sqs:SendMessage'], [arn('jobs?')], false],
   ['a star for something else', ['sqs:*'], ['arn:aws:sns:*'], false],
   ['a dot, which stands for itself', ['sqs:SendMessage'], ['arn.aws.sqs.us-east-1.000000000000.jobs'], false],
 ])('what is asked for, against %s', (_, Action, Resource, isAllowed) => {

@@ -1,5 +1,15 @@
+import { execFile } from 'node:child_process'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import type { Plugin } from 'esbuild'
 import { expect, test } from 'vitest'
-import { bundle } from '../../scripts/bundle.ts'
+import { lambdaFlags } from '@platform/local/lambda/node-program'
+import { bundle, bundleAll } from '../../scripts/bundle.ts'
+import { root } from '../../scripts/source.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
+
+const run = promisify(execFile)
 
 test.each([
   ['auth', /\/ldapts\/|ldap-|external-user|identity-(?:row|provider)\.ts|contract\/src\/setup/],
@@ -13,4 +23,30 @@ test.each([
   const held = [...sources].filter(([path, bytes]) => bytes > 0 && rare.test(path))
   expect(held.map(([path]) => path)).toEqual([])
   expect(files.size).toBeGreaterThan(initial.length)
+})
+
+/** A function of which everything comes late: a module of Node's own, code of the platform, and with that a package in CommonJS. */
+const lateFunction: Plugin = {
+  name: 'late-function',
+  setup: (builder) =>
+    builder.onLoad({ filter: /\/functions\/health\.ts$/ }, () => ({
+      resolveDir: join(root, 'functions'),
+      contents: `export const handler = async () => {
+        const [http, { default: whole }, { layerEntries }] = await Promise.all([
+          import('node:http'), import('node:http'), import('@platform/registry/layer'),
+        ])
+        return [http.request === whole.request, http.default === whole, typeof layerEntries]
+      }`,
+    })),
+}
+
+test('what a function loads late comes where Node may not require ES modules, as on Lambda', async () => {
+  const { files, initial = [] } = (await bundleAll(['health'], undefined, [lateFunction])).get('health') ?? {}
+  expect(files?.size).toBeGreaterThan(initial.length)
+  await using folder = await temporaryFolder()
+  for (const [name, content] of files ?? []) await writeFile(join(folder.path, name), content)
+  const asking = `const { handler } = await import(process.argv[1]); console.log(JSON.stringify(await handler()))`
+  const args = [...lambdaFlags, '--input-type=module', '-e', asking, join(folder.path, 'index.mjs')]
+  const { stdout } = await run(process.execPath, args, { env: {} })
+  expect(JSON.parse(stdout)).toEqual([true, true, 'function'])
 })

@@ -5,6 +5,7 @@ import { promisify } from 'node:util'
 import { strFromU8, unzipSync } from 'fflate'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { functionNames } from '@platform/core/function-names'
+import { lambdaFlags } from '@platform/local/lambda/node-program'
 import { functionNames as filesIn } from '../../packages/local/src/function-files.ts'
 import { artifactOf } from '../../scripts/release/artifact.ts'
 import { handedOut, packFunctions } from '../../scripts/release/functions.ts'
@@ -51,11 +52,14 @@ test('an archive is the same in whatever order its files are given', () => {
   expect(zipOf({ 'dist/b': two, 'a.mjs': one })).toEqual(zipOf({ 'a.mjs': one, 'dist/b': two }))
 })
 
-/** Loads functions from their folders as Lambda would, and asks each for its version. */
+/** Loads functions from their folders as Lambda would, and what they load late; asks each for its version. */
 const asking = `
+  import { readdir } from 'node:fs/promises'
   const [folder, names] = [process.argv[1], process.argv.slice(2)]
   const answers = names.map(async (name) => {
-    const { handler } = await import(folder + '/' + name + '/index.mjs')
+    const at = folder + '/' + name + '/'
+    const { handler } = await import(at + 'index.mjs')
+    for (const file of await readdir(at)) if (file.endsWith('.mjs')) await import(at + file)
     return [name, await handler({ platformProbe: true }, {})]
   })
   console.log(JSON.stringify(Object.fromEntries(await Promise.all(answers))))`
@@ -74,7 +78,7 @@ test('every function is whole: it loads from its archive alone, and says its ver
       await writeFile(join(unpacked, name, path), content)
     }
   }
-  const args = ['--input-type=module', '-e', asking, unpacked, ...functionNames]
+  const args = [...lambdaFlags, '--input-type=module', '-e', asking, unpacked, ...functionNames]
   const { stdout } = await run(process.execPath, args, { cwd: folder.path, env: {} })
   expect(JSON.parse(stdout)).toEqual(Object.fromEntries(functionNames.map((name) => [name, { version }])))
 })

@@ -1,18 +1,31 @@
+import { join } from 'node:path'
 import type { TestProject } from 'vitest/node'
 import { installComponents } from '../../rehearsal/graph/components.ts'
 import { type Graph, graphOf } from '../../rehearsal/graph/graph.ts'
+import { buildFunctions } from '../../scripts/deploy/build.ts'
+import { temporaryFolder } from './temporary-folder.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {
     dev: Graph
     production: Graph
+    /** Folder of the built functions, which nobody changes. */
+    functionsDir: string
   }
 }
 
-/** Before all tests about the deployment, once: what it is made of is unpacked, and two stages of it are evaluated. */
-export async function setup(project: TestProject): Promise<void> {
+/**
+ * Before all tests about the deployment, once: what it is made of is unpacked, two stages of it are evaluated, and its functions
+ * are built. They go with the tests.
+ */
+export async function setup(project: TestProject): Promise<() => Promise<void>> {
   await installComponents()
-  const [dev, production] = await Promise.all([graphOf('dev'), graphOf('production')])
+  await using parts = new AsyncDisposableStack()
+  const functionsDir = join(parts.use(await temporaryFolder()).path, 'functions')
+  const [dev, production] = await Promise.all([graphOf('dev'), graphOf('production'), buildFunctions(functionsDir)])
   project.provide('dev', dev)
   project.provide('production', production)
+  project.provide('functionsDir', functionsDir)
+  const kept = parts.move()
+  return () => kept.disposeAsync()
 }

@@ -1,5 +1,5 @@
 import { readdir, readFile } from 'node:fs/promises'
-import { buildFunctions } from '../../scripts/deploy/build.ts'
+import { inject } from 'vitest'
 import { projectDir, readState, type State } from '../../rehearsal/state.ts'
 import { Program } from './program.ts'
 import { temporaryFolder } from './temporary-folder.ts'
@@ -13,23 +13,20 @@ interface Ending {
   text: string
 }
 
-/** `npm run deploy:rehearsal` in a folder of its own, with functions that are built once. Disposing ends what runs there. */
+/** `npm run deploy:rehearsal` in a folder of its own, with the functions that are built. Disposing ends what runs there. */
 export class RehearsalCommand implements AsyncDisposable {
   readonly folder: string
-  readonly functions: string
+  readonly functions = inject('functionsDir')
   readonly #remove: () => PromiseLike<void>
 
   private constructor(folder: string, remove: () => PromiseLike<void>) {
     this.folder = `${folder}/rehearsal`
-    this.functions = `${folder}/functions`
     this.#remove = remove
   }
 
   static async create(): Promise<RehearsalCommand> {
     const { path, ...folder } = await temporaryFolder()
-    const command = new RehearsalCommand(path, () => folder[Symbol.asyncDispose]())
-    await buildFunctions(command.functions)
-    return command
+    return new RehearsalCommand(path, () => folder[Symbol.asyncDispose]())
   }
 
   /** Begins it, and lets it run. */

@@ -1,9 +1,7 @@
-import { join } from 'node:path'
+import { inject } from 'vitest'
 import { answered } from '../../conformance/answer.ts'
 import { connect, type Platform } from '../../conformance/platform.ts'
 import { type Rehearsal, startRehearsal } from '../../rehearsal/rehearsal.ts'
-import { buildFunctions } from '../../scripts/deploy/build.ts'
-import { temporaryFolder } from './temporary-folder.ts'
 
 /** A deployment of this checkout, rehearsed and set up, whose clocks run when they are told to. */
 export interface Stage extends AsyncDisposable {
@@ -20,15 +18,13 @@ const options = { isLocal: true, username: 'ada', password: 'correct horse batte
 
 export async function startStage(environment: Record<string, string> = {}): Promise<Stage> {
   await using parts = new AsyncDisposableStack()
-  const functionsDir = join(parts.use(await temporaryFolder()).path, 'functions')
-  await buildFunctions(functionsDir)
   const lines: string[] = []
   const rehearsal = parts.use(
     await startRehearsal({
       stage: 'dev',
       port: 0,
       environment: { PLAT_LOG_LEVEL: 'warn', ...environment },
-      functionsDir,
+      functionsDir: inject('functionsDir'),
       hasClocks: false,
       onOutput: (name, text) => lines.push(`${name}: ${text}`),
       log: (message, details) => lines.push(`${message} ${JSON.stringify(details)}`),

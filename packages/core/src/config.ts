@@ -100,9 +100,10 @@ const Config = z.object({
 
 export type Config = z.infer<typeof Config>
 
-/** Parses settings; throws one error that names every bad one. */
+/** Parses settings; an empty one counts as unset. Throws one error that names every bad one. */
 export function parseConfig(environment: Record<string, string | undefined>): Config {
-  const parsed = Config.safeParse(environment)
+  const given = Object.entries(environment).filter(([, value]) => value !== '')
+  const parsed = Config.safeParse(Object.fromEntries(given))
   if (parsed.success) return parsed.data
   const problems = parsed.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`)
   throw new Error(`Bad settings in the environment:\n  ${problems.join('\n  ')}`)

@@ -38,7 +38,11 @@ export function toResult({ status, headers, body }: Reply): GatewayResult {
     statusCode: status,
     headers: others,
     ...(cookie !== undefined && { cookies: [cookie] }),
-    body: typeof body === 'string' ? body : Buffer.from(body ?? '').toString(isBase64Encoded ? 'base64' : 'utf8'),
+    // Half of a character does not come through JSON to every gateway.
+    body:
+      typeof body === 'string'
+        ? body.toWellFormed()
+        : Buffer.from(body ?? '').toString(isBase64Encoded ? 'base64' : 'utf8'),
     isBase64Encoded,
   }
 }

@@ -8,9 +8,15 @@ export interface Reply {
 // oxlint-disable-next-line no-control-regex
 const unsendable = /[^\t\u0020-\u007e\u0080-\u00ff]/
 
-/** Makes a reply. Throws for a header that would not arrive as it is: it may end where another one begins. */
+const statusesWithoutBody = new Set([204, 205, 304])
+
+/**
+ * Makes a reply. Throws for a header that would not arrive as it is, for it may end where another one begins, and for a body
+ * where there is none.
+ */
 export function reply(status: number, body: Reply['body'], headers: Readonly<Record<string, string>>): Reply {
   const broken = Object.entries(headers).find(([, value]) => unsendable.test(value))
   if (broken !== undefined) throw new Error(`The header ${broken[0]} cannot be sent.`)
+  if (body !== null && statusesWithoutBody.has(status)) throw new Error(`An answer with ${status} has no body.`)
   return { status, headers, body }
 }

@@ -18,6 +18,7 @@ export function respond(context: HttpContext, { responses }: EndpointDefinition,
 
 function textOf({ schema, contentType }: ResponseDefinition, body: unknown): string | null {
   if (schema === undefined) return contentType === undefined ? null : String(body)
+  if (body === undefined) throw new Error('The endpoint promises a body.')
   const text = JSON.stringify(body)
   if (config.PLAT_CHECK_RESPONSES === '1') checkAgainst(schema, text)
   return text

@@ -1,0 +1,38 @@
+import { expect, test } from 'vitest'
+import { endpoint } from '@platform/contract/endpoint'
+import { answer } from '@platform/http/answer'
+import { toResult } from '@platform/http/event'
+import { reply } from '@platform/http/reply'
+import { route } from '@platform/http/route'
+import { serve } from '@platform/http/serve'
+import * as z from 'zod'
+import { send } from '../support/event.ts'
+import { logged } from '../support/output.ts'
+
+test.each([204, 205, 304])('an answer with %i has no body', (status) => {
+  expect(() => reply(status, 'text', {})).toThrow(`${status}`)
+  expect(() => reply(status, Buffer.of(1), {})).toThrow(`${status}`)
+  expect(reply(status, null, {}).body).toBeNull()
+})
+
+test('a text that is cut inside of a character is sent all the same', () => {
+  expect(toResult(reply(200, 'a\ud83cb €', {}))).toMatchObject({ body: 'a\ufffdb €', isBase64Encoded: false })
+})
+
+test('a handler that forgets its body is answered as a defect, not by an invocation that fails', async () => {
+  const forgetful = endpoint({
+    method: 'GET',
+    path: '/forgotten',
+    access: 'public',
+    tag: 'Test',
+    summary: 'Test',
+    responses: { 200: { description: 'Something', schema: z.unknown() } },
+  })
+  const handler = serve(route(forgetful, () => answer(200, undefined)))
+  await logged(async () => {
+    expect(await send(handler, { target: '/forgotten' })).toMatchObject({
+      status: 500,
+      json: { error: 'internal_error' },
+    })
+  })
+})
