@@ -1,5 +1,6 @@
 import { mkdir, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { stop } from 'esbuild'
 import { functionFiles } from '../release/functions.ts'
 
 const distDir = join(import.meta.dirname, '../../dist')
@@ -13,6 +14,8 @@ export const functionsDir = join(distDir, 'functions')
  */
 export async function buildFunctions(folder = functionsDir): Promise<number> {
   const functions = await functionFiles(undefined, distDir)
+  // It would keep a gigabyte for as long as this process runs.
+  await stop()
   const draft = `${folder}.${process.pid}`
   for (const [name, files] of functions) {
     for (const [path, content] of Object.entries(files)) {

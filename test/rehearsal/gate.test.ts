@@ -7,13 +7,7 @@ import {
   QueryCommand,
   TransactWriteItemsCommand,
 } from '@aws-sdk/client-dynamodb'
-import {
-  InvokeCommand,
-  LambdaClient,
-  ListTagsCommand,
-  TagResourceCommand,
-  UntagResourceCommand,
-} from '@aws-sdk/client-lambda'
+import { InvokeCommand, LambdaClient } from '@aws-sdk/client-lambda'
 import {
   CreateSecretCommand,
   GetSecretValueCommand,
@@ -238,17 +232,6 @@ test('who may invoke one version of a function may not invoke another', async ()
   await expect(invoke('1')).rejects.toEqual(denied(name, `lambda:InvokeFunction on ${arn('lambda', 'function:one:1')}`))
   // It gets through to where no such function is.
   await expect(invoke('live')).rejects.toMatchObject({ name: 'ResourceNotFoundException' })
-})
-
-test('to read tags, to set and to remove them are rights of their own', async () => {
-  const { name, lambda } = functionWith(allow('lambda:Anything', arn('lambda', 'function:one')))
-  const Resource = arn('lambda', 'function:one')
-  const read = lambda.send(new ListTagsCommand({ Resource }))
-  await expect(read).rejects.toEqual(denied(name, `lambda:ListTags on ${Resource}`))
-  const set = lambda.send(new TagResourceCommand({ Resource, Tags: { one: 'two' } }))
-  await expect(set).rejects.toEqual(denied(name, `lambda:TagResource on ${Resource}`))
-  const removed = lambda.send(new UntagResourceCommand({ Resource, TagKeys: ['one'] }))
-  await expect(removed).rejects.toEqual(denied(name, `lambda:UntagResource on ${Resource}`))
 })
 
 test('a statement that is withheld allows nothing until it is given back; another role’s like it still does', async () => {

@@ -22,10 +22,7 @@ export async function playAll(stage: Stage, needs: readonly Need[]): Promise<Out
   const outcomes = await inLanes(
     scenes,
     needs.map((need) => run(need, need.act, [need.name])),
-    async (scene, need) => {
-      const o = await playWithout(scene, need)
-      return o
-    },
+    playWithout,
   )
   await healing(first, () =>
     inLanes(

@@ -1,10 +1,8 @@
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
-import { join } from 'node:path'
+import { inject } from 'vitest'
 import { connect } from '../../../conformance/platform.ts'
 import { type Rehearsal, startRehearsal } from '../../../rehearsal/rehearsal.ts'
-import { buildFunctions } from '../../../scripts/deploy/build.ts'
-import { temporaryFolder } from '../../support/temporary-folder.ts'
 import { type Peers, startPeers } from './sign-in.ts'
 import type { Scene } from './withholding.ts'
 
@@ -30,17 +28,15 @@ const roomy = Object.fromEntries(
 
 export async function startStage(): Promise<Stage> {
   await using parts = new AsyncDisposableStack()
-  const functionsDir = join(parts.use(await temporaryFolder()).path, 'functions')
   const [plain = 0, secure = 0, ...free] = await freePorts(8)
-  const [, peers] = await Promise.all([buildFunctions(functionsDir), startPeers([plain, secure])])
-  parts.use(peers)
+  const peers = parts.use(await startPeers([plain, secure]))
   const receivers = free.map((port) => `127.0.0.1:${port}`)
   const rehearsal = parts.use(
     await startRehearsal({
       stage: 'dev',
       port: 0,
       environment: { ...roomy, PLAT_OUTBOUND_ALLOW: [...receivers, peers.peer.host, `localhost:${secure}`].join() },
-      functionsDir,
+      functionsDir: inject('functionsDir'),
       hasClocks: false,
       begins: false,
       onOutput: () => {},
