@@ -58,7 +58,8 @@ async function start(): Promise<Rehearsal> {
   goOn()
   const { url, cloud, initialAdminTokenSecret } = rehearsal
   const outboundAllow = environment['PLAT_OUTBOUND_ALLOW'] ?? ''
-  writeState(folder, { stage, ready: { url, outboundAllow, secretsUrl: cloud.secretsUrl, initialAdminTokenSecret } })
+  const { secretsUrl, accessKeyId } = cloud
+  writeState(folder, { stage, ready: { url, outboundAllow, secretsUrl, accessKeyId, initialAdminTokenSecret } })
   return rehearsal
 }
 

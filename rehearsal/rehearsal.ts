@@ -76,7 +76,7 @@ export async function startRehearsal(options: RehearsalOptions): Promise<Rehears
     functions,
     releases: supply.releases,
     initialAdminTokenSecret,
-    initialAdminToken: () => readSecret(cloud.secretsUrl, initialAdminTokenSecret),
+    initialAdminToken: () => readSecret(cloud, initialAdminTokenSecret),
     begin: beginAll,
     tick: triggers.tick,
     [Symbol.asyncDispose]: () => moved.disposeAsync(),

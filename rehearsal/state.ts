@@ -21,6 +21,7 @@ const State = z.object({
       /** Addresses of this machine that the platform may call, as in PLAT_OUTBOUND_ALLOW. */
       outboundAllow: z.string(),
       secretsUrl: z.string(),
+      accessKeyId: z.string(),
       initialAdminTokenSecret: z.string(),
     })
     .optional(),

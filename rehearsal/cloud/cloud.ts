@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { LambdaClient } from '@aws-sdk/client-lambda'
-import { clientSettings, localRegion } from '@platform/local/aws-environment'
+import { clientSettings, localRegion, newAccessKeyId } from '@platform/local/aws-environment'
 import { AwsFault } from '@platform/local/aws-fault'
 import { startDynamoDb } from '@platform/local/dynamodb/server'
 import { startLambda } from '@platform/local/lambda/start'
@@ -23,6 +23,8 @@ export interface Cloud extends AsyncDisposable {
   dynamoDbUrl: string
   sqsUrl: string
   secretsUrl: string
+  /** What the services themselves are asked with: other users of this machine do not know it. */
+  accessKeyId: string
   /** For whoever calls functions from outside: the gateway, the clocks, the queues. */
   lambda: LambdaClient
   /** The access key that a function's requests are signed with. */
@@ -42,9 +44,6 @@ export interface CloudOptions {
   log: Log
 }
 
-/** An access key says whose it is: nothing else could sign with it here. */
-const accessKeyOf = (functionName: string): string => `KEY-${functionName}`
-
 /** Starts the stand-ins, makes the resources of the graph in them, and deploys the functions. */
 export async function startCloud({ graph, functions, codeDir, onOutput, log }: CloudOptions): Promise<Cloud> {
   await using parts = new AsyncDisposableStack()
@@ -54,9 +53,12 @@ export async function startCloud({ graph, functions, codeDir, onOutput, log }: C
     parts.defer(() => service.close())
     return service
   }
-  const dynamoDb = own(await startDynamoDb())
-  const sqs = own(await startSqs())
-  const secrets = own(await startSecretsManager())
+  const accessKeyId = newAccessKeyId()
+  const keyPrefix = newAccessKeyId()
+  const accessKeyOf = (functionName: string) => `${keyPrefix}-${functionName}`
+  const dynamoDb = own(await startDynamoDb({ accessKeyId }))
+  const sqs = own(await startSqs({ accessKeyId }))
+  const secrets = own(await startSecretsManager({ accessKeyId }))
   let gate: Gate | undefined
   const admits: Gate['admits'] = (...asked) => gate?.admits(...asked) ?? false
   const images = parts.use(await startImages({ folder: join(folder, 'registry'), admits, log }))
@@ -65,7 +67,8 @@ export async function startCloud({ graph, functions, codeDir, onOutput, log }: C
       codeDir,
       zipDir: join(folder, 'zips'),
       images: { registry: onlyIn(images), storeDir: join(folder, 'images') },
-      environmentOf: (functionName) => credentials(functionName, gate),
+      accessKeyId,
+      environmentOf: (functionName) => credentials(accessKeyOf(functionName), gate),
       onOutput,
     }),
   )
@@ -73,9 +76,9 @@ export async function startCloud({ graph, functions, codeDir, onOutput, log }: C
   const principals = new Map(functions.map((each) => [accessKeyOf(each.functionName), each]))
   const onDenial = ({ functionName, ...demand }: Denial) =>
     log('the role of a function does not allow what it asked for', { function: functionName, ...demand })
-  gate = parts.use(await startGate({ targets, principalOf: (key) => principals.get(key), onDenial }))
-  await provision(graph, targets)
-  const client = new LambdaClient(clientSettings(lambda.url, 'deployer'))
+  gate = parts.use(await startGate({ targets, accessKeyId, principalOf: (key) => principals.get(key), onDenial }))
+  await provision(graph, { ...targets, accessKeyId })
+  const client = new LambdaClient(clientSettings(lambda.url, accessKeyId))
   parts.defer(async () => client.destroy())
   await deployFunctions(
     client,
@@ -87,6 +90,7 @@ export async function startCloud({ graph, functions, codeDir, onOutput, log }: C
     dynamoDbUrl: dynamoDb.url,
     sqsUrl: sqs.url,
     secretsUrl: secrets.url,
+    accessKeyId,
     lambda: client,
     accessKeyOf,
     forget: (functionName) => lambda.reap(functionName),
@@ -115,11 +119,11 @@ function atHome(deployed: DeployedFunction, { urls }: Gate, { host }: Images): D
 }
 
 /** What Lambda gives to a function in place of credentials; modules have a role that allows nothing here. */
-function credentials(functionName: string, gate: Gate | undefined): Record<string, string> {
+function credentials(accessKeyId: string, gate: Gate | undefined): Record<string, string> {
   const { urls } = gate ?? {}
   if (urls === undefined) return {}
   return {
-    AWS_ACCESS_KEY_ID: accessKeyOf(functionName),
+    AWS_ACCESS_KEY_ID: accessKeyId,
     AWS_SECRET_ACCESS_KEY: 'signatures-are-not-verified',
     AWS_REGION: localRegion,
     AWS_ENDPOINT_URL_DYNAMODB: urls.dynamodb,

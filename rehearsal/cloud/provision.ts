@@ -23,8 +23,8 @@ const keySchema = (hash: string, range: string) => [
   { AttributeName: range, KeyType: 'RANGE' as const },
 ]
 
-async function makeTable(graph: Graph, url: string): Promise<void> {
-  const client = new DynamoDBClient(clientSettings(url, 'deployer'))
+async function makeTable(graph: Graph, url: string, accessKeyId: string): Promise<void> {
+  const client = new DynamoDBClient(clientSettings(url, accessKeyId))
   for (const { inputs } of ofType(graph, 'aws:dynamodb/table:Table')) {
     const { name: TableName, attributes, hashKey, rangeKey, globalSecondaryIndexes, ttl } = TableInputs.parse(inputs)
     await client.send(
@@ -54,8 +54,8 @@ const QueueInputs = z.object({
 })
 
 /** Dead-letter queues first: others name them. */
-async function makeQueues(graph: Graph, url: string): Promise<void> {
-  const client = new SQSClient(clientSettings(url, 'deployer'))
+async function makeQueues(graph: Graph, url: string, accessKeyId: string): Promise<void> {
+  const client = new SQSClient(clientSettings(url, accessKeyId))
   const queues = ofType(graph, 'aws:sqs/queue:Queue').map(({ inputs }) => QueueInputs.parse(inputs))
   for (const queue of queues.toSorted((a, b) => Number(Boolean(a.redrivePolicy)) - Number(Boolean(b.redrivePolicy)))) {
     const { name, visibilityTimeoutSeconds, messageRetentionSeconds, redrivePolicy } = queue
@@ -70,21 +70,26 @@ async function makeQueues(graph: Graph, url: string): Promise<void> {
 }
 
 /** As a deployment leaves them: without a value. */
-async function makeSecrets(graph: Graph, url: string): Promise<void> {
-  const client = new SecretsManagerClient(clientSettings(url, 'deployer'))
+async function makeSecrets(graph: Graph, url: string, accessKeyId: string): Promise<void> {
+  const client = new SecretsManagerClient(clientSettings(url, accessKeyId))
   for (const { inputs } of ofType(graph, 'aws:secretsmanager/secret:Secret')) {
     await client.send(new CreateSecretCommand({ Name: String(inputs['name']) }))
   }
   client.destroy()
 }
 
-/** Where the stand-ins are. */
-export interface StandInUrls {
+/** Where the stand-ins are, and what they are asked with. */
+interface StandIns {
+  accessKeyId: string
   dynamodb: string
   sqs: string
   secrets: string
 }
 
-export const provision = async (graph: Graph, { dynamodb, sqs, secrets }: StandInUrls): Promise<void> => {
-  await Promise.all([makeTable(graph, dynamodb), makeQueues(graph, sqs), makeSecrets(graph, secrets)])
+export async function provision(graph: Graph, { accessKeyId, dynamodb, sqs, secrets }: StandIns): Promise<void> {
+  await Promise.all([
+    makeTable(graph, dynamodb, accessKeyId),
+    makeQueues(graph, sqs, accessKeyId),
+    makeSecrets(graph, secrets, accessKeyId),
+  ])
 }

@@ -9,7 +9,7 @@ export async function initialAdminToken(folder: string): Promise<string> {
     throw new Failure('refused', 'No rehearsal is ready. Begin one with: npm run deploy:rehearsal')
   const { status } = await fetch(`${ready.url}/api/v1/setup/status`)
   if (status === 403) throw new Failure('refused', 'Setup is complete: there is no initial admin token any more.')
-  const token = await readSecret(ready.secretsUrl, ready.initialAdminTokenSecret)
+  const token = await readSecret(ready, ready.initialAdminTokenSecret)
   if (token === undefined) throw new Failure('refused', 'The platform has not made an initial admin token.')
   return token
 }

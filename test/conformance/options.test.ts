@@ -16,7 +16,8 @@ async function rehearsing(isReady = true): Promise<{ PLAT_REHEARSAL_DIR: string 
   const claim = claimFolder(where.PLAT_REHEARSAL_DIR)
   onTestFinished(() => claim?.[Symbol.dispose]())
   const outboundAllow = '127.0.0.1:9001, 10.0.0.7:80,[::1]:9002'
-  const ready = { url: 'http://127.0.0.1:4711', outboundAllow, secretsUrl: '', initialAdminTokenSecret: '' }
+  const secrets = { secretsUrl: '', accessKeyId: '', initialAdminTokenSecret: '' }
+  const ready = { url: 'http://127.0.0.1:4711', outboundAllow, ...secrets }
   writeState(where.PLAT_REHEARSAL_DIR, { stage: 'dev', ...(isReady && { ready }) })
   return where
 }

@@ -36,20 +36,24 @@ const parts = new AsyncDisposableStack()
 const principals = new Map<string, Principal>()
 const heard: Denial[] = []
 let gate: Gate
+/** What the stand-ins are asked with. */
+const own = { accessKeyId: 'owner' }
+let tableUrl: string
 
 const hear = (denial: Denial) => void heard.push(denial)
 
 beforeAll(async () => {
   const [dynamodb, sqs, secrets, lambda] = await Promise.all([
-    startDynamoDb(),
-    startSqs(),
-    startSecretsManager(),
-    startLambda(),
+    startDynamoDb(own),
+    startSqs(own),
+    startSecretsManager(own),
+    startLambda(own),
   ])
   for (const service of [dynamodb, sqs, secrets, lambda]) parts.defer(() => service.close())
+  tableUrl = dynamodb.url
   const targets = { dynamodb: dynamodb.url, sqs: sqs.url, secrets: secrets.url, lambda: lambda.url, ecr: lambda.url }
   await Promise.all([makeTable(dynamodb.url), makeQueues(sqs.url), makeSecrets(secrets.url)])
-  gate = parts.use(await startGate({ targets, principalOf: (key) => principals.get(key), onDenial: hear }))
+  gate = parts.use(await startGate({ targets, ...own, principalOf: (key) => principals.get(key), onDenial: hear }))
 })
 afterAll(() => parts.disposeAsync())
 
@@ -143,6 +147,13 @@ test('nobody is let in with an unknown access key, or without a signature', asyn
   const body = JSON.stringify({ TableName: 'one', Key: key })
   const response = await fetch(gate.urls.dynamodb, { method: 'POST', headers, body })
   expect([response.status, await response.text()]).toEqual([400, expect.stringContaining('UnrecognizedClient')])
+})
+
+test('nobody gets past the gate with the access key of a function', async () => {
+  const { name, dynamodb } = functionWith(allow('dynamodb:GetItem', table))
+  await dynamodb.send(get())
+  const past = new DynamoDBClient(clientSettings(tableUrl, `KEY-${name}`))
+  await expect(past.send(get())).rejects.toMatchObject({ name: 'UnrecognizedClientException' })
 })
 
 test('a transaction needs each action of its parts', async () => {

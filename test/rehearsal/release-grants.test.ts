@@ -43,7 +43,7 @@ beforeAll(async () => {
   const { rehearsal, api: platform, tick } = stage
   scene = { rehearsal, platform, tick }
   admin = await platform.admin
-  const secrets = new SecretsManagerClient(clientSettings(rehearsal.cloud.secretsUrl, 'operator'))
+  const secrets = new SecretsManagerClient(clientSettings(rehearsal.cloud.secretsUrl, rehearsal.cloud.accessKeyId))
   const SecretId = rehearsal.functions[0]?.environment['PLAT_SECRET_REGISTRIES']
   const SecretString = JSON.stringify({ [guarded.host]: guarded.credentials })
   await secrets.send(new PutSecretValueCommand({ SecretId, SecretString }))

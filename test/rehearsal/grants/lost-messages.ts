@@ -14,7 +14,7 @@ import { type Scene, without } from './withholding.ts'
 
 /** Sends a message to a queue of the platform, as AWS does with those that nobody could handle. */
 export async function sendTo({ rehearsal }: Scene, queue: string, message: object): Promise<void> {
-  const client = new SQSClient(clientSettings(rehearsal.cloud.sqsUrl, 'deployer'))
+  const client = new SQSClient(clientSettings(rehearsal.cloud.sqsUrl, rehearsal.cloud.accessKeyId))
   const QueueUrl = `${rehearsal.cloud.sqsUrl}/000000000000/platform-dev-${queue}`
   await client.send(new SendMessageCommand({ QueueUrl, MessageBody: JSON.stringify(message) }))
   client.destroy()

@@ -13,12 +13,12 @@ import { swept, sweeps } from './sweep.ts'
 export const sweepSecrets = own(
   'the sweep removes a secret that nothing has used for ten minutes',
   async (scene) => {
-    const { secretsUrl, dynamoDbUrl } = scene.rehearsal.cloud
+    const { secretsUrl, dynamoDbUrl, accessKeyId } = scene.rehearsal.cloud
     const { environment } = scene.rehearsal.functions[0] ?? {}
     const Name = `${environment?.['PLAT_SECRET_IDENTITY_PREFIX']}/${crypto.randomUUID()}`
     const [secrets, table] = [
-      new SecretsManagerClient(clientSettings(secretsUrl, 'deployer')),
-      new DynamoDBClient(clientSettings(dynamoDbUrl, 'deployer')),
+      new SecretsManagerClient(clientSettings(secretsUrl, accessKeyId)),
+      new DynamoDBClient(clientSettings(dynamoDbUrl, accessKeyId)),
     ]
     await secrets.send(new CreateSecretCommand({ Name, SecretString: '{}' }))
     const note = { ...keys.unusedSecret(Name), name: Name, ...keys.due(Name, Date.now()) }
@@ -41,7 +41,7 @@ export const secretGoes = inPlatform(
     const facts = { clientId: 'platform', clientSecret: 'secret', enabled: false }
     const provider = { type: 'CloudDirectory', tenantId: crypto.randomUUID(), ...facts }
     const { id } = answered(await admin.post(path, provider), 201)
-    const secrets = new SecretsManagerClient(clientSettings(rehearsal.cloud.secretsUrl, 'deployer'))
+    const secrets = new SecretsManagerClient(clientSettings(rehearsal.cloud.secretsUrl, rehearsal.cloud.accessKeyId))
     const isThere = async () => (await secretNames(secrets)).some((name) => name?.includes(id))
     assert.ok(await isThere())
     answered(await admin.delete(`${path}/${id}`), 204)
