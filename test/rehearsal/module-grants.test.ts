@@ -1,6 +1,5 @@
 import { DeleteItemCommand, DynamoDBClient } from '@aws-sdk/client-dynamodb'
 import { DeleteFunctionCommand, ListFunctionsCommand } from '@aws-sdk/client-lambda'
-import { PutSecretValueCommand, SecretsManagerClient } from '@aws-sdk/client-secrets-manager'
 import { moduleDelivery } from '@platform/core/db/keys'
 import { clientSettings } from '@platform/local/aws-environment'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -11,7 +10,7 @@ import type { Relay } from '../../conformance/relay.ts'
 import { until } from '../../conformance/until.ts'
 import { bundled } from '../support/module-image.ts'
 import { startModuleRegistry } from '../support/module-registry.ts'
-import { startPrivateRegistry } from '../support/private-registry.ts'
+import { giveCredentials, startPrivateRegistry } from '../support/private-registry.ts'
 import { type Stage, startStage } from '../support/rehearsal.ts'
 import { type Act, type Need, type Outcome, played, playWithout, type Scene } from './grants/withholding.ts'
 
@@ -43,11 +42,7 @@ beforeAll(async () => {
   const { rehearsal, api: platform, tick } = stage
   scene = { rehearsal, platform, tick }
   admin = await platform.admin
-  const secrets = new SecretsManagerClient(clientSettings(rehearsal.cloud.secretsUrl, rehearsal.cloud.accessKeyId))
-  const SecretId = rehearsal.functions[0]?.environment['PLAT_SECRET_REGISTRIES']
-  const SecretString = JSON.stringify({ [guarded.host]: guarded.credentials })
-  await secrets.send(new PutSecretValueCommand({ SecretId, SecretString }))
-  secrets.destroy()
+  await giveCredentials(rehearsal, guarded)
   await registry.push('calm', { files: await program('calm'), config: node })
   await registry.push('broken', { files: [{ path: '/app/main.mjs', content: 'process.exit(1)' }], config: node })
   await tick('schedule/catalog')

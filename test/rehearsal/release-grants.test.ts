@@ -1,13 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { PutSecretValueCommand, SecretsManagerClient } from '@aws-sdk/client-secrets-manager'
 import { functionNames } from '@platform/core/function-names'
-import { clientSettings } from '@platform/local/aws-environment'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { answered } from '../../conformance/answer.ts'
 import type { Client } from '../../conformance/client.ts'
 import { over } from '../../conformance/modules.ts'
 import { until } from '../../conformance/until.ts'
-import { startPrivateRegistry } from '../support/private-registry.ts'
+import { giveCredentials, startPrivateRegistry } from '../support/private-registry.ts'
 import { type Stage, startStage } from '../support/rehearsal.ts'
 import { startReleaseRegistry } from '../support/release.ts'
 import { conformance } from './grants/act.ts'
@@ -43,11 +41,7 @@ beforeAll(async () => {
   const { rehearsal, api: platform, tick } = stage
   scene = { rehearsal, platform, tick }
   admin = await platform.admin
-  const secrets = new SecretsManagerClient(clientSettings(rehearsal.cloud.secretsUrl, rehearsal.cloud.accessKeyId))
-  const SecretId = rehearsal.functions[0]?.environment['PLAT_SECRET_REGISTRIES']
-  const SecretString = JSON.stringify({ [guarded.host]: guarded.credentials })
-  await secrets.send(new PutSecretValueCommand({ SecretId, SecretString }))
-  secrets.destroy()
+  await giveCredentials(rehearsal, guarded)
 }, 300_000)
 afterAll(() => resources.disposeAsync())
 

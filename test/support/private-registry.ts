@@ -1,6 +1,9 @@
 import { once } from 'node:events'
 import { createServer, request as send } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { PutSecretValueCommand, SecretsManagerClient } from '@aws-sdk/client-secrets-manager'
+import { clientSettings } from '@platform/local/aws-environment'
+import type { Rehearsal } from '../../rehearsal/rehearsal.ts'
 
 /** A registry that shows nothing to whoever does not know its password, in front of one that does. */
 export interface PrivateRegistry extends AsyncDisposable {
@@ -38,4 +41,16 @@ export async function startPrivateRegistry(publicHost: string): Promise<PrivateR
       await once(server, 'close')
     },
   }
+}
+
+/** Lets the platform of a rehearsal in, as an operator of a deployment does. */
+export async function giveCredentials(
+  { cloud, functions }: Rehearsal,
+  { host, credentials }: PrivateRegistry,
+): Promise<void> {
+  const secrets = new SecretsManagerClient(clientSettings(cloud.secretsUrl, cloud.accessKeyId))
+  const SecretId = functions[0]?.environment['PLAT_SECRET_REGISTRIES']
+  const SecretString = JSON.stringify({ [host]: credentials })
+  await secrets.send(new PutSecretValueCommand({ SecretId, SecretString }))
+  secrets.destroy()
 }
