@@ -85,7 +85,7 @@ describe('a new module', () => {
     expect(await author.plat.json(['module', 'build', '--dir', id])).toMatchObject({ id })
   })
 
-  test.for(['Greeting', 'a_b', '-x', 'v2', 'modules', 'catalog', 'x'.repeat(51), '../x'])(
+  test.for(['Greeting', 'a_b', '-x', 'v2', 'modules', 'catalog', 'x'.repeat(51), '../no-module-here'])(
     'cannot be called %s: nothing is written',
     async (id) => {
       const { exitCode, err } = await author.plat.run(['module', 'new', '--', id])
