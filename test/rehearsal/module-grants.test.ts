@@ -111,7 +111,7 @@ const madeAgain: Act = {
 async function letGo(): Promise<void> {
   const { cloud, functions } = stage.rehearsal
   const { pk, sk } = moduleDelivery('calm')
-  const store = new DynamoDBClient(clientSettings(cloud.dynamoDbUrl, 'operator'))
+  const store = new DynamoDBClient(clientSettings(cloud.dynamoDbUrl, cloud.accessKeyId))
   const TableName = functions[0]?.environment['PLAT_TABLE']
   await store.send(new DeleteItemCommand({ TableName, Key: { pk: { S: pk }, sk: { S: sk } } }))
   store.destroy()
