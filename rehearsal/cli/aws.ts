@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import { once } from 'node:events'
 import { buffer } from 'node:stream/consumers'
 import { localAccountId } from '@platform/local/aws-environment'
+import { listenAt } from '@platform/local/listening'
 
 /** What the deployer itself asks of AWS around a deployment: who it is, a few parameters, and its state in a bucket. */
 
@@ -27,10 +27,8 @@ export async function startAws(onRequest: (what: string) => void): Promise<strin
   const server = createServer((request, response) => {
     void answer(request, response, onRequest)
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  return `http://127.0.0.1:${typeof address === 'object' && address !== null ? address.port : 0}`
+  const { port } = await listenAt(server, '127.0.0.1', 0)
+  return `http://127.0.0.1:${port}`
 }
 
 async function answer(request: IncomingMessage, response: ServerResponse, onRequest: (what: string) => void) {

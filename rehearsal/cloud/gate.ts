@@ -7,6 +7,7 @@ import {
   type ServerResponse,
 } from 'node:http'
 import { buffer } from 'node:stream/consumers'
+import { listenAt } from '@platform/local/listening'
 import { allowing, type Demand, type Statement } from '../graph/policy.ts'
 import { ofLambda, ofTarget, queueNameOf, signerOf } from './demand.ts'
 
@@ -168,10 +169,7 @@ async function listen(
   const server = createServer({ keepAliveTimeout: 65_000 }, (request, response) => {
     answer(service, request, response).catch(() => response.destroy())
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  const port = typeof address === 'object' && address !== null ? address.port : 0
+  const { port } = await listenAt(server, '127.0.0.1', 0)
   return {
     url: `http://127.0.0.1:${port}`,
     close: async () => {

@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { json } from 'node:stream/consumers'
 import { localAccountId, localRegion } from '@platform/local/aws-environment'
+import { listenAt } from '@platform/local/listening'
 
 /** The deployer's own process as the components ask it while they are evaluated. */
 
@@ -32,10 +33,7 @@ export async function startDeployer(): Promise<{ url: string } & AsyncDisposable
       response.end(JSON.stringify(known))
     })()
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  const port = typeof address === 'object' && address !== null ? address.port : 0
+  const { port } = await listenAt(server, '127.0.0.1', 0)
   return {
     url: `http://127.0.0.1:${port}`,
     [Symbol.asyncDispose]: async () => {

@@ -42,8 +42,8 @@ hears it, as long as its receiver answers at once. A sweep costs nothing for a c
   jobs: (inputs: Inputs): string =>
     `A single job is alone: each of its messages is handled by itself. Of ${inputs.units.batchSize} jobs of a batch, one for each of ${inputs.units.batchSize} relays, messages come ten at a time and the books take twenty
 records. Both include the beat that brings the job and the one after it, one piece of output, and no polling (\`GET job\` is above). The
-stand-in counts entries of indexes twice in a transaction, as it does items; DynamoDB may count them once, as AWS's own calculator of its
-agent toolkit says it has seen. Then it is what stands under "at least": ${money(
+stand-in counts entries of indexes twice in a transaction, as it does items; DynamoDB may count them once, as a calculator that AWS has
+published takes it. Then it is what stands under "at least": ${money(
       costOf(times(quantitiesOf(inputs, singleJob), million), inputs.prices) * leastShare(inputs) || 0,
     )} for a million single jobs.`,
   idle: (inputs: Inputs): string =>
