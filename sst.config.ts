@@ -22,6 +22,7 @@ export default $config({
     await import('./infra/dashboard')
     return {
       api: api.url,
+      portal: $interpolate`${api.url}/`,
       initialAdminToken: howToRetrieve,
       initialAdminTokenSecret: initialAdminToken.name,
       ...(topic && { alarms: topic.arn }),

@@ -6,6 +6,9 @@ const withStore = ['test/core/**/*.test.ts', 'test/functions/**/*.test.ts', 'tes
 /** Those about the deployment need the components that it is made of. */
 const ofDeployment = ['test/infra/**/*.test.ts', 'test/rehearsal/**/*.test.ts']
 
+/** Those about the portal drive a browser through it. */
+const ofPortal = ['test/portal/**/*.test.ts']
+
 export default defineConfig({
   test: {
     testTimeout: 60_000,
@@ -14,7 +17,18 @@ export default defineConfig({
     projects: [
       {
         extends: true,
-        test: { name: 'plain', include: ['test/**/*.test.ts'], exclude: [...withStore, ...ofDeployment] },
+        test: { name: 'plain', include: ['test/**/*.test.ts'], exclude: [...withStore, ...ofDeployment, ...ofPortal] },
+      },
+      // A browser and a platform share the machine with another of each.
+      {
+        extends: true,
+        test: {
+          name: 'portal',
+          include: ofPortal,
+          testTimeout: 180_000,
+          hookTimeout: 180_000,
+          expect: { poll: { timeout: 20_000 } },
+        },
       },
       {
         extends: true,

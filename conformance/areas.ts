@@ -7,6 +7,7 @@ import { badInput } from './journeys/bad-input.ts'
 import { badPaths } from './journeys/bad-paths.ts'
 import { batchWork } from './journeys/batch-work.ts'
 import { batches } from './journeys/batches.ts'
+import { browserSessions } from './journeys/browser-sessions.ts'
 import { clusterPages } from './journeys/cluster-pages.ts'
 import { clusters } from './journeys/clusters.ts'
 import { contract } from './journeys/contract.ts'
@@ -26,6 +27,7 @@ import { notifications } from './journeys/notifications.ts'
 import { onRecord } from './journeys/on-record.ts'
 import { ownAccount } from './journeys/own-account.ts'
 import { permissions } from './journeys/permissions.ts'
+import { portal } from './journeys/portal.ts'
 import { preferences } from './journeys/preferences.ts'
 import { presence } from './journeys/presence.ts'
 import { relayWork } from './journeys/relay-work.ts'
@@ -45,6 +47,7 @@ export const areas: Record<string, Journeys> = {
   Setup: setup,
   Authentication: authentication,
   Sessions: sessions,
+  'Sessions of browsers': browserSessions,
   'Every answer': everyAnswer,
   Limits: limits,
   Contract: contract,
@@ -54,6 +57,7 @@ export const areas: Record<string, Journeys> = {
   'API tokens': apiTokens,
   Tenancy: tenancy,
   Preferences: preferences,
+  'The portal’s numbers': portal,
   'Repeated requests': repeats,
   Sites: sites,
   Clusters: clusters,

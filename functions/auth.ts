@@ -1,10 +1,14 @@
 import { localLogin, login, logout, me, refresh } from '@platform/contract/auth'
+import { beginSession, endBrowserSession, refreshSession } from '@platform/contract/browser-session'
+import * as BrowserSession from '@platform/core/browser-session'
 import * as Session from '@platform/core/session'
 import * as SignIn from '@platform/core/sign-in'
 import * as User from '@platform/core/user'
 import { answer } from '@platform/http/answer'
 import { route } from '@platform/http/route'
 import { serve } from '@platform/http/serve'
+import { begun, ended, refreshCookie, renewed } from '@platform/http/session-cookie'
+import { browserOf } from '@platform/http/sign-in-cookie'
 
 export const handler = serve(
   route(login, async ({ body, origin }) => answer(200, await SignIn.signIn(body, origin))),
@@ -13,6 +17,16 @@ export const handler = serve(
   route(logout, async ({ caller }) => {
     await Session.signOut(caller)
     return answer(204)
+  }),
+  route(beginSession, async ({ body, headers, origin }) =>
+    begun(headers, await BrowserSession.begin(body, { browser: browserOf(headers), origin })),
+  ),
+  route(refreshSession, ({ headers, origin }) =>
+    renewed(headers, () => Session.refresh({ refreshToken: refreshCookie(headers) }, origin)),
+  ),
+  route(endBrowserSession, async ({ headers, origin }) => {
+    await Session.close(refreshCookie(headers), origin)
+    return ended(headers)
   }),
   route(me, async ({ caller }) => answer(200, await User.profile(caller))),
 )

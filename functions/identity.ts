@@ -13,6 +13,7 @@ import { configure } from '@platform/core/identity-configure'
 import * as Consent from '@platform/core/identity-consent'
 import { receive } from '@platform/core/identity-consent-answer'
 import * as Oidc from '@platform/core/oidc'
+import { exchange } from '@platform/core/oidc-code'
 import { answer } from '@platform/http/answer'
 import { holderOf } from '@platform/http/authorize'
 import { redirect } from '@platform/http/redirect'
@@ -44,6 +45,6 @@ export const handler = serve(
     redirect(await Oidc.finish(params.id, query, { browser: browserOf(headers), origin })),
   ),
   route(exchangeCode, async ({ body, headers, origin }) =>
-    answer(200, await Oidc.exchange(body.code, browserOf(headers), origin)),
+    answer(200, await exchange(body.code, browserOf(headers), origin)),
   ),
 )

@@ -7,11 +7,9 @@ import {
   uninstallImage,
   uninstallModule,
 } from '@platform/contract/module'
-import { getNavigation } from '@platform/contract/portal'
 import * as Catalog from '@platform/core/catalog-list'
 import * as Module from '@platform/core/module'
 import { uninstall } from '@platform/core/module-uninstall'
-import { navigation } from '@platform/core/navigation'
 import { answer } from '@platform/http/answer'
 import { route } from '@platform/http/route'
 import { serve } from '@platform/http/serve'
@@ -32,5 +30,4 @@ export const handler = serve(
     answer(202, await (await installation()).installFromImage(caller, body)),
   ),
   route(uninstallImage, async ({ caller, params }) => answer(202, await uninstall(caller, params.id))),
-  route(getNavigation, async ({ caller }) => answer(200, await navigation(caller))),
 )

@@ -1,6 +1,14 @@
 import { createApiToken, deleteApiToken, listApiTokens, revokeUserTokens } from '@platform/contract/api-token'
 import { endSession, endUserSessions, listSessions } from '@platform/contract/session'
-import { changePassword, createUser, deleteUser, getUser, listUsers, updateUser } from '@platform/contract/user'
+import {
+  changePassword,
+  createUser,
+  deleteUser,
+  getUser,
+  listRoles,
+  listUsers,
+  updateUser,
+} from '@platform/contract/user'
 import * as ApiToken from '@platform/core/api-token'
 import * as OwnPassword from '@platform/core/own-password'
 import * as SessionList from '@platform/core/session-list'
@@ -26,6 +34,7 @@ export const handler = serve(
     await ApiToken.remove(caller, params.id)
     return answer(204)
   }),
+  route(listRoles, ({ caller }) => answer(200, User.roles(caller))),
   route(listUsers, async ({ caller, query }) => answer(200, await User.list(caller, query))),
   route(createUser, async ({ caller, body }) => answer(201, await UserAdmin.create(caller, body))),
   route(getUser, async ({ caller, params }) => answer(200, await User.read(caller, params.id))),

@@ -1,14 +1,11 @@
 import { usesOf } from '../packages/contract/src/endpoint.ts'
 import { routes } from '../packages/contract/src/index.ts'
-import { passages } from '../packages/contract/src/passage.ts'
+import { fallback, passages } from '../packages/contract/src/passage.ts'
 import { usualTimeoutSeconds } from '../packages/contract/src/task.ts'
 import { platformFunction } from './functions.ts'
 import { api } from './gateway.ts'
 
 /** One function for each group of the route table, and one integration; a route for each row, and for what is no route. */
-
-/** What answers where no route is: with the error body of the platform. */
-const fallback = 'meta'
 
 function integrated(name: string, target: ReturnType<typeof platformFunction>) {
   const { id, alias, function: made } = target
@@ -32,16 +29,15 @@ function integrated(name: string, target: ReturnType<typeof platformFunction>) {
 const names = [...new Set(routes.map((route) => route.function))]
 
 /** Functions that answer requests by the platform's own hand. */
-export const apiFunctionNames: readonly string[] = [...names, passages.function]
+export const apiFunctionNames: readonly string[] = [...names, passages.function, fallback.function]
 
 const served = names.map((name) => {
   const own = routes.filter((route) => route.function === name)
   const uses = [...new Set(own.flatMap(({ endpoint }) => usesOf(endpoint)))]
   return integrated(name, platformFunction(name, { uses, timeoutSeconds: usualTimeoutSeconds }))
 })
-const passage = integrated(
-  passages.function,
-  platformFunction(passages.function, { uses: passages.uses, timeoutSeconds: usualTimeoutSeconds }),
+const [passage, rest] = [passages, fallback].map(({ function: name, uses }) =>
+  integrated(name, platformFunction(name, { uses, timeoutSeconds: usualTimeoutSeconds })),
 )
 const targetOf = (name: string) => served.find((each) => each.name === name)!.target
 
@@ -54,4 +50,4 @@ const route = (routeKey: string, target: $util.Input<string>) =>
 
 for (const { function: name, endpoint } of routes) route(`${endpoint.method} ${endpoint.path}`, targetOf(name))
 for (const path of passages.paths) route(`ANY ${path}`, passage.target)
-route('$default', targetOf(fallback))
+route('$default', rest.target)

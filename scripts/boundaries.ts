@@ -16,7 +16,7 @@ const layers = {
   relay: [],
   cli: ['registry', 'sdk'],
   local: ['contract', 'core', 'modules', 'registry', 'updates', 'api', 'tasks'],
-  portal: ['contract'],
+  portal: [],
   infra: ['contract'],
 } as const satisfies Record<string, readonly string[]>
 
@@ -29,6 +29,7 @@ const outsiders: Partial<Record<Layer, RegExp>> = {
   sdk: /^(node:|hono(\/|$))/,
   relay: /^node:/,
   cli: /^(node:|commander$|esbuild$|openapi-fetch$)/,
+  portal: /^(?!node:)/,
 }
 
 /** Makes the OpenAPI document, with a library that no function shall carry. */
@@ -40,6 +41,12 @@ const forAuthors = new Set([
   'packages/core/src/module-check.ts',
   'packages/modules/src/manifest.ts',
 ])
+
+/** What the portal and those that serve it have to agree on: which pages there are. */
+const forPortal = new Set(['packages/contract/src/portal-paths.ts'])
+
+/** Made of the OpenAPI document: what any client knows of the API. */
+const apiTypes = 'packages/contract/openapi.d.ts'
 
 /** What the deployment has to agree on with the code that it deploys: the table, the settings, the metrics. */
 const forDeployment = new Set([
@@ -63,12 +70,18 @@ function layerOf(path: string): Layer | undefined {
   return isLayer(layer) ? layer : undefined
 }
 
+/** What a package exports that lies beside its sources. */
+const filesBeside: Readonly<Record<string, string>> = {
+  'openapi-types': 'openapi.d.ts',
+  'openapi.json': 'openapi.json',
+}
+
 /** The file that an import means; nothing for a package of others. */
 function targetOf(path: string, specifier: string): string | undefined {
   if (specifier.startsWith('.')) return posix.join(posix.dirname(path), specifier)
   if (specifier === '@platform/modules') return `${sdkFolder}index.ts`
   const [, name, inside] = /^@platform\/([^/]+)\/(.+)$/.exec(specifier) ?? []
-  return name === undefined ? undefined : `packages/${name}/src/${inside}.ts`
+  return name === undefined ? undefined : `packages/${name}/${filesBeside[inside ?? ''] ?? `src/${inside}.ts`}`
 }
 
 const packageOf = (path: string): string => path.split('/', 2).join('/')
@@ -84,7 +97,7 @@ function layerFault(from: Layer, to: Layer, isTypeOnly: boolean): string | undef
   const allowed: readonly string[] = layers[from]
   if (allowed.includes(to)) return undefined
   // These run elsewhere: what they know of the platform has to be gone when they are bundled.
-  if ((from === 'relay' || from === 'sdk') && to === 'contract') {
+  if ((from === 'relay' || from === 'sdk' || from === 'portal') && to === 'contract') {
     return isTypeOnly ? undefined : `${from} may import types of contract only, with "import type"`
   }
   return `${from} must not import ${to}`
@@ -96,6 +109,8 @@ function faultOf(path: string, layer: Layer, reference: Reference): string | und
   if (target === documentMaker) return 'the document is made by scripts, not at run time: read openapi.json'
   const to = layerOf(target)
   if (to === layer || (layer === 'cli' && forAuthors.has(target))) return undefined
+  if (layer === 'portal' && forPortal.has(target) && !reference.specifier.startsWith('.')) return undefined
+  if (target === apiTypes && reference.isTypeOnly) return undefined
   if (layer === 'infra' && forDeployment.has(target)) return undefined
   if (to === undefined) return `${layer} must not import ${target}`
   const isElsewhere = target.startsWith('packages/') && packageOf(target) !== packageOf(path)

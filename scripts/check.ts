@@ -7,6 +7,7 @@ import { root } from './source.ts'
 /** `npm run check`: everything about the code that a program can tell without running it. All checks run at once. */
 const checks: Record<string, string> = {
   types: 'tsc -p . --noEmit',
+  'types of the portal': 'tsc -p packages/portal --noEmit',
   lint: 'oxlint --format=unix .',
   format: 'oxfmt --check .',
   'dead code': 'knip --no-progress',
@@ -14,7 +15,7 @@ const checks: Record<string, string> = {
   'house rules': 'node scripts/house-rules.ts',
   'openapi.json is current': 'node scripts/openapi.ts --check',
   'icons.ts is current': 'node scripts/icons.ts --check',
-  'API types of the command line are current': 'npm run -s api-types -w @platform/cli -- --check',
+  'API types are current': 'npm run -s api-types -w @platform/contract -- --check',
   'openapi.json by redocly': 'redocly lint platform --format=stylish',
   'openapi.json by spectral': 'spectral lint packages/contract/openapi.json --fail-severity=warn',
 }

@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { buildAssets } from '@platform/local/assets'
 import { startLambda } from '@platform/local/lambda/start'
 import { functionNames } from '../../packages/local/src/function-files.ts'
 import { atMost, type Effort, type Goal, type Section } from '../support/section.ts'
@@ -25,6 +26,7 @@ interface Pair {
 }
 
 const functionsDir = join(import.meta.dirname, '../../functions')
+const assetsDir = join(import.meta.dirname, '../../dist')
 const kib = (bytes: number): number => bytes / 1024
 
 /** Every function as it is deployed: how large it is, and how long a fresh process takes to its first answer. */
@@ -36,7 +38,13 @@ export async function measureColdStarts(tenant: Tenant, { isQuick }: Effort): Pr
   const lambda = await startLambda()
   try {
     const contestants = new Set(pairs.flatMap(({ entry, floor }) => [floor, entry]))
-    const environment = { ...onAws, PLAT_RELEASE_SOURCE: emptyRepository(), AWS_ENDPOINT_URL_LAMBDA: lambda.url }
+    await buildAssets(assetsDir, { wants: ['portal.pack'] })
+    const environment = {
+      ...onAws,
+      PLAT_ASSETS_DIR: assetsDir,
+      PLAT_RELEASE_SOURCE: emptyRepository(),
+      AWS_ENDPOINT_URL_LAMBDA: lambda.url,
+    }
     await race([...contestants], environment, isQuick ? 2 : 12)
   } finally {
     await lambda.close()

@@ -42,8 +42,10 @@ export async function firstEvents({ accessToken, organisationId }: Tenant) {
     notifications: get('/api/v1/notifications'),
     webhooks: get('/api/v1/webhooks'),
     modules: get('/api/v1/modules'),
+    'portal-data': get('/api/v1/portal/summary'),
     identity: get('/api/v1/platform/identity/providers'),
     updates: get('/api/v1/platform/updates/check'),
+    portal: request(() => ({ target: '/' })),
     // No module answers it, which the store has told.
     'gateway/modules': get('/api/hello'),
     'queue/batches': message({ organisationId, batchId: newId('batch') }),

@@ -3,6 +3,7 @@ import type { GatewayHandler } from '@platform/http/event'
 import { tokenOf } from '@platform/modules/runtime/token'
 import { handler as gateway } from '../../functions/gateway/modules.ts'
 import { handler as modules } from '../../functions/modules.ts'
+import { handler as portal } from '../../functions/portal-data.ts'
 import { deploymentOf, found, putCatalog, putModule, releaseFor } from '../../test/core/support/modules.ts'
 import { send } from '../../test/support/event.ts'
 import { metered, storeCallsOf } from '../support/meter.ts'
@@ -25,7 +26,8 @@ interface Row {
 const operations: Row[] = [
   { operation: 'GET /modules/catalog', handler: modules, target: '/api/v1/modules/catalog', limit: 2 },
   { operation: 'GET /modules', handler: modules, target: '/api/v1/modules', limit: 1 },
-  { operation: 'GET /portal/navigation', handler: modules, target: '/api/v1/portal/navigation', limit: 1 },
+  { operation: 'GET /portal/navigation', handler: portal, target: '/api/v1/portal/navigation', limit: 1 },
+  { operation: 'GET /portal/summary', handler: portal, target: '/api/v1/portal/summary', limit: 3 },
   { operation: 'GET /api/hello, after a second', handler: gateway, target: '/api/hello', limit: 1, isLater: true },
   { operation: 'GET /api/hello, within a second', handler: gateway, target: '/api/hello', limit: 0 },
   { operation: 'GET /modules/hello, within a second', handler: gateway, target: '/modules/hello', limit: 0 },

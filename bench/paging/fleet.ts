@@ -18,8 +18,12 @@ export interface Fleet {
 /** Long enough ahead that the whole bench finds the fleet as healthy as it is filed. */
 const aheadMs = 3_600_000
 
-export async function writeFleet(environment: Record<string, string>, count: number): Promise<Fleet> {
-  const organisationId = newId('org')
+/** Writes it for an organisation that has no clusters yet. */
+export async function writeFleet(
+  environment: Record<string, string>,
+  count: number,
+  organisationId = newId('org'),
+): Promise<Fleet> {
   // Registered one a minute; ids carry the time.
   const firstMs = Date.now() - count * 60_000
   const times = range(count).map((index) => firstMs + index * 60_000)

@@ -31,7 +31,7 @@ export const everyAnswer: Journeys = {
 
   'an unknown path or method answers 404 as JSON, signed in or not': async (platform) => {
     const unknown = [
-      ['GET', '/'],
+      ['POST', '/'],
       ['GET', '/api'],
       ['GET', '/api/v1'],
       ['GET', '/api/v2/clusters'],
@@ -45,6 +45,28 @@ export const everyAnswer: Journeys = {
     ] as const
     for (const client of [platform.anonymous, await platform.admin]) {
       for (const [method, path] of unknown) answered(await client.send(method, path), 404, 'route_not_found')
+    }
+  },
+
+  'a browser gets the portal wherever it goes, a client of the API at the root alone': async ({
+    anonymous,
+    options,
+  }) => {
+    const browser = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' }
+    for (const [path, headers, status] of [
+      ['/', {}, 200],
+      ['/', browser, 200],
+      ['/dashboard', browser, 200],
+      ['/no/such/page', browser, 404],
+    ] as const) {
+      // A page is no answer of the API: the contract says nothing of it.
+      const response = await fetch(`${options.baseUrl}${path}`, { headers })
+      assert.equal(response.status, status, path)
+      assert.match(response.headers.get('content-type') ?? '', /^text\/html\b/, path)
+      assert.match(response.headers.get('content-security-policy') ?? '', /frame-ancestors 'none'/, path)
+    }
+    for (const path of ['/dashboard', '/assets/none-00000000.js']) {
+      answered(await anonymous.get(path), 404, 'route_not_found')
     }
   },
 

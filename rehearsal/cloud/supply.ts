@@ -33,7 +33,7 @@ export async function startSupply(given: Readonly<Record<string, string>>, log: 
   await using parts = new AsyncDisposableStack()
   const dataDir = await mkdtemp(join(tmpdir(), 'rehearsal-supply-'))
   parts.defer(() => rm(dataDir, { recursive: true, force: true }))
-  const assets = buildAssets(assetsDir, ['hello.mjs'])
+  const assets = buildAssets(assetsDir, { wants: ['hello.mjs'] })
   const { registry, ownKey, isNews, close } = await startModuleSupply(
     { dataDir, registryPort: 0, assetsDir },
     assets,

@@ -6,8 +6,9 @@ import { type Outputs } from './sst.ts'
 
 /** Where the platform is, and what comes next. */
 export function deployed(stage: string, { id, region }: Account, outputs: Outputs): string {
-  const { api, initialAdminToken, alarms, domainTarget } = outputs
+  const { api, portal, initialAdminToken, alarms, domainTarget } = outputs
   const facts = [
+    `  Portal         ${portal}`,
     `  API            ${api}`,
     `  Documentation  ${api.replace(/\/$/, '')}/docs`,
     ...(alarms === undefined ? [] : [`  Alarms         ${alarms}`]),
@@ -18,7 +19,7 @@ The stage ${stage} is deployed to account ${id} in ${region}.
 
 ${facts.join('\n')}
 
-Not set up yet? The setup asks for the initial admin token, which this prints (docs/deployment.md#first-sign-in):
+Not set up yet? Open the portal. It asks for the initial admin token, which this prints (docs/deployment.md#first-sign-in):
 
   ${initialAdminToken}`
 }

@@ -13,6 +13,8 @@ const outputsFile = join(root, '.sst/outputs.json')
 /** What the configuration answers. */
 const Outputs = z.object({
   api: z.url(),
+  /** Where a browser begins; of the same origin. */
+  portal: z.url(),
   /** A command that prints it. */
   initialAdminToken: z.string(),
   /** The topic that alarms are told to. */

@@ -10,6 +10,7 @@ import { type Files, zipOf } from './zip.ts'
 /** The built files that a function hands out, from `dist` beside its code. */
 export const handedOut: Readonly<Record<string, readonly string[]>> = {
   meta: ['docs.html', 'event-catalog.json', 'module-schema.json', 'openapi.json', 'relay.mjs'],
+  portal: ['portal.pack'],
 }
 
 /**
@@ -25,7 +26,7 @@ export async function functionFiles(
     bundleAll(functionNames, version, changes).catch((cause: unknown) => {
       throw new Failure('refused', 'The functions cannot be bundled. What is wrong stands above.', cause)
     }),
-    buildAssets(assetsDir, Object.values(handedOut).flat()),
+    buildAssets(assetsDir, { wants: Object.values(handedOut).flat() }),
   ])
   const files = new Map<string, Files>()
   for (const [name, bundle] of [...bundles].toSorted(([one], [other]) => (one < other ? -1 : 1))) {

@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
 import { docsPage, docsSecurityPolicy } from '@platform/contract/docs'
 import type { ApiDocument } from '@platform/contract/docs/document'
+import { mark, style } from '@platform/contract/docs/style'
 import { routes } from '@platform/contract/index'
 import document from '@platform/contract/openapi.json' with { type: 'json' }
 import { expect, test } from 'vitest'
@@ -8,6 +10,10 @@ import { attribute, attributeNames, elements, misplaced } from './support/markup
 
 const page = docsPage(document)
 const hostile = `</style></code><img src=x onerror="alert(1)"><script>'"&`
+
+/** The custom properties that a style sheet sets, the first value of each. */
+const declarations = (css: string): Map<string, string> =>
+  new Map([...css.matchAll(/(--[\w-]+): ([^;]+);/g)].toReversed().map(([, name = '', value = '']) => [name, value]))
 
 /** The document with a hostile text in place of every text that people wrote. */
 const poisoned: ApiDocument = JSON.parse(
@@ -23,7 +29,7 @@ test.for(routes)('$operationId has its place on the page and a link that leads t
 })
 
 test('the page loads nothing and runs nothing', () => {
-  const links = attribute(page, 'href').filter((address) => !/^(#|data:|\/api\/v1\/openapi\.json$)/.test(address))
+  const links = attribute(page, 'href').filter((address) => !/^(#|data:|\/api\/v1\/openapi\.json$|\/$)/.test(address))
   expect(links).toEqual([])
   expect(elements(page).filter((name) => ['script', 'img', 'iframe', 'object', 'form'].includes(name))).toEqual([])
   expect(page).not.toMatch(/@import|url\(/)
@@ -34,6 +40,21 @@ test('the policy allows exactly the style that the page holds, and the page has 
   const hash = createHash('sha256').update(style).digest('base64')
   expect(await docsSecurityPolicy()).toMatch(`default-src 'none'; style-src 'sha256-${hash}';`)
   expect(attributeNames(page).filter((name) => name === 'style' || name.startsWith('on'))).toEqual([])
+})
+
+test('the page looks as the portal does: its colours and measures, its mark, and a link that leads back', async () => {
+  const portal = new URL('../../packages/portal/', import.meta.url)
+  const [tokens = '', icon = ''] = await Promise.all(
+    ['src/style/tokens.css', 'public/icon.svg'].map((path) => readFile(new URL(path, portal), 'utf8')),
+  )
+  const portalTokens = declarations(tokens)
+  const own = [...declarations(style)].filter(([name]) => !['--hue', '--tint'].includes(name))
+  expect(own.length).toBeGreaterThan(20)
+  for (const [name, value] of own) expect([name, value]).toEqual([name, portalTokens.get(name)])
+  expect(mark).toBe(icon.trim())
+  expect(attribute(page, 'href')).toContain('/')
+  const used = new Set([...style.matchAll(/var\((--[\w-]+)\)/g)].map(([, name]) => name))
+  expect([...used].filter((name = '') => !declarations(style).has(name))).toEqual([])
 })
 
 test('no text of the document becomes markup', () => {

@@ -10,6 +10,8 @@ const publicPaths = [
   /^\/health\//,
   /^\/api\/v1\/setup\//,
   /^\/api\/v1\/auth\/(login|local-login|refresh)$/,
+  // What a browser brings is its cookies.
+  /^\/api\/v1\/auth\/session(\/refresh)?$/,
   // Browsers that sign in with a provider: what they bring is a state, a code and a cookie.
   /^\/api\/v1\/auth\/(providers|oidc\/token|oidc\/\{id\}\/(authorize|callback))$/,
   /^\/api\/v1\/platform\/identity\/consent-callback$/,
@@ -19,6 +21,8 @@ const publicPaths = [
   /^\/docs$/,
   /^\/relay\/relay\.mjs$/,
   /^\/schemas\//,
+  // A browser has to know whether to show the wizard or the sign-in, and for which platform.
+  /^\/api\/v1\/portal\/configuration$/,
 ]
 
 test('no two operations share a method and a path', () => {

@@ -79,6 +79,27 @@ test('filters by status and type count what they show', async () => {
   expect(await counts({ type: 'CloudLocal', status: 'Healthy' })).toEqual([0, 0])
 })
 
+test('a search finds a part of the name, whatever its case and with other filters; it counts what it shows', async () => {
+  const caller = await callerOf()
+  for (const name of ['Berlin-1', 'berlin-2', 'MÜNCHEN-1', 'paris [a.*]']) {
+    const type = name.endsWith('2') ? 'CloudLocal' : 'Hypervisor'
+    await Cluster.register(caller, { name, type })
+  }
+  const found = async (search: string, more: object = {}) => {
+    const { items, totalCount } = await Cluster.list(caller, { ...firstPage, search, ...more })
+    return [items.map(({ name }) => name), totalCount]
+  }
+  expect(await found('BERLIN')).toEqual([['berlin-2', 'Berlin-1'], 2])
+  expect(await found('münchen')).toEqual([['MÜNCHEN-1'], 1])
+  expect(await found('[a.*]')).toEqual([['paris [a.*]'], 1])
+  expect(await found('berlin', { type: 'CloudLocal' })).toEqual([['berlin-2'], 1])
+  expect(await found('berlin', { status: 'Offline' })).toEqual([[], 0])
+  expect(await found('berlin', { page: 2, pageSize: 1 })).toEqual([['Berlin-1'], 2])
+  expect(await found('rome')).toEqual([[], 0])
+  expect((await found(' '))[1]).toBe(4)
+  expect((await Cluster.list(await callerOf(), { ...firstPage, search: 'berlin' })).totalCount).toBe(0)
+})
+
 test('a cluster moves between sites; a site with clusters stays', async () => {
   const caller = await callerOf()
   const [here, there] = await Promise.all([

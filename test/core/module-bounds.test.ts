@@ -1,9 +1,10 @@
 import { expect, test } from 'vitest'
 import { Notification } from '@platform/contract/notification'
 import { Module as ModuleSchema } from '@platform/contract/module'
-import { readCatalog, storeCatalog } from '@platform/core/catalog'
+import { latestVersions, readCatalog, storeCatalog } from '@platform/core/catalog'
 import { now } from '@platform/core/clock'
-import { transact } from '@platform/core/db/table'
+import * as keys from '@platform/core/db/keys'
+import { get, transact } from '@platform/core/db/table'
 import { newId } from '@platform/core/id'
 import * as Module from '@platform/core/module'
 import { acceptInstall } from '@platform/core/module-acceptance'
@@ -66,6 +67,21 @@ test('a repository whose releases and problems are as long as they can be is sto
   const { repositories, scan } = await readCatalog()
   expect(scan).toBeDefined()
   expect(repositories[0]?.releases.length).toBeGreaterThan(50)
+})
+
+test('a scan tells the newest versions of as many modules as fit, however long they are', async () => {
+  const version = `1.0.0-${'x'.repeat(250)}`
+  const releases = Array.from({ length: 1500 }, (_, index) => found(`${'y'.repeat(59)}-${index}`, version))
+  const repositories = Array.from({ length: 15 }, (_, place) => ({
+    reference: `registry.example.com/${place}`,
+    place,
+    releases: releases.slice(place * 100, place * 100 + 100),
+  }))
+  const problems = Array.from({ length: 50 }, () => '\uffff'.repeat(500))
+  await storeCatalog({ repositories, scan: { scannedAtMs: now(), problems } }, await readCatalog())
+  const latest = latestVersions(await get(keys.catalogScan()))
+  expect(latest.size).toBeGreaterThan(200)
+  expect(latest.get(releases[0]?.moduleId ?? '')).toBe(version)
 })
 
 const standing = async () => ({ row: undefined, routes: await readRoutes() })

@@ -4,7 +4,7 @@ import { newId } from '@platform/core/id'
 import * as Notification from '@platform/core/notification'
 import { expect, test } from 'vitest'
 import { callerOf } from '../support/world.ts'
-import { done, entriesOf, prepare, settle, tell, tellAll, waitingRecords } from './support/books.ts'
+import { done, entriesOf, prepare, settle, statusChanged, tell, tellAll, waitingRecords } from './support/books.ts'
 import { happens, ids, jobFailed, later, minute, people, read } from './support/told.ts'
 
 const day = 24 * 60 * minute
@@ -51,6 +51,24 @@ test('pages show each notification once, newest first; counts are those of the f
   expect(unreadPages.map(({ totalCount, unreadCount }) => [totalCount, unreadCount])).toEqual(
     [1, 2, 3].map(() => [20, 20]),
   )
+})
+
+test('type and severity filter what is listed and counted; the unread are counted whatever the filter', async () => {
+  const { organisationId, operator } = await people()
+  const offline = statusChanged(newId('clus'), 'Healthy', 'Offline')
+  const degraded = statusChanged(newId('clus'), 'Healthy', 'Degraded')
+  await happens(organisationId, jobFailed(operator.userId), offline, degraded, jobFailed(operator.userId))
+  const found = async (filter: object) => {
+    const { items, totalCount, unreadCount } = await read(operator, filter)
+    expect([items.length, unreadCount]).toEqual([totalCount, 4])
+    return items.map(({ type }) => type)
+  }
+  expect(await found({ type: 'JobFailed' })).toEqual(['JobFailed', 'JobFailed'])
+  expect(await found({ type: 'ClusterOffline' })).toEqual(['ClusterOffline'])
+  expect(await found({ severity: 'critical' })).toEqual(['ClusterOffline'])
+  expect(await found({ severity: 'critical', type: 'JobFailed' })).toEqual([])
+  expect(await found({ type: 'UpdateFailed' })).toEqual([])
+  expect(await found({ unreadOnly: true, type: 'ClusterHealthDegraded' })).toEqual(['ClusterHealthDegraded'])
 })
 
 test('marking names what is read; twice is once; unknown, strange and foreign ids change nothing', async () => {

@@ -3,6 +3,7 @@ import { newIssuer } from './support/oidc-hoist.ts'
 import { beforeAll, expect, test } from 'vitest'
 import { nowSeconds, shiftClock } from '@platform/core/clock'
 import * as Oidc from '@platform/core/oidc'
+import { exchange } from '@platform/core/oidc-code'
 import { type ProviderRow } from '@platform/core/identity-row'
 import { verifyAccessToken } from '@platform/core/token'
 import { type HostileIssuer, signed } from '../support/hostile-issuer.ts'
@@ -162,18 +163,18 @@ async function codeOf() {
 
 test('a code of the platform fetches tokens once, for whichever of many callers comes first', async () => {
   const { code, browser } = await codeOf()
-  const tried = await Promise.all([1, 2, 3, 4].map(() => refusalOf(Oidc.exchange(code, browser, origin))))
+  const tried = await Promise.all([1, 2, 3, 4].map(() => refusalOf(exchange(code, browser, origin))))
   expect(tried.toSorted()).toEqual(['nothing was refused', ...Array(3).fill('sign_in_code_invalid')])
-  expect(await refusalOf(Oidc.exchange(code, browser, origin))).toBe('sign_in_code_invalid')
+  expect(await refusalOf(exchange(code, browser, origin))).toBe('sign_in_code_invalid')
 })
 
 test('a code fetches nothing for another browser, and still fetches the tokens for its own', async () => {
   const { code, browser, provider } = await codeOf()
   const { browser: other } = await leave(provider)
   for (const wrong of [other, '', code]) {
-    expect(await refusalOf(Oidc.exchange(code, wrong, origin))).toBe('sign_in_code_invalid')
+    expect(await refusalOf(exchange(code, wrong, origin))).toBe('sign_in_code_invalid')
   }
-  expect(await refusalOf(Oidc.exchange(code, browser, origin))).toBe('nothing was refused')
+  expect(await refusalOf(exchange(code, browser, origin))).toBe('nothing was refused')
 })
 
 test.each<[string, (each: Awaited<ReturnType<typeof codeOf>>) => Promise<unknown>]>([
@@ -183,13 +184,13 @@ test.each<[string, (each: Awaited<ReturnType<typeof codeOf>>) => Promise<unknown
 ])('a code fetches nothing %s', async (_, happens) => {
   const each = await codeOf()
   await happens(each)
-  expect(await refusalOf(Oidc.exchange(each.code, each.browser, origin))).toBe('sign_in_code_invalid')
+  expect(await refusalOf(exchange(each.code, each.browser, origin))).toBe('sign_in_code_invalid')
 })
 
 test('neither a state nor a code that was never given out fetches tokens', async () => {
   const { left, code, browser } = await codeOf()
   for (const wrong of [left.state, code.toUpperCase(), `${code}x`, 'x']) {
-    expect(await refusalOf(Oidc.exchange(wrong, browser, origin))).toBe('sign_in_code_invalid')
+    expect(await refusalOf(exchange(wrong, browser, origin))).toBe('sign_in_code_invalid')
   }
 })
 
@@ -200,7 +201,7 @@ test('one subject is two users where two organisations have the same issuer', as
     const left = await leave(provider)
     issuer.token = () => signed(issuer.claims('platform', left.nonce, nowSeconds()), issuer.key)
     const { code = '' } = await comeBack(provider.id, properAnswer(issuer, left), left.browser)
-    return verifyAccessToken((await Oidc.exchange(code, left.browser, origin)).accessToken)
+    return verifyAccessToken((await exchange(code, left.browser, origin)).accessToken)
   }
   const callers = []
   for (const provider of providers) callers.push(await callerOfSignIn(provider))

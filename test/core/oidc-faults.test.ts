@@ -4,7 +4,7 @@ import { beforeAll, expect, test, vi } from 'vitest'
 import { nowSeconds } from '@platform/core/clock'
 import * as keys from '@platform/core/db/keys'
 import { query } from '@platform/core/db/table'
-import * as Oidc from '@platform/core/oidc'
+import { exchange } from '@platform/core/oidc-code'
 import { verifyAccessToken } from '@platform/core/token'
 import { signed } from '../support/hostile-issuer.ts'
 import { atStoreCalls } from './support/store-hook.ts'
@@ -29,7 +29,7 @@ async function leaving(provider: Awaited<ReturnType<typeof newProvider>>) {
 async function signIn(provider: Awaited<ReturnType<typeof newProvider>>) {
   const { answer, browser } = await leaving(provider)
   const { code = '' } = await comeBack(provider.id, answer, browser)
-  return verifyAccessToken((await Oidc.exchange(code, browser, origin)).accessToken)
+  return verifyAccessToken((await exchange(code, browser, origin)).accessToken)
 }
 
 const usersOf = async (organisationId: string) => (await query({ pk: keys.user(organisationId, '').pk })).items
@@ -72,8 +72,8 @@ test.each(['before', 'after'] as const)(
       const provider = await newProvider(issuer.url)
       const { answer, browser } = await leaving(provider)
       const { code = '' } = await comeBack(provider.id, answer, browser)
-      wasLost = await losing(n, when, () => Oidc.exchange(code, browser, origin))
-      await Oidc.exchange(code, browser, origin).catch(() => undefined)
+      wasLost = await losing(n, when, () => exchange(code, browser, origin))
+      await exchange(code, browser, origin).catch(() => undefined)
       const [user] = await usersOf(provider.organisationId)
       expect([n, (await sessionsOf(String(user?.['id']))).length]).toEqual([n, 1])
     }

@@ -1,5 +1,5 @@
 import { beforeAll, expect, test } from 'vitest'
-import { type Role } from '@platform/contract/permission'
+import { permissionsOf, type Role, roleNames } from '@platform/contract/permission'
 import * as ApiToken from '@platform/core/api-token'
 import { verifyApiToken } from '@platform/core/api-token-caller'
 import { newId } from '@platform/core/id'
@@ -149,4 +149,16 @@ test('the first user of an organisation is an OrgAdmin that a platform administr
     totalCount: 1,
     items: [{ organisationId }],
   })
+})
+
+test('a role is called grantable where it can be granted, and nowhere else', async () => {
+  for (const { caller } of [platform, tenant]) {
+    const { items } = User.roles(caller)
+    for (const { name, permissions, grantable } of items) {
+      const refusal = await refusalOf(UserAdmin.create(caller, newUser([name])))
+      expect([name, refusal]).toEqual([name, grantable ? 'nothing was refused' : 'role_not_grantable'])
+      expect(permissions).toEqual(permissionsOf([name]))
+    }
+    expect(items.map(({ name }) => name)).toEqual([...roleNames])
+  }
 })

@@ -4,7 +4,9 @@ import { shiftClock } from '@platform/core/clock'
 import { type Received, send } from '../support/event.ts'
 import { bearer } from '../support/tokens.ts'
 import { started } from '../support/world.ts'
-import { handlerOf, isProtected, requestTo, rows } from './table.ts'
+import { handlerOf, isProtected, requestTo, type Row, rows } from './table.ts'
+import { publicPortal } from '../support/browser-session.ts'
+import { writes } from './writes.ts'
 
 await vi.hoisted(() => import('../support/unlimited.ts'))
 
@@ -73,6 +75,32 @@ test('an expired token answers 401 token_expired, whether the process knew it or
 test.each(rows.filter(isProtected))('$name as a caller of the other kind answers 401', async (row) => {
   const scheme = row.endpoint.access === 'relay' ? await bearer(['PlatformAdmin']) : { authorization: `Relay ${token}` }
   expect((await send(row.handler, requestTo(row, scheme))).status).toBe(401)
+})
+
+const isForUsers = (row: Row): boolean => isProtected(row) && row.endpoint.access !== 'relay'
+const cookie = { cookie: `__Host-plat_access=${(await bearer(['PlatformAdmin'])).authorization.split(' ')[1]}` }
+
+test.each(rows.filter(isForUsers))(
+  '$name by the cookie of a browser, as another page has it sent, answers 403',
+  async (row) => {
+    const before = writes()
+    const elsewhere = { ...publicPortal, origin: 'https://other.example.com', 'sec-fetch-site': 'same-site' }
+    const { status, json, headers } = await send(row.handler, requestTo(row, { ...elsewhere, ...cookie }))
+    expect([status, json]).toEqual([
+      403,
+      { error: 'cross_origin_request', message: messageOf('cross_origin_request'), traceId: headers['x-trace-id'] },
+    ])
+    expect(writes()).toBe(before)
+  },
+)
+
+test.each(rows.filter(isForUsers))('$name by the cookie of a browser is as good as by a token', async (row) => {
+  const answer = await send(row.handler, requestTo(row, { ...publicPortal, ...cookie }))
+  expect([401, 403], answer.text).not.toContain(answer.status)
+})
+
+test.each(rows.filter(({ endpoint }) => endpoint.access === 'relay'))('$name takes no cookie', async (row) => {
+  expect((await send(row.handler, requestTo(row, { ...publicPortal, ...cookie }))).status).toBe(401)
 })
 
 test('of several things wrong a caller hears the first: token, then permission, then the request', async () => {

@@ -194,6 +194,7 @@ const fixtures: Record<string, Fixture> = {
 
   'GET /api/v1/users': nothing,
   'POST /api/v1/users': ({ organisationId }) => ({ body: { ...newUser(), organisationId } }),
+  'GET /api/v1/roles': nothing,
   'GET /api/v1/users/{id}': aColleague,
   'PATCH /api/v1/users/{id}': async (who) => ({ ...(await aColleague(who)), body: { email: 'eve@example.com' } }),
   'DELETE /api/v1/users/{id}': aColleague,
@@ -223,6 +224,8 @@ const fixtures: Record<string, Fixture> = {
   'POST /api/modules/install': async () => ({ body: { imageRef: (await moduleWorld.push(newModuleId())).reference } }),
   'DELETE /api/modules/{id}': aModule,
   'GET /api/v1/portal/navigation': nothing,
+  'GET /api/v1/portal/summary': nothing,
+  'GET /api/v1/portal/history': nothing,
 
   'GET /api/v1/notifications': nothing,
   'PATCH /api/v1/notifications': async (who) => ({ body: { ids: [await aNotification(who)] } }),

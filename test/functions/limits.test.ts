@@ -104,6 +104,8 @@ test('setup is limited by address: its token cannot be guessed', async () => {
   expect((await guess('198.51.100.10')).status).toBe(422)
 })
 
+const page = { 'sec-fetch-site': 'same-origin' }
+
 const nested = (levels: number): string => `{"filter": ${'{"x":'.repeat(levels - 1)}{}${'}'.repeat(levels - 1)}}`
 const saving = (headers: Headers, body: string): Sent => posting('/api/v1/users/me/saved-filters', body, headers)
 
@@ -119,6 +121,16 @@ test.each([
   for (let count = 0; count < 3; count++) expect((await from('198.51.100.7')).status).toBe(status)
   expectRefused(await from('198.51.100.7'), 3)
   expect((await from('198.51.100.8')).status).toBe(status)
+})
+
+test.each([
+  ['sign in with a code', () => posting('/api/v1/auth/session', { code: 'x' }, page), 401],
+  ['sign out', () => ({ method: 'DELETE', target: '/api/v1/auth/session', headers: page }), 204],
+])('browsers that %s are limited by address', async (_, sent, status) => {
+  const from = (address: string) => send(handlerOf('auth'), { ...sent(), address })
+  for (let count = 0; count < 3; count++) expect((await from('198.51.100.27')).status).toBe(status)
+  expectRefused(await from('198.51.100.27'), 3)
+  expect((await from('198.51.100.28')).status).toBe(status)
 })
 
 test('a body of 4 MiB is read, one byte more is refused with 413', async () => {

@@ -55,7 +55,7 @@ test('of an answer only what is listed comes back', async () => {
     'referrer-policy': 'no-referrer',
     'x-content-type-options': 'nosniff',
     'content-type': 'text/csv',
-    vary: 'authorization',
+    vary: 'authorization, cookie',
     'x-trace-id': expect.stringMatching(/^[0-9a-f]{32}$/),
     'ratelimit-limit': '1000000',
     'ratelimit-remaining': expect.any(String),
@@ -68,7 +68,10 @@ test('an answer that does not say so is kept by nobody, and one that does by its
   await using module = await runInstance()
   expect((await get(module.api)).headers['cache-control']).toBe('no-store')
   module.answers(answering({ 'content-type': 'text/plain', 'cache-control': 'max-age=9', vary: 'accept' }))
-  expect((await get(module.api)).headers).toMatchObject({ 'cache-control': 'max-age=9', vary: 'accept, authorization' })
+  expect((await get(module.api)).headers).toMatchObject({
+    'cache-control': 'max-age=9',
+    vary: 'accept, authorization, cookie',
+  })
 })
 
 test.for([

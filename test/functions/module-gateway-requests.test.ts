@@ -5,6 +5,9 @@ import { permissionsOf } from '@platform/contract/permission'
 import { create as createApiToken } from '@platform/core/api-token'
 import { newId } from '@platform/core/id'
 import { moduleTokenSeconds, publicKeySet, verifyAccessToken } from '@platform/core/token'
+import { handler } from '../../functions/gateway/modules.ts'
+import { publicPortal } from '../support/browser-session.ts'
+import { send } from '../support/event.ts'
 import { claim, type Instance, runInstance } from '../support/hostile-module.ts'
 import { bearer } from '../support/tokens.ts'
 import { refusalOf } from '../support/world.ts'
@@ -59,6 +62,23 @@ test('what says who asks, from where and with what stays here; the rest arrives'
   expect(own['traceparent']).toMatch(new RegExp(`^00-${traceId}-(?!00f067aa0ba902b7)[0-9a-f]{16}-01$`))
   for (const name of ['x-platform-user', 'x-platform-token']) expect(own[name]).not.toBe('forged')
   expect(JSON.stringify(own)).not.toContain(ada.authorization.split(' ')[1])
+})
+
+test('a browser reaches a module by its cookie, which stays here, and from the pages of the platform only', async () => {
+  await using module = await runInstance()
+  const token = ada.authorization.split(' ')[1] ?? ''
+  const cookie = `__Host-plat_access=${token}; __Host-plat_refresh=secret; theme=dark`
+  const asked = { method: 'POST', target: module.api, body: '{}', headers: { ...publicPortal, cookie } }
+  expect((await send(handler, asked)).status).toBe(200)
+  const [request] = module.asked
+  expect(request?.headers).not.toHaveProperty('cookie')
+  expect(JSON.stringify(request?.headers)).not.toContain(token)
+  for (const method of ['GET', 'HEAD', 'POST']) {
+    const headers = { ...asked.headers, origin: 'https://other.example.com', 'sec-fetch-site': 'same-site' }
+    expect((await send(handler, { ...asked, method, headers })).status).toBe(403)
+  }
+  expect((await send(handler, { ...asked, headers: { ...publicPortal, cookie: 'theme=dark' } })).status).toBe(401)
+  expect(module.asked).toHaveLength(1)
 })
 
 test('a header that holds more than a header may is left out', async () => {

@@ -1,16 +1,17 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { functions, routes } from '@platform/contract/index'
+import { fallback } from '@platform/contract/passage'
 import { send } from '../support/event.ts'
 import { requestTo, rows } from './table.ts'
 
 const folder = new URL('../../functions/', import.meta.url)
-/** What is called by the platform alone. */
-const internal = ['bootstrap']
+/** What is called by the platform alone, and what answers where no route is. */
+const others = ['bootstrap', fallback.function]
 
 test('every function of the route table is a file, and every file at the top a function of the table', () => {
   const files = readdirSync(folder).filter((name) => name.endsWith('.ts'))
-  expect(files.map((name) => name.slice(0, -3)).toSorted()).toEqual([...Object.keys(functions), ...internal].toSorted())
+  expect(files.map((name) => name.slice(0, -3)).toSorted()).toEqual([...Object.keys(functions), ...others].toSorted())
 })
 
 test.each(Object.keys(functions))('%s serves what the table says, and nothing else', (name) => {

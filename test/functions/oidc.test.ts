@@ -8,6 +8,7 @@ import { verifyAccessToken } from '@platform/core/token'
 import { handler as auth } from '../../functions/auth.ts'
 import { handler } from '../../functions/identity.ts'
 import { Browser } from '../support/browser.ts'
+import { Page, publicPortal } from '../support/browser-session.ts'
 import { send } from '../support/event.ts'
 import { newSigningKey } from '../support/oidc-peer.ts'
 import { clientSecret, newProvider, portal, ready } from '../core/support/oidc.ts'
@@ -69,6 +70,27 @@ test('the same subject is the same user again, with the roles that its groups gi
   expect((await verifyAccessToken(second.json.accessToken)).sessionId).not.toBe(
     (await verifyAccessToken(first.json.accessToken)).sessionId,
   )
+})
+
+test('the code that a browser comes back with begins its session, once, and in no other browser', async () => {
+  peer.present('rosa-1', { preferred_username: 'rosa', groups: ['operators'] })
+  const browser = new Browser(portal, handler)
+  const code = (await browser.follow(authorizeAt(provider), signInPage)).searchParams.get('code')
+  const pages = [new Page(publicPortal), new Page(publicPortal)] as const
+  for (const [name, value] of browser.jar.get(portal) ?? []) pages[0].cookies.set(name, value)
+  const begin = (page: Page) => page.post(auth, '/api/v1/auth/session', { code })
+  for (const [page, status] of [
+    [pages[1], 401],
+    [pages[0], 200],
+    [pages[0], 401],
+  ] as const) {
+    const answer = await begin(page)
+    expect([answer.status, answer.cookies.length]).toEqual([status, status === 200 ? 2 : 0])
+  }
+  expect((await pages[0].send(auth, { target: '/api/v1/auth/me' })).json).toMatchObject({
+    username: 'rosa',
+    roles: ['Operator'],
+  })
 })
 
 test('another subject of the same name is somebody else', async () => {

@@ -188,6 +188,9 @@ test('a saved filter is applied to the list of clusters; what the query itself s
   expect(names(await listClusters(user, `filterId=${id}&status=Offline`))).toEqual([])
   const all = (await saveFilter(user, {})).json.id
   expect(names(await listClusters(user, `filterId=${all}`))).toEqual(['cloud', 'hypervisor'])
+  const named = (await saveFilter(user, { search: 'CLO' })).json.id
+  expect(names(await listClusters(user, `filterId=${named}`))).toEqual(['cloud'])
+  expect(names(await listClusters(user, `filterId=${named}&search=hyp`))).toEqual(['hypervisor'])
 })
 
 test('a filter that is not the caller’s is not found', async () => {
@@ -210,6 +213,7 @@ test.each([
   ['another key', { status: 'Offline', site: 'x' }, 'clusters'],
   ['an unknown status', { status: 'Gone' }, 'clusters'],
   ['several values', { status: ['Offline'] }, 'clusters'],
+  ['a search for no text', { search: 1 }, 'clusters'],
   ['another context', { status: 'Offline' }, 'jobs'],
 ])('a filter with %s cannot be applied to clusters', async (_, filter, context) => {
   const user = await member()

@@ -13,6 +13,8 @@ await vi.hoisted(() => import('../support/unlimited.ts'))
 await started()
 const administrator = await bearer(['PlatformAdmin'])
 const key = relayKey()
+/** What the browser says of a request that a page of the platform makes. */
+const fromPage = { 'sec-fetch-site': 'same-origin', origin: 'https://platform.example.com' }
 const cluster = await Cluster.register(await callerOf(), { name: 'fuzzed', type: 'Hypervisor' })
 const relay = await enroll({ ...enrollRequest(cluster.enrollmentToken), publicKey: key.wire })
 
@@ -24,7 +26,7 @@ async function sendAllowed(row: Row, sent: Partial<Sent>): Promise<Received> {
     access === 'relay'
       ? await relayToken(relay.relayId, key.privateKey, request.target, Buffer.from(sent.body ?? '').toString())
       : administrator
-  const headers = { ...sent.headers, ...(isProtected(row) && identity) }
+  const headers = { ...sent.headers, ...(isProtected(row) && identity), ...(row.endpoint.sameOriginOnly && fromPage) }
   return send(row.handler, { ...request, headers })
 }
 

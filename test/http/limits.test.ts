@@ -56,6 +56,34 @@ test('refreshing is limited by session, whatever secret follows it', async () =>
   expect((await refresh('session-2.a.secret')).status).toBe(401)
 })
 
+const ofPage = { 'sec-fetch-site': 'same-origin' }
+const renewal = { method: 'POST', target: '/api/v1/auth/session/refresh' }
+const renew = (token: string): Promise<Received> =>
+  send(auth, { ...renewal, headers: { ...ofPage, cookie: `__Host-plat_refresh=${token}` } })
+const takeOver = (refreshToken: string): Promise<Received> =>
+  send(auth, posting('/api/v1/auth/session', { refreshToken }, ofPage))
+
+test.each([
+  ['a', [renew, takeOver, refresh]],
+  ['b', [takeOver, refresh, renew]],
+  ['c', [refresh, renew, takeOver]],
+])(
+  'renewals are limited by session, be its token in a cookie, to be taken over, or in a body: %s',
+  async (name, ways) => {
+    const statuses = []
+    for (const way of ways) statuses.push((await way(`browser-${name}.x.secret`)).status)
+    expect(statuses).toEqual([401, 401, 429])
+  },
+)
+
+test('a browser without a cookie is limited by its address', async () => {
+  const statuses = []
+  for (const address of ['198.51.100.3', '198.51.100.3', '198.51.100.3', '198.51.100.4']) {
+    statuses.push((await send(auth, { ...renewal, headers: ofPage, address })).status)
+  }
+  expect(statuses).toEqual([401, 401, 429, 401])
+})
+
 test('a refresh token of the wrong type is refused by its schema', async () => {
   for (const token of [7, { toString: 1, valueOf: 1 }]) {
     expect((await refresh(token)).json.error).toBe('validation_failed')

@@ -13,7 +13,7 @@ test('the gateway has every route of the contract, what leads to modules, a defa
   const wanted = [
     ...routes.map((route) => [`${route.endpoint.method} ${route.endpoint.path}`, route.function]),
     ...passages.paths.map((path) => [`ANY ${path}`, passages.function]),
-    ['$default', 'meta'],
+    ['$default', 'portal'],
   ]
   const found = routesOf(production).map(({ routeKey, functionName }) => [routeKey, nameOf(functionName)])
   expect(found.toSorted(byText)).toEqual(wanted.toSorted(byText))

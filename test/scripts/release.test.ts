@@ -86,7 +86,7 @@ test('every function is whole: it loads from its archive alone, and says its ver
 test('what functions hand out is in their archives', async () => {
   for (const name of functionNames) {
     const source = await readFile(join(root, `functions/${name}.ts`), 'utf8')
-    const asked = [...source.matchAll(/asset\('([\w.-]+)'\)/g)].map(([, file = '']) => file).toSorted()
+    const asked = [...source.matchAll(/\basset(?:Bytes)?\('([\w.-]+)'\)/g)].map(([, file = '']) => file).toSorted()
     expect(asked, name).toEqual(handedOut[name] ?? [])
   }
   const { 'dist/relay.mjs': relay = Buffer.of() } = unzipSync(zips.get('meta') ?? Buffer.of())

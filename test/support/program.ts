@@ -1,12 +1,14 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { afterAll } from 'vitest'
 import { until } from '../../conformance/until.ts'
 
 const groups = new Set<number>()
 
-// A test that runs out of time never gets to dispose of what it started.
-afterAll(() => groups.forEach((group) => signalGroup(group, 'SIGKILL')))
+const endAll = () => groups.forEach((group) => signalGroup(group, 'SIGKILL'))
+
+// A test that runs out of time never gets to dispose of what it started. Scripts use programs as well.
+if (process.env['VITEST']) (await import('vitest')).afterAll(endAll)
+else process.once('exit', endAll)
 
 /** Signals all processes of a group; answers whether there were any. */
 function signalGroup(group: number, signal: NodeJS.Signals | 0): boolean {

@@ -95,7 +95,7 @@ async function releasesOf({ dataDir }: PlatformProcess): Promise<Repository> {
   return { client, name: releaseRepository }
 }
 
-type Facts = Pick<ReleaseFacts, 'version' | 'minFrom'>
+type Facts = Pick<ReleaseFacts, 'version' | 'minFrom' | 'releaseNotesUrl'>
 
 const madeOf = (facts: Facts, zips: Zips) => artifactOf({ createdAt: '2026-01-01T00:00:00.000Z', ...facts }, zips)
 

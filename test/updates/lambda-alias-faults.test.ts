@@ -16,6 +16,8 @@ afterEach(clockBack)
 await started()
 
 const few = ['health', 'queue/jobs']
+/** Of these the portal is not divided. */
+const withPortal = [...few, 'portal']
 
 const released = releasesFrom(feed)
 
@@ -64,14 +66,14 @@ test.each([
   async (action, when) => {
     let wasCut = true
     for (let n = 1; wasCut; n++) {
-      const platform = await cloud.deploy('1.0.0', few)
-      const release = await released(few)
+      const platform = await cloud.deploy('1.0.0', withPortal)
+      const release = await released(withPortal)
       const { requestHandler, seen } = cutAt(n, when)
       const accepted = await accept({ action, release, before: deployed })
-      await work(accepted, platform.target({ requestHandler, maxAttempts: 1 }), few)
+      await work(accepted, platform.target({ requestHandler, maxAttempts: 1 }), withPortal)
       wasCut = seen.writes >= n
       leaseEnds()
-      await work(accepted, platform.target(), few)
+      await work(accepted, platform.target(), withPortal)
       expect(await outcomeOf(accepted)).toBe(`Completed: Version ${release.version} serves.`)
       expect(await platform.places()).toEqual(at('2'))
       expect(await platform.versions('health')).toEqual([
@@ -88,8 +90,8 @@ test.each(['before', 'after'] as const)(
   async (when) => {
     const cut = { n: 1, was: true }
     for (; cut.was; cut.n++) {
-      const platform = await cloud.deploy('1.0.0', few)
-      const release = await released(few)
+      const platform = await cloud.deploy('1.0.0', withPortal)
+      const release = await released(withPortal)
       const accepted = await accept({ action: 'apply', release, before: deployed })
       // It is committed in part, and then something is wrong.
       const first = platform.target()
@@ -106,7 +108,7 @@ test.each(['before', 'after'] as const)(
         cut.was = seen.writes >= cut.n
         throw new Error('The worker is gone.')
       }
-      await work(accepted, { ...first, commit }, few)
+      await work(accepted, { ...first, commit }, withPortal)
       const target = platform.target()
       expect(await target.current()).toEqual(deployed)
       await target.revert(release, deployed)

@@ -1,3 +1,4 @@
+import { NodeHttpHandler } from '@smithy/node-http-handler'
 import { afterAll, afterEach, expect, test, vi } from 'vitest'
 import { type InstalledRelease } from '@platform/core/update-row'
 import { type Share } from '@platform/updates/target/port'
@@ -74,6 +75,55 @@ test('a release gets its share of what comes in, and the version before all else
     const heard = [await platform.ask('health'), await platform.ask('health')]
     expect(heard).toEqual([share === 0 ? '1.0.0' : version, share === 100 ? version : '1.0.0'])
   }
+})
+
+test('the portal gets all or nothing: its page and what that names are of one version', async () => {
+  const names = [...few, 'portal']
+  const platform = await cloud.deploy('1.0.0', names)
+  const [release, target] = [await released(names), platform.target()]
+  await target.stage({ ...release, functionNames: names, fetchFunction: async () => zipOf(fileOf(release.version)) })
+  for (const share of [10, 50, 0, 50, 100] as const) {
+    await target.shift(release, share)
+    expect(await platform.aliasOf('portal')).toEqual({ main: '1', weights: share === 100 ? { 2: 1 } : {} })
+    expect(await platform.aliasOf('health')).toEqual({ main: '1', weights: share === 0 ? {} : { 2: share / 100 } })
+  }
+  await target.commit(release, deployed)
+  expect(await platform.places()).toEqual(at('2'))
+})
+
+test('the portal is never ahead of the API: it follows an update last, and goes back first', async () => {
+  const names = ['portal', ...few, 'clusters']
+  const platform = await cloud.deploy('1.0.0', names)
+  const release = await released(names)
+  const moved: string[] = []
+  const inner = new NodeHttpHandler()
+  const requestHandler: NodeHttpHandler = Object.assign(Object.create(inner), {
+    handle: async (request: any, options: any) => {
+      const [, name] = /\/functions\/platform\d+-([a-z-]+)\/aliases\//.exec(request.path) ?? []
+      if (request.method === 'PUT' && name !== undefined) moved.push(name)
+      return inner.handle(request, options)
+    },
+  })
+  const target = platform.target({ requestHandler })
+  const movedBy = async (change: Promise<void>) => {
+    await change
+    return moved.splice(0)
+  }
+  const others = ['clusters', 'health', 'queue-jobs']
+  await target.stage({ ...release, functionNames: names, fetchFunction: async () => zipOf(fileOf(release.version)) })
+  const forth = await movedBy(target.shift(release, 100))
+  expect([forth.at(-1), forth.slice(0, -1).toSorted()]).toEqual(['portal', others])
+  const withdrawn = await movedBy(target.shift(release, 0))
+  expect([withdrawn[0], withdrawn.slice(1).toSorted()]).toEqual(['portal', others])
+  await target.shift(release, 100)
+  moved.splice(0)
+  const undone = await movedBy(target.revert(release, deployed))
+  expect([undone[0], undone.slice(1).toSorted()]).toEqual(['portal', others])
+  await target.shift(release, 100)
+  await target.commit(release, deployed)
+  moved.splice(0)
+  const back = await movedBy(target.shift(deployed, 100, true))
+  expect([back[0], back.slice(1).toSorted()]).toEqual(['portal', others])
 })
 
 const broken = {

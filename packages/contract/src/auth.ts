@@ -3,6 +3,9 @@ import { id, timestamp } from './common.ts'
 import { endpoint } from './endpoint.ts'
 import { permissions } from './permission.ts'
 
+/** How long a refresh token may wait for its one use. */
+export const refreshTokenSeconds = 7 * 24 * 3600
+
 /** Section 2: the answer of setup completion, both login endpoints and refresh. */
 export const TokenSet = z
   .object({
@@ -21,6 +24,9 @@ export const Credentials = z
   .meta({ id: 'Credentials' })
 
 export const RefreshRequest = z.object({ refreshToken: z.string().min(1).max(500) }).meta({ id: 'RefreshRequest' })
+
+/** The last step of a sign-in with an identity provider: tokens never stand in an address. */
+export const SignInCode = z.object({ code: z.string().min(1).max(200) }).meta({ id: 'SignInCode' })
 
 /** User profile of section 2; `permissions` is an addition (D14). */
 export const UserProfile = z

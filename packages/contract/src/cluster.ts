@@ -99,6 +99,10 @@ export const listClusters = endpoint({
     query: z.object({
       status: z.enum(clusterStatuses).optional(),
       type: z.enum(clusterTypes).optional(),
+      search: z.string().max(64).optional().meta({
+        description: 'Part of the name, without regard to case. Looks at the newest 10,000 clusters',
+        example: 'berlin',
+      }),
       filterId: z.string().max(200).optional().meta({
         description: 'A saved filter of the caller, of the context `clusters`; other parameters win over what it says',
       }),

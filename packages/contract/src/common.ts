@@ -57,7 +57,8 @@ export const line = (min: number, max: number) =>
     // oxlint-disable-next-line no-control-regex
     .regex(/^[^\u0000-\u001f\u007f-\u009f\u2028\u2029]*$/u, 'must not hold control characters')
 
-const digits = (max: number, fallback: number, description: string) =>
+/** A query parameter that is a whole number from 1. */
+export const digits = (max: number, fallback: number, description: string) =>
   z
     .string()
     .regex(/^[1-9][0-9]{0,8}$/, `must be a whole number from 1 to ${max}`)

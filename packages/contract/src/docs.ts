@@ -2,7 +2,7 @@ import { type ApiDocument, entriesOf, type Entry } from './docs/document.ts'
 import { Html, html } from './docs/html.ts'
 import { methodLabel, operation } from './docs/operation.ts'
 import { line, prose } from './docs/prose.ts'
-import { icon, style } from './docs/style.ts'
+import { icon, mark, style } from './docs/style.ts'
 
 interface Group {
   id: string
@@ -47,6 +47,12 @@ const section = (document: ApiDocument, { id, name, description, entries }: Grou
     ${entries.map((entry) => operation(document, entry))}
   </section>`
 
+/** The top of every page of the portal, with the way back there. */
+const bar = html`<div class="bar">
+  <div class="brand">${new Html(mark.replace('<svg ', '<svg aria-hidden="true" '))} <span>Platform</span></div>
+  <a class="back" href="/">Back to the portal</a>
+</div>`
+
 // Not a template: its text must stay byte for byte what the policy's hash is made of.
 const styleElement = new Html(`<style>${style}</style>`)
 
@@ -60,14 +66,14 @@ export function docsPage(document: ApiDocument): string {
         <meta charset="utf-8" />
         <meta name="viewport" content="width=device-width, initial-scale=1" />
         <meta name="color-scheme" content="light dark" />
-        <title>${title}: API reference</title>
+        <title>API reference · ${title}</title>
         <link rel="icon" href="${icon}" />
         ${styleElement}
       </head>
       <body>
         <a class="skip" href="#reference">Skip to the reference</a>
-        ${contents(groups)}
-        <main id="reference">
+        ${bar} ${contents(groups)}
+        <main id="reference" tabindex="-1">
           <header>
             <h1>${title}</h1>
             <p class="edition">Version ${version} <a href="/api/v1/openapi.json">OpenAPI document</a></p>

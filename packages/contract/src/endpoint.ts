@@ -64,6 +64,8 @@ export interface EndpointDefinition {
   }
   /** A request may wait for something to happen, while others of its organisation are worked on. */
   mayWait?: true
+  /** For pages of the platform's own origin: a request that any other page may have caused is refused. */
+  sameOriginOnly?: true
   responses: Record<number, ResponseDefinition>
   /** Codes beyond those that every endpoint of its access may answer. */
   fails?: readonly ErrorCode[]

@@ -22,6 +22,8 @@ export const errors = {
   ],
 
   forbidden: [403, 'The caller lacks the permission for this operation.'],
+  cross_origin_request: [403, 'A page of another origin may have sent this. Use the portal, or send a bearer token.'],
+  https_required: [403, 'Over plain HTTP a browser signs in on the same machine only. Open the platform by https.'],
   setup_already_complete: [403, 'Setup is complete. Sign in at POST /api/v1/auth/login.'],
   cluster_forbidden: [403, 'At least one job names a cluster outside the organisation. Nothing was created.'],
 

@@ -12,11 +12,14 @@ function refusedRequests(endpoint: EndpointDefinition): ErrorCode[] {
   return codes
 }
 
-function refusedCallers({ access }: EndpointDefinition): ErrorCode[] {
-  if (access === 'public') return []
+/** What requests with the cookie of a browser are refused with, where another page may have caused them. */
+const otherOrigins = ['cross_origin_request', 'https_required'] as const
+
+function refusedCallers({ access, sameOriginOnly }: EndpointDefinition): ErrorCode[] {
+  if (access === 'public') return sameOriginOnly ? [...otherOrigins] : []
   if (access === 'relay') return ['unauthenticated']
-  if (access === 'user') return ['unauthenticated', 'token_expired']
-  return ['unauthenticated', 'token_expired', 'forbidden']
+  const others = ['unauthenticated', 'token_expired', ...otherOrigins] as const
+  return access === 'user' ? [...others] : [...others, 'forbidden']
 }
 
 function outages(endpoint: EndpointDefinition): ErrorCode[] {

@@ -2,11 +2,13 @@ import * as apiToken from './api-token.ts'
 import * as audit from './audit.ts'
 import * as auth from './auth.ts'
 import * as batch from './batch.ts'
+import * as browserSession from './browser-session.ts'
 import * as catalog from './catalog.ts'
 import * as cluster from './cluster.ts'
 import type { EndpointDefinition } from './endpoint.ts'
 import * as event from './event.ts'
 import * as health from './health.ts'
+import * as history from './history.ts'
 import * as identity from './identity.ts'
 import * as job from './job.ts'
 import * as jobOutput from './job-output.ts'
@@ -33,7 +35,16 @@ import * as webhook from './webhook.ts'
 export const functions = {
   health: [health.live, health.ready, health.startup],
   setup: [setup.getSetupStatus, setup.completeSetup],
-  auth: [auth.login, auth.localLogin, auth.refresh, auth.logout, auth.me],
+  auth: [
+    auth.login,
+    auth.localLogin,
+    auth.refresh,
+    auth.logout,
+    auth.me,
+    browserSession.beginSession,
+    browserSession.refreshSession,
+    browserSession.endBrowserSession,
+  ],
   clusters: [
     cluster.listClusters,
     cluster.registerCluster,
@@ -71,6 +82,7 @@ export const functions = {
     apiToken.createApiToken,
     apiToken.deleteApiToken,
     user.listUsers,
+    user.listRoles,
     user.createUser,
     user.getUser,
     user.updateUser,
@@ -111,8 +123,8 @@ export const functions = {
     module.uninstallModule,
     module.installImage,
     module.uninstallImage,
-    portal.getNavigation,
   ],
+  'portal-data': [portal.getPortalConfiguration, portal.getPortalSummary, history.getHistory, portal.getNavigation],
   notifications: [notification.listNotifications, notification.updateNotifications],
   audit: [audit.addAuditEntry, audit.listAuditEntries, audit.exportAudit, audit.verifyAudit],
   relay: [relay.enroll, relay.heartbeat, relay.claimJob, relay.reportOutput, relay.completeJob, relay.goodbye],
@@ -134,10 +146,12 @@ const nouns = [
   audit,
   auth,
   batch,
+  browserSession,
   catalog,
   cluster,
   event,
   health,
+  history,
   identity,
   job,
   jobOutput,

@@ -77,7 +77,7 @@ const HealthCheckClaim = z.strictObject({
   tags: z.array(z.enum(healthTags)).max(3).default([]),
 })
 
-const BackgroundJob = z.strictObject({
+export const BackgroundJob = z.strictObject({
   id: kebab(64).meta({ description: 'Unique in the module', example: 'heartbeat' }),
   description: text(300),
   intervalSeconds: z

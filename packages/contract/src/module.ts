@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { id, listOf, pathId, timestamp } from './common.ts'
 import { endpoint } from './endpoint.ts'
-import { healthTags, ModuleId, version } from './manifest.ts'
+import { BackgroundJob, healthTags, ModuleId, NavSlot, version } from './manifest.ts'
 
 /** Modules: what is installed, install and uninstall (sections 2 to 4, D42 to D48). */
 
@@ -66,6 +66,12 @@ export const Module = z
   })
   .meta({ id: 'Module' })
 
+/** An installed module with all that its manifest adds to the platform. */
+export const ModuleDetail = Module.extend({
+  navSlots: z.array(NavSlot).max(20).meta({ description: 'Its entries in the navigation, while it runs' }),
+  backgroundJobs: z.array(BackgroundJob).max(20),
+}).meta({ id: 'ModuleDetail' })
+
 const accepted = { jobId: id('job'), moduleId: ModuleId }
 
 export const InstallAccepted = z
@@ -98,6 +104,7 @@ export const ImageInstallation = z
   .meta({ id: 'ImageInstallation' })
 
 export type Module = z.infer<typeof Module>
+export type ModuleDetail = z.infer<typeof ModuleDetail>
 export type ModuleCheck = z.infer<typeof ModuleCheck>
 export type InstallAccepted = z.infer<typeof InstallAccepted>
 export type UninstallAccepted = z.infer<typeof UninstallAccepted>
@@ -120,7 +127,7 @@ export const getModule = endpoint({
   tag: 'Modules',
   summary: 'One installed module',
   request: { params: z.object({ id: pathId('module') }) },
-  responses: { 200: { description: 'The module', schema: Module } },
+  responses: { 200: { description: 'The module', schema: ModuleDetail } },
   fails: ['module_not_found'],
   uses: ['table:read'],
 })

@@ -59,7 +59,7 @@ export const listNotifications = endpoint({
   access: 'user',
   tag: 'Notifications',
   summary: 'The notifications of the caller, newest first',
-  description: 'Those of the last 90 days.',
+  description: 'Those of the last 90 days. `unreadCount` counts all that are unread, whatever the filter.',
   request: {
     query: z.object({
       unreadOnly: z
@@ -67,6 +67,8 @@ export const listNotifications = endpoint({
         .optional()
         .transform((value) => value === 'true')
         .meta({ description: 'Only unread ones', override: { type: 'boolean', default: false, enum: undefined } }),
+      type: z.enum(notificationTypes).optional(),
+      severity: z.enum(severities).optional(),
       ...paging,
     }),
   },

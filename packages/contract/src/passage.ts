@@ -7,3 +7,9 @@ export const passages = {
   paths: ['/api/{proxy+}', '/modules/{proxy+}'],
   uses: ['table:read', 'table:write', 'secret:signing-keys', 'modules:invoke', 'queue:events'],
 } as const
+
+/**
+ * What answers where no route and no passage leads: with a file of the portal, with its page where a browser navigates, and
+ * with `route_not_found` to everybody else.
+ */
+export const fallback = { function: 'portal', uses: [] } as const

@@ -1,8 +1,9 @@
 import * as z from 'zod'
-import { TokenSet } from './auth.ts'
+import { SignInCode, TokenSet } from './auth.ts'
 import { id, listOf, pathId } from './common.ts'
 import { endpoint } from './endpoint.ts'
 import { providerTypes } from './identity.ts'
+import { portalPlace } from './portal-paths.ts'
 
 /** Signing in with an identity provider (D41): by OpenID Connect, in a browser. */
 
@@ -35,12 +36,6 @@ export const listSignInChoices = endpoint({
   uses: ['table:read'],
 })
 
-/**
- * A path of the portal, with query or fragment. Segments begin with a letter, a digit, `_` or `-`, so that nothing here is
- * another host or leads upwards, however often it is decoded: no `//`, no `\`, no `..`, no `%2f`.
- */
-const portalPath = /^\/(?:[\w-][\w.~-]*(?:\/[\w-][\w.~-]*)*\/?)?(?:[?#][\w.~%!$&'()*+,;=:@/?#-]*)?$/
-
 /** Why a sign-in with a provider has ended: all that the sign-in page of the portal is told. */
 export const signInErrors = [
   'sign_in_expired',
@@ -66,7 +61,7 @@ export const authorize = endpoint({
       returnTo: z
         .string()
         .max(500)
-        .regex(portalPath, 'must be a path of the portal')
+        .regex(portalPlace, 'must be a path of the portal')
         .optional()
         .meta({ description: 'Where the portal goes once signed in', example: '/clusters' }),
     }),
@@ -101,9 +96,6 @@ export const callback = endpoint({
   },
   uses: ['table:read', 'table:write', 'secret:identity', 'queue:events'],
 })
-
-/** The last step of a sign-in with an identity provider: tokens never stand in an address. */
-export const SignInCode = z.object({ code: z.string().min(1).max(200) }).meta({ id: 'SignInCode' })
 
 export const exchangeCode = endpoint({
   method: 'POST',

@@ -1,8 +1,8 @@
 import * as z from 'zod'
 import { UserProfile } from './auth.ts'
-import { pageOf, paging, pathId } from './common.ts'
+import { listOf, pageOf, paging, pathId } from './common.ts'
 import { endpoint } from './endpoint.ts'
-import { roleNames } from './permission.ts'
+import { permissions, roleNames } from './permission.ts'
 import { password, username } from './setup.ts'
 
 const email = z.email().max(254).meta({ example: 'ada@example.com' })
@@ -44,6 +44,16 @@ export const PasswordChange = z
   })
   .meta({ id: 'PasswordChange' })
 
+/** A role, and what whoever holds it may do (D14). */
+export const RoleDescription = z
+  .object({
+    name: z.enum(roleNames),
+    permissions: z.array(z.enum(permissions)).max(permissions.length),
+    grantable: z.boolean().meta({ description: 'Whether the caller may give it to users of the own organisation' }),
+  })
+  .meta({ id: 'RoleDescription' })
+export type RoleDescription = z.infer<typeof RoleDescription>
+
 export type UserCreation = z.infer<typeof UserCreation>
 export type UserUpdate = z.infer<typeof UserUpdate>
 export type PasswordChange = z.infer<typeof PasswordChange>
@@ -72,6 +82,14 @@ export const listUsers = endpoint({
   request: { query: z.object(paging) },
   responses: { 200: { description: 'A page of users', schema: pageOf(UserProfile) } },
   uses: ['table:read'],
+})
+
+export const listRoles = endpoint({
+  ...users,
+  method: 'GET',
+  path: '/api/v1/roles',
+  summary: 'The roles that users can have',
+  responses: { 200: { description: 'The roles, the mightiest first', schema: listOf(RoleDescription, 20) } },
 })
 
 export const createUser = endpoint({

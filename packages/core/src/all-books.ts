@@ -1,6 +1,7 @@
 import { auditBook } from './audit-book.ts'
 import { batchBook } from './batch-book.ts'
 import { type Book, bookRecords } from './books.ts'
+import { historyBook } from './history-book.ts'
 import { jobTotalsBook } from './job-totals.ts'
 import { moduleBook } from './module-book.ts'
 import { notificationBook } from './notification-book.ts'
@@ -14,6 +15,7 @@ import { webhookBook } from './webhook-book.ts'
 export const allBooks: readonly Book[] = [
   auditBook,
   batchBook,
+  historyBook,
   jobTotalsBook,
   moduleBook,
   notificationBook,

@@ -1,27 +1,11 @@
-import * as z from 'zod'
 import { now } from './clock.ts'
 import { config } from './config.ts'
 import * as keys from './db/keys.ts'
-import { get, transact, upsert } from './db/table.ts'
+import { transact, upsert } from './db/table.ts'
 import { newSecret, sha256 } from './id.ts'
+import { type PlatformState, readState } from './platform-state.ts'
 import { readSecret, writeSecret } from './secret.ts'
 import { prepareKeys } from './signing-keys.ts'
-
-/** The platform's own state: is it set up, and which initial admin token opens setup (D10). */
-export const PlatformState = z.object({
-  setupComplete: z.boolean().default(false),
-  /** API starts so far. */
-  starts: z.number().default(0),
-  tokenHash: z.string().optional(),
-  tokenMintedAtMs: z.number().default(0),
-  tokenMintedAtStart: z.number().default(0),
-  /** Where people reach the portal; from setup on. */
-  publicUrl: z.string().optional(),
-})
-export type PlatformState = z.infer<typeof PlatformState>
-
-/** The state as it stands; all defaults before the first start. One call. */
-export const readState = async (): Promise<PlatformState> => PlatformState.parse((await get(keys.platform())) ?? {})
 
 /** One API start (D10): signing keys exist afterwards, and while setup is incomplete a token to complete it. */
 export async function bootstrap(): Promise<void> {

@@ -6,7 +6,7 @@ import { commit } from './change.ts'
 import { iso } from './clock.ts'
 import * as keys from './db/keys.ts'
 import { get } from './db/table.ts'
-import { readModules } from './module.ts'
+import { isInstalled, readModules } from './module.ts'
 import { type ModuleRow } from './module-row.ts'
 import { announceScan } from './queue.ts'
 
@@ -56,10 +56,6 @@ function itemsOf(offers: readonly OfferedRelease[], row: ModuleRow | undefined):
     },
   ]
 }
-
-/** One that is being installed for the first time is not installed yet; one that is being uninstalled still is. */
-const isInstalled = (row: ModuleRow | undefined): row is ModuleRow =>
-  row !== undefined && (row.state !== 'Installing' || row.installedAtMs !== undefined)
 
 const isAsked = (asked: 'true' | 'false' | undefined, value: boolean): boolean =>
   asked === undefined || (asked === 'true') === value

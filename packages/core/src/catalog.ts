@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { latestOf, offersOf } from './catalog-choice.ts'
 import * as keys from './db/keys.ts'
 import { type Item, putAll, query, remove, transact } from './db/table.ts'
 import { jsonText } from './json-text.ts'
@@ -90,10 +91,28 @@ export async function storeCatalog({ repositories, scan }: Required<Catalog>, be
   const problems = scan.problems.slice(0, problemLimit).map((problem) => problem.slice(0, problemLength))
   const known = new Set(before.repositories.map((row) => JSON.stringify(itemOf(row))))
   const changed = repositories.map(itemOf).filter((item) => !known.has(JSON.stringify(item)))
-  await putAll([...changed, { ...keys.catalogScan(), ...scan, problems }])
+  await putAll([...changed, { ...keys.catalogScan(), ...scan, problems, latest: latestText(repositories) }])
   const removals = gone.map(({ reference }) => remove(keys.catalogRepository(reference)))
   for (const part of partsOf(removals, 100)) await transact(part)
 }
+
+/** Thousands of modules, and little enough to be read every few seconds: of those beyond nobody is told of a newer release. */
+const latestBytes = 100_000
+
+/** The newest version of each module, as JSON: one item tells whoever counts updates, and not the whole catalog. */
+function latestText(repositories: readonly CatalogRepositoryRow[]): string {
+  const latest = [...offersOf(repositories)].flatMap(([id, offers]) => {
+    const release = latestOf(offers)
+    return release === undefined ? [] : [[id, release.version]]
+  })
+  return fitting(latest, latestBytes)
+}
+
+const Latest = z.object({ latest: jsonText(z.array(z.tuple([z.string(), z.string()]))).optional() })
+
+/** The newest version of each module, by the item of the last scan; of none where that has not told. */
+export const latestVersions = (scan: Item | undefined): ReadonlyMap<string, string> =>
+  new Map(Latest.parse(scan ?? {}).latest)
 
 /** An item holds 400 KB: less than so many bytes of each always fit. */
 const [releasesBytes, othersBytes] = [330_000, 60_000]

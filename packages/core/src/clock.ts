@@ -14,6 +14,9 @@ export const machineSeconds = (): number => Math.floor(Date.now() / 1000)
 /** ISO 8601 UTC of a point in time. Only the edges speak ISO strings. */
 export const iso = (ms: number): string => new Date(ms).toISOString()
 
+/** Whether what was known at a time is younger than this. What lies ahead is not: the clock was put back. */
+export const isFresh = (atMs: number, keepMs: number): boolean => atMs <= now() && now() < atMs + keepMs
+
 /** Moves this process's clock; for tests. */
 export const shiftClock = (ms: number): void => {
   offsetMs += ms

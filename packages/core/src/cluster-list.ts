@@ -24,6 +24,8 @@ export const clustersOf = (organisationId: string): RankedList => ({
 export interface ClusterQuery {
   status?: ClusterStatus | undefined
   type?: ClusterType | undefined
+  /** Part of the name, without regard to case; nothing in particular finds everything. */
+  search?: string | undefined
   page: number
   pageSize: number
 }
@@ -37,13 +39,16 @@ export interface ClusterPage {
 
 /** Up to this many clusters a filter looks at every row, and is exact at the moment of the call. One query reads them. */
 const exactFilterLimit = 1000
+/** A search looks at the names of so many clusters, the newest ones. */
+const searchLimit = 10_000
 
 /**
  * One page. Two calls; a filtered page of a large organisation three, more only far from both ends. There the filter
- * goes by the status that the last beat or sweep persisted.
+ * goes by the status that the last beat or sweep persisted. A search reads up to 10,000 rows, in one call per 1 MB.
  */
-export async function list(caller: Caller, { status, type, page, pageSize }: ClusterQuery): Promise<ClusterPage> {
+export async function list(caller: Caller, { search = '', ...query }: ClusterQuery): Promise<ClusterPage> {
   const { organisationId } = caller
+  const { status, type, page, pageSize } = query
   const isFiltered = status !== undefined || type !== undefined
   const wanted = [keys.clusterRanks(organisationId), ...(isFiltered ? [keys.clusterTally(organisationId)] : [])]
   const [headItem, tally] = await getAll(wanted, { stale: true })
@@ -52,17 +57,30 @@ export async function list(caller: Caller, { status, type, page, pageSize }: Clu
   const answer = (rows: ClusterRow[], totalCount: number) => ({ items: rows.map(summary), totalCount, page, pageSize })
 
   const clusters = clustersOf(organisationId)
+  const part = keys.fold(search.trim())
+  if (part !== '') {
+    const named = (await newestRows(clusters, searchLimit)).filter(isNamed(part))
+    const matching = named.map(parseRow).filter(matches(query))
+    return answer(matching.slice(offset, offset + pageSize), matching.length)
+  }
   if (!isFiltered) return answer((await rowsFrom(clusters, ranks, offset, pageSize)).map(parseRow), total)
   if (total <= exactFilterLimit) {
-    const all = (await newestRows(clusters, exactFilterLimit)).map(parseRow)
-    const matching = all.filter(
-      (row) => (type ?? row.type) === row.type && (status ?? statusNow(row)) === statusNow(row),
-    )
+    const matching = (await newestRows(clusters, exactFilterLimit)).map(parseRow).filter(matches(query))
     return answer(matching.slice(offset, offset + pageSize), matching.length)
   }
   const count = tallied(tally, status, type)
   return answer(await pageByIndex(organisationId, { status, type }, count, { page, pageSize }), count)
 }
+
+const isNamed =
+  (part: string) =>
+  ({ name }: Item): boolean =>
+    keys.fold(String(name)).includes(part)
+
+const matches =
+  ({ status, type }: Filter) =>
+  (row: ClusterRow): boolean =>
+    (type ?? row.type) === row.type && (status ?? statusNow(row)) === statusNow(row)
 
 const tallied = (tally: Item | undefined, status: ClusterStatus | undefined, type: ClusterType | undefined): number =>
   clusterTypes

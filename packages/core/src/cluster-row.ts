@@ -1,4 +1,5 @@
 import { type ClusterStatus, type ClusterSummary, clusterStatuses, clusterTypes } from '@platform/contract/cluster'
+import { type ClusterCounts } from '@platform/contract/portal'
 import * as z from 'zod'
 import { iso, now } from './clock.ts'
 import { config } from './config.ts'
@@ -74,7 +75,20 @@ export const summary = (row: ClusterRow): ClusterSummary => ({
 /** The name of a tally of clusters. */
 export const tallyName = (type: string, status: string): string => `${type}#${status}`
 
-/** The step that moves a cluster between tallies, in the transaction that changes its status. */
+/** How many clusters of each status a stored item tallies. */
+export function tallyByStatus(item: Item | undefined): ClusterCounts {
+  const of = (status: ClusterStatus): number =>
+    Math.max(
+      0,
+      clusterTypes.reduce((sum, type) => sum + Number(item?.[tallyName(type, status)] ?? 0), 0),
+    )
+  return { Healthy: of('Healthy'), Degraded: of('Degraded'), Pending: of('Pending'), Offline: of('Offline') }
+}
+
+/**
+ * The step that moves a cluster between tallies, in the transaction that changes its status. The revision tells which of two
+ * looks at the tallies is the later one.
+ */
 export const tallyStep = (
   row: Pick<ClusterRow, 'organisationId' | 'type'>,
   from: ClusterStatus | undefined,
@@ -84,6 +98,7 @@ export const tallyStep = (
     add: {
       ...(from === undefined ? {} : { [tallyName(row.type, from)]: -1 }),
       ...(to === undefined ? {} : { [tallyName(row.type, to)]: 1 }),
+      revision: 1,
     },
   })
 

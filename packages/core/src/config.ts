@@ -27,8 +27,8 @@ const Config = z.object({
   PLAT_API_URL: z.string().default('http://127.0.0.1:8080'),
   /** Prints the initial admin token (D54). */
   PLAT_HOW_TO_RETRIEVE: z.string().default('npm run -s admin-token'),
-  /** Where built files lie that functions hand out, the relay program among them. */
-  PLAT_ASSETS_DIR: z.string().default('dist'),
+  /** Where built files lie that functions hand out, the relay program among them; empty for `dist` beside a function's code. */
+  PLAT_ASSETS_DIR: z.string().default(''),
   /** Rings the gateway that holds waiting relays; empty where no gateway can hold a request. */
   PLAT_WAKE_URL: z.string().default(''),
   PLAT_HEARTBEAT_INTERVAL_SECONDS: whole(30, 1, 3600),

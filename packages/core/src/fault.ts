@@ -7,6 +7,8 @@ export type FaultExtra = Partial<
 > & {
   /** Becomes the `Retry-After` header. */
   retryAfterSeconds?: number
+  /** Become `Set-Cookie` headers. */
+  cookies?: readonly string[]
 }
 
 /** A refusal that a caller gets to see. `message` is public; `cause` is for the log. */

@@ -1,9 +1,15 @@
 import { functions } from '@platform/contract/index'
-import { passages } from '@platform/contract/passage'
+import { fallback, passages } from '@platform/contract/passage'
 import { tasks } from '@platform/contract/task'
 
-/** Functions that answer requests: `clusters`, `gateway/modules`. */
-export const apiFunctions: readonly string[] = [...Object.keys(functions), passages.function]
+/** Functions that answer requests: `clusters`, `gateway/modules`, `portal`. */
+export const apiFunctions: readonly string[] = [...Object.keys(functions), passages.function, fallback.function]
 
 /** All that the platform consists of; a file each, `functions/<name>.ts`. */
 export const functionNames: readonly string[] = [...apiFunctions, ...Object.keys(tasks)]
+
+/**
+ * Whether a function serves as one version and never as two side by side: what the portal's page names has to be found by the
+ * next request. It asks the API, and is so never of a newer version than that.
+ */
+export const isUndivided = (functionName: string): boolean => functionName === fallback.function

@@ -1,8 +1,8 @@
 import { type HealthCheck, type Readiness } from '@platform/contract/health'
-import { readState } from './bootstrap.ts'
 import { iso, now } from './clock.ts'
 import { type InstalledModules, isStale, readModules } from './module.ts'
 import { type StoredCheck } from './module-row.ts'
+import { readState } from './platform-state.ts'
 
 /** Whether the platform can serve (D36). */
 
@@ -10,10 +10,15 @@ import { type StoredCheck } from './module-row.ts'
 export async function ready(): Promise<{ ready: boolean; body: Readiness }> {
   const [database, installed] = await Promise.all([databaseCheck(), readModules().catch(() => undefined)])
   const checks = [database, ...(installed ? moduleChecks(installed) : [])].slice(0, checkLimit)
-  const isReady = !checks.some((check) => isCritical(check) && check.status === 'Unhealthy')
-  const isWhole = !checks.some((check) => check.status !== 'Healthy' && counts(check))
-  const aggregate = isReady ? (isWhole ? 'Healthy' : 'Degraded') : 'Unhealthy'
+  const aggregate = aggregateOf(checks)
+  const isReady = aggregate !== 'Unhealthy'
   return { ready: isReady, body: { status: isReady ? 'ok' : 'unavailable', aggregate, checks } }
+}
+
+/** What checks say together. */
+export function aggregateOf(checks: readonly HealthCheck[]): Readiness['aggregate'] {
+  if (checks.some((check) => isCritical(check) && check.status === 'Unhealthy')) return 'Unhealthy'
+  return checks.some((check) => check.status !== 'Healthy' && counts(check)) ? 'Degraded' : 'Healthy'
 }
 
 /** As many as the contract promises at most. */
@@ -43,7 +48,7 @@ async function databaseCheck(): Promise<HealthCheck> {
 }
 
 /** What is on its way in or out is not part of the platform: its checks count no more, or not yet. */
-const moduleChecks = ({ modules, healths }: InstalledModules): HealthCheck[] =>
+export const moduleChecks = ({ modules, healths }: InstalledModules): HealthCheck[] =>
   modules
     .filter(({ state }) => state !== 'Installing' && state !== 'Uninstalling')
     .flatMap(({ id }) => (healths.get(id)?.checks ?? []).map((check) => checkView(`module:${id}`, check)))

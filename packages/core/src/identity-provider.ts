@@ -1,10 +1,10 @@
 import { type ProviderType } from '@platform/contract/identity'
-import { readState } from './bootstrap.ts'
 import { config } from './config.ts'
 import * as keys from './db/keys.ts'
 import { get, type Item, query } from './db/table.ts'
 import { parseProvider, ProviderSecret, type ProviderRow } from './identity-row.ts'
 import { isId } from './id.ts'
+import { readState } from './platform-state.ts'
 import { readSecret } from './secret.ts'
 
 /** Identity providers as sign-in needs them (D41). What their operators do with them: `identity-admin.ts`. */

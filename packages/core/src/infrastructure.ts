@@ -1,6 +1,6 @@
 import { usesOf } from '@platform/contract/endpoint'
 import { routes } from '@platform/contract/index'
-import { passages } from '@platform/contract/passage'
+import { fallback, passages } from '@platform/contract/passage'
 import { tasks } from '@platform/contract/task'
 import { tableIndexes, ttlAttribute } from './db/schema.ts'
 import { sha256 } from './id.ts'
@@ -19,6 +19,7 @@ export const infrastructureRevision = (): string =>
         usesOf(route.endpoint),
       ]),
       passages,
+      fallback,
       tasks,
       tableIndexes,
       ttlAttribute,

@@ -1,4 +1,10 @@
-import { type Module, type ModuleCheck, moduleErrors, type ModuleHealth } from '@platform/contract/module'
+import {
+  type Module,
+  type ModuleCheck,
+  type ModuleDetail,
+  moduleErrors,
+  type ModuleHealth,
+} from '@platform/contract/module'
 import { type Caller } from './caller.ts'
 import { iso, now } from './clock.ts'
 import { config } from './config.ts'
@@ -65,10 +71,15 @@ export async function list(): Promise<{ items: Module[] }> {
 
 /** One installed module. One call. */
 export async function read(moduleId: string): Promise<Module> {
+  const [row, health] = await readRows(moduleId)
+  return moduleView(row, health)
+}
+
+async function readRows(moduleId: string): Promise<[ModuleRow, ModuleHealthRow | undefined]> {
   if (!isModuleId(moduleId)) throw fault('module_not_found')
   const [item, health] = await getAll([keys.module(moduleId), keys.moduleHealth(moduleId)])
   if (item === undefined) throw fault('module_not_found')
-  return moduleView(parseModule(item), health && healthOf(health))
+  return [parseModule(item), health && healthOf(health)]
 }
 
 /** The installed modules as a caller may see them. One call. */
@@ -76,8 +87,12 @@ export const listFor = async (caller: Caller): Promise<{ items: Module[] }> => (
   items: (await list()).items.map((module) => seenBy(caller, module)),
 })
 
-/** One installed module as a caller may see it. One call. */
-export const readFor = async (caller: Caller, moduleId: string): Promise<Module> => seenBy(caller, await read(moduleId))
+/** One installed module as a caller may see it, with what it adds to the platform. One call. */
+export async function readFor(caller: Caller, moduleId: string): Promise<ModuleDetail> {
+  const [row, health] = await readRows(moduleId)
+  const { navSlots, backgroundJobs } = row.release.manifest.spec
+  return { ...seenBy(caller, moduleView(row, health)), navSlots, backgroundJobs }
+}
 
 /** What a module said when it failed may be about anybody's affairs: whoever does not install modules hears what it means. */
 function seenBy({ permissions }: Caller, { lastError, ...module }: Module): Module {
@@ -96,7 +111,12 @@ export const isStale = (checkedAtMs: number): boolean =>
 /** Whether something of a module serves, whatever else is done with it. */
 export const isServing = ({ state }: ModuleRow): boolean => state === 'Running' || state === 'Upgrading'
 
-function healthNow(row: ModuleRow, health: ModuleHealthRow | undefined): ModuleHealth {
+/** One that is being installed for the first time is not installed yet; one that is being uninstalled still is. */
+export const isInstalled = (row: ModuleRow | undefined): row is ModuleRow =>
+  row !== undefined && (row.state !== 'Installing' || row.installedAtMs !== undefined)
+
+/** How a module is, by what is known of it. */
+export function healthNow(row: ModuleRow, health: ModuleHealthRow | undefined): ModuleHealth {
   if (row.state === 'Failed') return 'Unhealthy'
   if (!isServing(row) || health === undefined) return 'Unknown'
   return health.checks.some(({ checkedAtMs }) => isStale(checkedAtMs)) ? 'Unknown' : health.health

@@ -40,8 +40,11 @@ const builtIns: readonly BuiltIn[] = [
 ]
 
 /** The entries that a caller may use, lowest place first. One call. */
-export async function navigation({ permissions }: Caller): Promise<{ items: NavigationEntry[] }> {
-  const { modules } = await readModules()
+export const navigation = async (caller: Caller): Promise<{ items: NavigationEntry[] }> =>
+  navigationOf(caller, (await readModules()).modules)
+
+/** The entries that a caller may use while these are the modules. */
+export function navigationOf({ permissions }: Caller, modules: readonly ModuleRow[]): { items: NavigationEntry[] } {
   const own = builtIns.filter(({ needs }) => needs === undefined || permissions.has(needs))
   const entries = [...own.map(({ entry }) => entry), ...modules.filter(isServing).flatMap(entriesOf)]
   return { items: entries.toSorted((a, b) => a.order - b.order || compare(a.id, b.id) || compare(a.source, b.source)) }

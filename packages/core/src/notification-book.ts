@@ -32,8 +32,8 @@ export const notificationBook: Book = {
       organisationId,
       occurrences.map(({ audience }) => audience),
     )
-    const entries = occurrences.flatMap(({ id, audience }) =>
-      [...recipients(audience)].map((userId) => keys.feed(organisationId, userId, id)),
+    const entries = occurrences.flatMap(({ id, audience, type, severity }) =>
+      [...recipients(audience)].map((userId) => ({ key: keys.feed(organisationId, userId, id), type, severity })),
     )
     // Whoever finds an entry finds what it says.
     await putAll(occurrences.map((occurrence) => detailItem(organisationId, occurrence)))
@@ -75,9 +75,15 @@ const detailItem = (organisationId: string, { id, type, title, body, severity, r
   ttl: nowSeconds() + keepSeconds + 86_400,
 })
 
+/** An entry of a user's feed, and what the feed can be filtered by. */
+interface FeedEntry extends Pick<Telling, 'type' | 'severity'> {
+  key: keys.Key
+}
+
 /** Enters into feeds. An entry that is there already keeps what its user has made of it. */
-async function enter(entries: readonly keys.Key[]): Promise<void> {
+async function enter(entries: readonly FeedEntry[]): Promise<void> {
   const ttl = nowSeconds() + keepSeconds
-  const enterPart = (part: readonly keys.Key[]) => transact(part.map((key) => upsert(key, { set: { ttl } })))
+  const enterPart = (part: readonly FeedEntry[]) =>
+    transact(part.map(({ key, ...filed }) => upsert(key, { set: { ttl, ...filed } })))
   await fewAtOnce(partsAtOnce, partsOf(entries, 100), enterPart)
 }

@@ -1,18 +1,20 @@
 import {
   type Notification,
+  type NotificationType,
   notificationTypes,
   type NotificationUpdate,
   severities,
+  type Severity,
 } from '@platform/contract/notification'
 import * as z from 'zod'
 import { type Caller } from './caller.ts'
 import { commit } from './change.ts'
 import { iso, now, nowSeconds } from './clock.ts'
-import { sameAs } from './db/expression.ts'
+import { type Condition, sameAs } from './db/expression.ts'
 import * as keys from './db/keys.ts'
-import { getAll, type Item, patch, query, type Step, upsert } from './db/table.ts'
+import { getAll, type Item, patch, query, upsert } from './db/table.ts'
 import { contended } from './fault.ts'
-import { idsBefore, isId, timeOf } from './id.ts'
+import { idsBefore, isId, newNonce, timeOf } from './id.ts'
 import { type Page } from './index-list.ts'
 
 /** The notifications of one user: a feed of small entries, read whole, so that counts are exact (D12, D38). */
@@ -26,10 +28,23 @@ const attempts = 5
 interface Entry {
   id: string
   isRead: boolean
+  /** Not known of entries that an earlier release has written: no filter finds those. */
+  type?: unknown
+  severity?: unknown
+}
+
+/** Filters, in any combination. */
+export interface NotificationFilter {
+  unreadOnly: boolean
+  type?: NotificationType | undefined
+  severity?: Severity | undefined
 }
 
 /** A user's entries, newest first. Up to `readTo` all are read. One call per 1 MB, which is some 8,000 entries. */
-async function readFeed({ organisationId, userId }: Caller): Promise<{ entries: Entry[]; readTo: string | undefined }> {
+export async function readFeed({
+  organisationId,
+  userId,
+}: Caller): Promise<{ entries: Entry[]; readTo: string | undefined }> {
   const from = idsBefore('notif', now() - keepSeconds * 1000)
   const items: Item[] = []
   let after: Item | undefined
@@ -45,9 +60,12 @@ async function readFeed({ organisationId, userId }: Caller): Promise<{ entries: 
 }
 
 const State = z.object({ readTo: z.string().optional() })
-const isState = ({ sk }: Item): boolean => sk === keys.feedState('', '').sk
+/** Whether an item of a feed is its state, and no entry. */
+export const isState = ({ sk }: Item): boolean => sk === keys.feedState('', '').sk
 
-const parseEntry = ({ sk, isRead }: Item, readTo = ''): Entry => ({
+const parseEntry = ({ sk, isRead, type, severity }: Item, readTo = ''): Entry => ({
+  type,
+  severity,
   id: String(sk),
   isRead: isRead === true || String(sk) <= readTo,
 })
@@ -61,10 +79,12 @@ const Detail = z.object({
 })
 
 /** One page, newest first; all counts as they stand now. Two calls. */
-export async function list(caller: Caller, { unreadOnly, page, pageSize }: Page & { unreadOnly: boolean }) {
+export async function list(caller: Caller, { unreadOnly, type, severity, page, pageSize }: NotificationFilter & Page) {
   const { entries } = await readFeed(caller)
   const unread = entries.filter(({ isRead }) => !isRead)
-  const wanted = unreadOnly ? unread : entries
+  const wanted = (unreadOnly ? unread : entries).filter(
+    (entry) => (type ?? entry.type) === entry.type && (severity ?? entry.severity) === entry.severity,
+  )
   const shown = wanted.slice((page - 1) * pageSize, page * pageSize)
   const details = await getAll(shown.map(({ id }) => keys.notification(caller.organisationId, id)))
   const items = shown.flatMap((entry, index) => viewOf(entry, details[index]))
@@ -95,7 +115,7 @@ async function markNamed(caller: Caller, ids: readonly string[]): Promise<boolea
   return write(
     caller,
     unread.map((item) => String(item?.['sk'])),
-    [],
+    {},
   )
 }
 
@@ -107,18 +127,24 @@ async function markAll(caller: Caller): Promise<boolean> {
   const { entries, readTo } = await readFeed(caller)
   const unread = entries.filter(({ isRead }) => !isRead).map(({ id }) => id)
   const older = unread[marksAtOnce]
-  const state = { set: { readTo: older, ttl: nowSeconds() + keepSeconds } }
-  const key = keys.feedState(caller.organisationId, caller.userId)
-  const steps = older === undefined ? [] : [upsert(key, state, { readTo: sameAs(readTo) })]
-  return write(caller, unread.slice(0, marksAtOnce), steps)
+  return older === undefined
+    ? write(caller, unread, {})
+    : write(caller, unread.slice(0, marksAtOnce), { readTo: older }, { readTo: sameAs(readTo) })
 }
 
-/** Answers whether it was done. */
-async function write(caller: Caller, ids: readonly string[], steps: readonly Step[]): Promise<boolean> {
+/** Answers whether it was done. The state goes along: whoever has counted the unread ones sees that it has to count again. */
+async function write(
+  caller: Caller,
+  ids: readonly string[],
+  state: { readTo?: string },
+  asRead: Condition = {},
+): Promise<boolean> {
   if (ids.length === 0) return true
   const { organisationId, userId } = caller
   const marks = ids.map((id) => patch(keys.feed(organisationId, userId, id), { set: { isRead: true } }))
-  const detail = steps.length === 0 ? `${ids.length} marked as read` : 'All marked as read'
+  const set = { ...state, revision: newNonce(), ttl: nowSeconds() + keepSeconds }
+  const steps = [...marks, upsert(keys.feedState(organisationId, userId), { set }, asRead)]
+  const detail = state.readTo === undefined ? `${ids.length} marked as read` : 'All marked as read'
   const audit = { action: 'notification.read', resource: userId, detail }
-  return (await commit(caller, { steps: [...marks, ...steps], audit })) === undefined
+  return (await commit(caller, { steps, audit })) === undefined
 }

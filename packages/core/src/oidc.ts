@@ -1,15 +1,14 @@
-import { type TokenSet } from '@platform/contract/auth'
 import { type SignInChoice } from '@platform/contract/sign-in'
 import { type Origin } from './caller.ts'
-import { orFail } from './db/table.ts'
-import { externalSession, openSessionOf } from './external-user.ts'
+import { externalSession } from './external-user.ts'
 import { failpoint } from './failpoint.ts'
 import { fault } from './fault.ts'
 import { newSecret } from './id.ts'
-import { enabledProviders, findProvider, publicUrl, redirectUri } from './identity-provider.ts'
+import { enabledProviders, publicUrl, redirectUri } from './identity-provider.ts'
 import { type ProviderRow } from './identity-row.ts'
 import { currentTraceId, log } from './log.ts'
-import { keepAttempt, keepCode, readCode, takeAttempt } from './oidc-attempt.ts'
+import { keepAttempt, keepCode, takeAttempt } from './oidc-attempt.ts'
+import { usable } from './oidc-code.ts'
 import type { ProviderAnswer } from './oidc-trade.ts'
 import { SignInFailure } from './sign-in-failure.ts'
 
@@ -31,12 +30,6 @@ export async function choices(): Promise<SignInChoice[]> {
 function choiceOf({ id, type, displayName }: ProviderRow, portal: string): SignInChoice {
   const choice = { id, type, displayName }
   return type === 'LDAP' ? choice : { ...choice, authorizeUrl: `${portal}/api/v1/auth/oidc/${id}/authorize` }
-}
-
-/** The provider, where one can sign in with it by OpenID Connect just now. One call. */
-async function usable(providerId: string): Promise<ProviderRow | undefined> {
-  const provider = await findProvider(providerId)
-  return provider?.isEnabled && provider.type !== 'LDAP' ? provider : undefined
 }
 
 /**
@@ -104,14 +97,4 @@ async function leading(
     log(word === 'internal_error' ? 'error' : 'info', 'sign-in failed', { providerId, word, cause: error })
     return { location: signInPage(portal, { error: word, traceId: currentTraceId() }) }
   }
-}
-
-/**
- * Trades a code of `finish` for tokens, once, within a minute and for the browser that began. Throws
- * `sign_in_code_invalid`. Four calls; the code is used up by the transaction that opens the session.
- */
-export async function exchange(code: string, browser: string, origin: Origin): Promise<TokenSet> {
-  const proof = await readCode(code, browser)
-  if (proof === undefined || (await usable(proof.providerId)) === undefined) throw fault('sign_in_code_invalid')
-  return openSessionOf(proof, origin, [orFail(proof.use, 'sign_in_code_invalid')])
 }

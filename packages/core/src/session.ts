@@ -1,5 +1,5 @@
 import { timingSafeEqual } from 'node:crypto'
-import { type Credentials, type TokenSet } from '@platform/contract/auth'
+import { type Credentials, refreshTokenSeconds, type TokenSet } from '@platform/contract/auth'
 import * as z from 'zod'
 import { type Caller, type Origin, system } from './caller.ts'
 import { commit } from './change.ts'
@@ -16,7 +16,7 @@ import { isVouchedFor } from './voucher.ts'
 
 /** Sessions (D4): one sign-in is one family of refresh tokens. Each works once; a second use ends the family. */
 
-const refreshTokenMs = 7 * 24 * 3_600_000
+const refreshTokenMs = refreshTokenSeconds * 1000
 /** Used tokens are remembered past their expiry, so that a second use is still recognised. */
 const ttlOf = (expiresAtMs: number): number => Math.ceil(expiresAtMs / 1000) + 24 * 3600
 
@@ -117,7 +117,7 @@ export const opened = ({ id, username }: User, sessionId: string) => ({
 })
 
 /** A user that is signing in, as who makes the change. */
-export const asUser = ({ id, organisationId }: User, { address }: Origin): Caller => ({
+export const asUser = ({ id, organisationId }: Pick<User, 'id' | 'organisationId'>, { address }: Origin): Caller => ({
   kind: 'user',
   userId: id,
   organisationId,
@@ -132,15 +132,10 @@ export const asUser = ({ id, organisationId }: User, { address }: Origin): Calle
  * the platform cannot tell which is the thief (RFC 9700).
  */
 export async function refresh({ refreshToken }: { refreshToken: string }, origin?: Origin): Promise<TokenSet> {
-  const [sessionId = '', tokenId = '', secret = ''] = refreshToken.split('.')
-  if (!isId('sess', sessionId) || !/^[\w-]{12}$/.test(tokenId)) throw fault('invalid_refresh_token')
-  const tokenKey = keys.refreshToken(sessionId, tokenId)
-  const [sessionItem, tokenItem] = await getAll([keys.session(sessionId), tokenKey])
-  if (sessionItem === undefined || tokenItem === undefined) throw fault('invalid_refresh_token')
-  const session = parseSession(sessionItem)
-  const token = RefreshToken.parse(tokenItem)
-  const isGenuine = timingSafeEqual(Buffer.from(token.hash), Buffer.from(sha256(secret)))
-  if (!isGenuine || session.revokedAtMs !== undefined) throw fault('invalid_refresh_token')
+  const known = await findByToken(refreshToken)
+  if (known === undefined) throw fault('invalid_refresh_token')
+  const { session, token, tokenKey } = known
+  const sessionId = session.id
   const family = { sessionId, ...session }
   if (token.usedAtMs !== undefined) return endFamily(family, origin)
   if (token.expiresAtMs <= now()) throw fault('invalid_refresh_token')
@@ -161,6 +156,19 @@ export async function refresh({ refreshToken }: { refreshToken: string }, origin
   if (refusal?.step === 0) return endFamily(family, origin)
   if (refusal) throw fault('invalid_refresh_token')
   return tokens
+}
+
+/** The session of a refresh token that is genuine, used or not, unless it has ended. One call. */
+async function findByToken(refreshToken: string) {
+  const [sessionId = '', tokenId = '', secret = ''] = refreshToken.split('.')
+  if (!isId('sess', sessionId) || !/^[\w-]{12}$/.test(tokenId)) return undefined
+  const tokenKey = keys.refreshToken(sessionId, tokenId)
+  const [sessionItem, tokenItem] = await getAll([keys.session(sessionId), tokenKey])
+  if (sessionItem === undefined || tokenItem === undefined) return undefined
+  const session = parseSession(sessionItem)
+  const token = RefreshToken.parse(tokenItem)
+  const isGenuine = timingSafeEqual(Buffer.from(token.hash), Buffer.from(sha256(secret)))
+  return isGenuine && session.revokedAtMs === undefined ? { session, token, tokenKey } : undefined
 }
 
 async function endFamily(
@@ -195,4 +203,15 @@ export async function signOut(caller: Caller): Promise<void> {
   if (caller.sessionId === '') return
   const { sessionId } = caller
   await commit(caller, { steps: [revoking(sessionId)], audit: { action: 'session.close', resource: sessionId } })
+}
+
+/**
+ * Ends the session that a refresh token belongs to, for whoever holds it: a used one and an expired one, too. Where there is no
+ * such session, or no more, nothing happens. Two calls.
+ */
+export async function close(refreshToken: string, origin: Origin): Promise<void> {
+  const known = await findByToken(refreshToken)
+  if (known === undefined) return
+  const { id: sessionId, userId, organisationId } = known.session
+  await signOut({ ...asUser({ id: userId, organisationId }, origin), sessionId })
 }

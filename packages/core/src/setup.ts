@@ -1,6 +1,5 @@
 import { type TokenSet } from '@platform/contract/auth'
 import { SetupCompletion } from '@platform/contract/setup'
-import { type PlatformState, readState } from './bootstrap.ts'
 import { type Origin, system } from './caller.ts'
 import { commit } from './change.ts'
 import { now } from './clock.ts'
@@ -11,6 +10,7 @@ import { contended, fault } from './fault.ts'
 import { newId, sha256 } from './id.ts'
 import { networkOf } from './network.ts'
 import { hashPassword } from './password.ts'
+import { type PlatformState, readState } from './platform-state.ts'
 import { organisations } from './organisation.ts'
 import { startStep } from './ranked-list.ts'
 import { open } from './session.ts'
@@ -58,7 +58,12 @@ async function tryComplete(body: unknown, origin: Origin): Promise<TokenSet | un
     patch(
       keys.platform(),
       {
-        set: { setupComplete: true, publicUrl: request.publicUrl, platformName: request.platformName },
+        set: {
+          setupComplete: true,
+          publicUrl: request.publicUrl,
+          platformName: request.platformName,
+          timezone: request.timezone,
+        },
         remove: ['tokenHash'],
       },
       { setupComplete: { isNot: true }, tokenHash: { is: state.tokenHash } },

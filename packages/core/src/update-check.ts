@@ -1,5 +1,4 @@
 import { type UpdateCheck } from '@platform/contract/update'
-import * as z from 'zod'
 import { type Caller, system } from './caller.ts'
 import { isNewer } from './catalog-choice.ts'
 import { commit } from './change.ts'
@@ -7,37 +6,21 @@ import { iso, now } from './clock.ts'
 import { config } from './config.ts'
 import { sameAs } from './db/expression.ts'
 import * as keys from './db/keys.ts'
-import { get, getAll, type Item, replace } from './db/table.ts'
+import { get, getAll, replace } from './db/table.ts'
 import { Fault } from './fault.ts'
-import { jsonText } from './json-text.ts'
 import { log } from './log.ts'
 import { platformOrganisationId } from './organisation.ts'
 import { newestRelease } from './release-feed.ts'
-import { previousRelease, runningUpdate } from './update-lock.ts'
+import { type CheckRow, type Found, newerOf, parseCheck } from './update-found.ts'
+import { runningUpdate } from './update-lock.ts'
 import { parseUpdateState } from './update-row.ts'
+import { previousRelease } from './update-serving.ts'
 import { version } from './version.ts'
 
 /** Looking for newer releases (D50), on demand and by the clock. What is found is kept for when it cannot be found again. */
 
-const Latest = z.object({ version: z.string(), releaseNotesUrl: z.string().exactOptional() })
-const Refused = z.array(z.object({ version: z.string(), reason: z.string() }))
-
-/** What a look has found. */
-const Found = z.object({
-  latest: jsonText(Latest).optional(),
-  refused: jsonText(Refused),
-  checkedAtMs: z.number(),
-})
-type Found = z.infer<typeof Found>
-
-/** What the last look has found, where, and of which versions people were told, the last ones first. */
-const CheckRow = Found.extend({ source: z.string(), told: z.array(z.string()), revision: z.number() })
-type CheckRow = z.infer<typeof CheckRow>
-
 /** Versions that are not told of again: more than anybody withdraws. */
 const toldLimit = 50
-
-const parseCheck = (item: Item | undefined): CheckRow | undefined => item && CheckRow.parse(item)
 
 /**
  * Looks for a newer release. Where the releases cannot be read the last result is answered, as old as it is; without one,
@@ -47,14 +30,15 @@ const parseCheck = (item: Item | undefined): CheckRow | undefined => item && Che
 export async function check({ organisationId }: Caller): Promise<UpdateCheck> {
   const [stateItem, checkItem] = await getAll([keys.updateState(), keys.updateCheck()])
   const state = parseUpdateState(stateItem)
-  const { latest, refused, checkedAtMs } = await look(organisationId, parseCheck(checkItem))
+  const found = await look(organisationId, parseCheck(checkItem))
+  const { refused, checkedAtMs } = found
   const [jobId, previous] = [await runningUpdate(organisationId, state), previousRelease(state)]
-  const isAvailable = latest !== undefined && isNewer(latest.version, version)
+  const newer = newerOf(found)
   return {
     currentVersion: version,
-    latestVersion: isAvailable ? latest.version : version,
-    updateAvailable: isAvailable,
-    ...(isAvailable && latest.releaseNotesUrl !== undefined && { releaseNotesUrl: latest.releaseNotesUrl }),
+    latestVersion: newer?.version ?? version,
+    updateAvailable: newer !== undefined,
+    ...(newer?.releaseNotesUrl !== undefined && { releaseNotesUrl: newer.releaseNotesUrl }),
     checkedAt: iso(checkedAtMs),
     ...(previous && { previousVersion: previous.version }),
     ...(jobId !== undefined && { jobId }),
@@ -97,7 +81,7 @@ async function look(organisationId: string, before: CheckRow | undefined): Promi
   }
 }
 
-const latestOf = ({ version: latest, releaseNotesUrl }: z.infer<typeof Latest>) => ({
+const latestOf = ({ version: latest, releaseNotesUrl }: NonNullable<Found['latest']>) => ({
   version: latest,
   ...(releaseNotesUrl !== undefined && { releaseNotesUrl }),
 })

@@ -2,8 +2,7 @@ import * as keys from './db/keys.ts'
 import { orFail, type Step, upsert } from './db/table.ts'
 import { findOperation } from './operation.ts'
 import { isEnded } from './operation-row.ts'
-import { type InstalledRelease, type UpdateState } from './update-row.ts'
-import { isReleased, version } from './version.ts'
+import { type UpdateState } from './update-row.ts'
 
 /** One update at a time: the state of updates names the job that changes the platform. */
 
@@ -26,15 +25,3 @@ export const lockStep = ({ revision }: UpdateState, jobId: string): Step =>
     ),
     'update_in_progress',
   )
-
-/** Whether what was applied last serves: a deployment that is of the same version has taken its place, too. */
-const isApplied = ({ version: its, digest }: InstalledRelease): boolean =>
-  its === version && (digest !== undefined) === isReleased
-
-/** What serves now: as it was applied, or, where it was deployed, its version alone. */
-export const servingRelease = ({ current }: UpdateState): InstalledRelease =>
-  current !== undefined && isApplied(current) ? current : { version }
-
-/** What a rollback goes back to; nothing where the platform was deployed since, and neither release serves. */
-export const previousRelease = ({ current, previous }: UpdateState): InstalledRelease | undefined =>
-  current !== undefined && isApplied(current) ? previous : undefined

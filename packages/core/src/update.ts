@@ -9,8 +9,9 @@ import { announceOperation } from './queue.ts'
 import { findRelease } from './release-feed.ts'
 import { obstacleOf } from './release-obstacle.ts'
 import { standingWith } from './standing.ts'
-import { lockStep, previousRelease, runningUpdate, servingRelease } from './update-lock.ts'
+import { lockStep, runningUpdate } from './update-lock.ts'
 import { parseUpdateState, rollbackSteps, type UpdatePlan, updateSteps, type UpdateState } from './update-row.ts'
+import { previousRelease, servingRelease } from './update-serving.ts'
 import { version } from './version.ts'
 
 /**

@@ -1,5 +1,6 @@
 import { type UserProfile } from '@platform/contract/auth'
-import { type Permission, permissionsOf } from '@platform/contract/permission'
+import { type Permission, permissionsOf, roleNames } from '@platform/contract/permission'
+import { type RoleDescription } from '@platform/contract/user'
 import * as z from 'zod'
 import { type Caller } from './caller.ts'
 import { iso } from './clock.ts'
@@ -102,3 +103,11 @@ export async function read({ organisationId }: Caller, userId: string): Promise<
   if (user === undefined) throw fault('user_not_found')
   return view(user)
 }
+
+/** The roles, and which of them the caller may give to a colleague: nobody hands out more than the own rights. No call. */
+export const roles = ({ permissions }: Caller): { items: RoleDescription[] } => ({
+  items: roleNames.map((name) => {
+    const granted = permissionsOf([name])
+    return { name, permissions: granted, grantable: granted.every((permission) => permissions.has(permission)) }
+  }),
+})

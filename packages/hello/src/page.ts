@@ -1,5 +1,6 @@
 /**
- * The page behind the navigation entry. It needs no script, and no style of its own: the portal shows it in a sandbox. What
+ * The page behind the navigation entry: one document, with its style and script inline, for the portal shows it in a sandbox
+ * where it has no session of its own. What it needs it asks the portal for (docs/modules.md, "The page of a module"). What
  * stands in it comes from this module's own code, so that nothing has to be escaped.
  */
 export const page = (greeting: string, version: string): string => `<!doctype html>
@@ -8,12 +9,58 @@ export const page = (greeting: string, version: string): string => `<!doctype ht
     <meta charset="utf-8">
     <meta name="viewport" content="width=device-width, initial-scale=1">
     <title>Hello World</title>
+    <style>
+      :root { color-scheme: light dark; font: 1rem/1.5 system-ui, sans-serif }
+      body { margin: 1.5rem; max-width: 40rem }
+      button { font: inherit; padding: 0.4rem 1rem }
+    </style>
   </head>
   <body>
     <main>
       <h1>${greeting}</h1>
       <p>This page comes from the module <code>hello</code>, version ${version}.</p>
+      <button id="greet" type="button">Greet</button>
+      <p id="answer" role="status"></p>
     </main>
+    <script>${script}</script>
   </body>
 </html>
 `
+
+/** Asks the module's own API by way of the portal, and looks as the portal does. */
+const script = `
+      const waiting = new Map()
+      const look = { locale: 'en', timeZone: 'UTC' }
+
+      let last = 0
+
+      function request(path) {
+        const id = ++last
+        parent.postMessage({ platform: 'request', id, method: 'GET', path }, '*')
+        return new Promise((resolve) => waiting.set(id, resolve))
+      }
+
+      addEventListener('message', ({ source, data }) => {
+        if (source !== parent) return
+        if (data.platform === 'surroundings') {
+          Object.assign(look, data)
+          document.documentElement.style.colorScheme = data.theme
+        }
+        if (data.platform === 'response') {
+          waiting.get(data.id)?.(data)
+          waiting.delete(data.id)
+        }
+      })
+
+      document.getElementById('greet').addEventListener('click', async () => {
+        const { status, body, error } = await request('/api/hello')
+        document.getElementById('answer').textContent = status === 200 ? told(JSON.parse(body)) : 'No greeting: ' + (error ?? status)
+      })
+
+      function told({ message, timestamp }) {
+        const { locale, timeZone } = look
+        return message + ' It is ' + new Date(timestamp).toLocaleTimeString(locale, { timeZone }) + ' where you are.'
+      }
+
+      parent.postMessage({ platform: 'hello' }, '*')
+    `

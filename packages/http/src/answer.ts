@@ -6,6 +6,8 @@ export interface Answer<Status extends number = number, Body = unknown> {
   status: Status
   body: Body
   headers: Readonly<Record<string, string>>
+  /** One `Set-Cookie` each. */
+  cookies?: readonly string[]
 }
 
 /** An answer without a body. */
@@ -15,9 +17,15 @@ export function answer<const Status extends number, Body>(
   status: Status,
   body: Body,
   headers?: Readonly<Record<string, string>>,
+  cookies?: readonly string[],
 ): Answer<Status, Body>
-export function answer(status: number, body?: unknown, headers: Readonly<Record<string, string>> = {}): Answer {
-  return { status, body, headers }
+export function answer(
+  status: number,
+  body?: unknown,
+  headers: Readonly<Record<string, string>> = {},
+  cookies: readonly string[] = [],
+): Answer {
+  return { status, body, headers, cookies }
 }
 
 type BodyOf<Response extends ResponseDefinition> = Response extends { schema: infer Schema extends z.ZodType }

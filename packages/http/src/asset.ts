@@ -15,15 +15,19 @@ export interface Asset {
 
 const held = new Map<string, Asset>()
 
-/** A file of `PLAT_ASSETS_DIR`, read once in a process. */
+/** A text that a function hands out, read once in a process. */
 export async function asset(name: string): Promise<Asset> {
   const known = held.get(name)
   if (known !== undefined) return known
-  const text = await readFile(join(config.PLAT_ASSETS_DIR, name), 'utf8')
+  const text = (await assetBytes(name)).toString()
   const fresh = { text, headers: { ...keptBriefly, etag: `"${sha256(text).slice(0, 32)}"` } }
   held.set(name, fresh)
   return fresh
 }
+
+/** The content of a file that a function hands out. Read anew each time. */
+export const assetBytes = (name: string): Promise<Buffer> =>
+  readFile(join(config.PLAT_ASSETS_DIR || join(import.meta.dirname, 'dist'), name))
 
 /** The JSON object that an asset holds. */
 export const jsonOf = ({ text }: Asset): Record<string, unknown> =>

@@ -6,17 +6,31 @@ import type { Caller, Origin, RelayCaller } from '@platform/core/caller'
 import { Fault, fault } from '@platform/core/fault'
 import { authenticateRelay } from '@platform/core/relay-token'
 import { verifyAccessToken } from '@platform/core/token'
-import { bytesOf, type GatewayEvent } from './event.ts'
+import { bytesOf, type GatewayEvent, headersOf } from './event.ts'
+import { refuseCrossOrigin } from './same-origin.ts'
+import { accessCookie } from './session-cookie.ts'
 
 /** The authentication scheme that a kind of access asks for. */
 export const schemeOf = (access: Access): 'Bearer' | 'Relay' => (access === 'relay' ? 'Relay' : 'Bearer')
 
-/** Who calls; undefined where anybody may. Throws `unauthenticated` or `token_expired`. */
+/**
+ * Who calls; undefined where anybody may. The `Authorization` header counts, and the cookie of a browser where there is none.
+ * Throws `unauthenticated`, `token_expired`, and what a browser's request from elsewhere is refused with.
+ */
 export async function authenticate(access: Access, event: GatewayEvent): Promise<Caller | RelayCaller | undefined> {
   if (access === 'public') return undefined
   const { headers, rawPath, requestContext } = event
   if (access === 'relay') return authenticateRelay(credential(headers, 'Relay'), rawPath, bytesOf(event))
-  return userOf(headers, { address: requestContext.http.sourceIp })
+  const { sourceIp: address } = requestContext.http
+  return headers['authorization'] === undefined ? userOfBrowser(event, address) : userOf(headers, { address })
+}
+
+/** A cookie holds an access token, never an API token: it is what a sign-in in this browser has put there. */
+async function userOfBrowser(event: GatewayEvent, address: string): Promise<Caller> {
+  const token = accessCookie(headersOf(event))
+  if (token === '') throw fault('unauthenticated')
+  refuseCrossOrigin(event)
+  return { ...(await verifyAccessToken(token)), address }
 }
 
 type Headers = GatewayEvent['headers']

@@ -31,13 +31,12 @@ export type GatewayHandler = (event: GatewayEvent) => Promise<GatewayResult>
 const maximumBodyBytes = 4 * 1024 * 1024
 
 /** A reply in the words of API Gateway. A text stays one; `isBase64Encoded` says what became of bytes. */
-export function toResult({ status, headers, body }: Reply): GatewayResult {
-  const { 'set-cookie': cookie, ...others } = headers
+export function toResult({ status, headers, cookies = [], body }: Reply): GatewayResult {
   const isBase64Encoded = body !== null && typeof body !== 'string' && !isText(body)
   return {
     statusCode: status,
-    headers: others,
-    ...(cookie !== undefined && { cookies: [cookie] }),
+    headers: { ...headers },
+    ...(cookies.length > 0 && { cookies: [...cookies] }),
     // Half of a character does not come through JSON to every gateway.
     body:
       typeof body === 'string'

@@ -16,13 +16,14 @@ export async function failure(error: Error, context: HttpContext): Promise<Reply
   if (refusal.cause !== undefined) log(status >= 500 ? 'error' : 'debug', refusal.code, { cause: refusal.cause })
   if (refusal.code === 'internal_error') await tallyFault()
 
-  const { retryAfterSeconds: waitSeconds, ...shown } = refusal.extra
+  const { retryAfterSeconds: waitSeconds, cookies, ...shown } = refusal.extra
   const body = { error: wireCodeOf(refusal.code), message: refusal.message, traceId: currentTraceId(), ...shown }
-  return reply(status, JSON.stringify(body), {
+  const headers = {
     'content-type': 'application/json',
     ...(waitSeconds !== undefined && { 'retry-after': String(waitSeconds) }),
     ...(status === 401 && { 'www-authenticate': schemeOf(context.get('access') ?? 'user') }),
-  })
+  }
+  return reply(status, JSON.stringify(body), headers, cookies)
 }
 
 /** Every 503 says when to try again (D8). */

@@ -2,6 +2,7 @@ import { fault } from '@platform/core/fault'
 import { isUnder } from '@platform/core/path-prefix'
 import { isPlain, passedHeaders } from './forward-headers.ts'
 import type { Owner } from './forward-owner.ts'
+import { variesAt } from './portal/open.ts'
 
 /** An answer as a module gives it. Header names are lower-case. */
 export interface ForwardedAnswer {
@@ -60,7 +61,9 @@ export function passedAnswer(answer: ForwardedAnswer, owner: Owner, path: string
     body: hasBody ? answer.body : undefined,
     headers: {
       ...passedHeaders(passed, headers),
-      vary: [headers['vary'] ?? '', 'authorization'].filter((name) => name !== '' && isPlain(name)).join(', '),
+      vary: [headers['vary'] ?? '', 'authorization', 'cookie', ...variesAt(path)]
+        .filter((name) => name !== '' && isPlain(name))
+        .join(', '),
       ...(location !== undefined && { location }),
       // One of these without a body would replace those of the body that the caller has kept.
       ...(hasBody && { 'content-type': type.full, ...policyOf(type.essence) }),

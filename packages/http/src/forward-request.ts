@@ -50,8 +50,11 @@ export async function forwardedRequest(
   }
 }
 
-/** The path was decoded on its way here, and holds no percent sign any more; the query is as it was sent. */
-function encodedPath({ rawPath, rawQueryString }: GatewayEvent): string {
+/**
+ * Path and query of a request, percent-encoded. The path was decoded on its way here, and holds no percent sign any more; the
+ * query is as it was sent.
+ */
+export function encodedPath({ rawPath, rawQueryString }: GatewayEvent): string {
   if (!rawPath.isWellFormed()) throw fault('invalid_path')
   const path = rawPath.split('/').map(encodeURIComponent).join('/')
   const query = rawQueryString.toWellFormed().replaceAll(/[^\u0021-\u007e]|#/gu, encodeURIComponent)

@@ -11,6 +11,7 @@ import { type ForwardedAnswer, passedAnswer } from './forward-answer.ts'
 import { findOwner, findOwnerAnew, type Owner, unknownBelievedMs } from './forward-owner.ts'
 import { type ForwardedRequest, forwardedRequest } from './forward-request.ts'
 import { limit } from './limits.ts'
+import { isOpened, openInPortal } from './portal/open.ts'
 import { type Probed, probed } from './probe.ts'
 import { type Reply, reply } from './reply.ts'
 
@@ -21,7 +22,8 @@ const methods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'])
 
 /**
  * One Lambda function that hands requests to modules (D48): it knows the caller, counts the call, and lets through what is on
- * its lists, there and back. Where no module answers a path nobody needs a token to hear so.
+ * its lists, there and back. Where no module answers a path nobody needs a token to hear so. Pages that a browser opens by
+ * itself are shown by the portal, whatever module they are of.
  */
 export function forward(ask: Ask): Probed<GatewayEvent, GatewayResult> {
   const app = appOf((it) => it.use(handling((context) => perform(context, ask))))
@@ -31,6 +33,7 @@ export function forward(ask: Ask): Probed<GatewayEvent, GatewayResult> {
 /** The way of one request; what comes first is what a caller hears of, as it is with the platform's own endpoints. */
 async function perform(context: HttpContext, ask: Ask): Promise<Reply> {
   const { event } = context.env
+  if (isOpened(event)) return openInPortal(event)
   const { rawPath } = event
   const { method, sourceIp: address } = event.requestContext.http
   const owner = methods.has(method) ? await findOwner(rawPath) : undefined

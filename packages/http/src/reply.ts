@@ -2,6 +2,8 @@
 export interface Reply {
   status: number
   headers: Readonly<Record<string, string>>
+  /** One `Set-Cookie` each. */
+  cookies?: readonly string[]
   body: string | Uint8Array | null
 }
 
@@ -14,9 +16,15 @@ const statusesWithoutBody = new Set([204, 205, 304])
  * Makes a reply. Throws for a header that would not arrive as it is, for it may end where another one begins, and for a body
  * where there is none.
  */
-export function reply(status: number, body: Reply['body'], headers: Readonly<Record<string, string>>): Reply {
-  const broken = Object.entries(headers).find(([, value]) => unsendable.test(value))
+export function reply(
+  status: number,
+  body: Reply['body'],
+  headers: Readonly<Record<string, string>>,
+  cookies: readonly string[] = [],
+): Reply {
+  const fields = [...Object.entries(headers), ...cookies.map((cookie) => ['set-cookie', cookie] as const)]
+  const broken = fields.find(([, value]) => unsendable.test(value))
   if (broken !== undefined) throw new Error(`The header ${broken[0]} cannot be sent.`)
   if (body !== null && statusesWithoutBody.has(status)) throw new Error(`An answer with ${status} has no body.`)
-  return { status, headers, body }
+  return { status, headers, cookies, body }
 }

@@ -7,13 +7,13 @@ import { type Reply, reply } from './reply.ts'
 
 /** A handler's answer as a reply: JSON, text, nothing, or "not modified" to a caller that has it already. */
 export function respond(context: HttpContext, { responses }: EndpointDefinition, answer: Answer): Reply {
-  const { status, headers } = answer
+  const { status, headers, cookies } = answer
   const promised = responses[status]
   if (promised === undefined) throw new Error(`The endpoint does not promise the status ${status}.`)
   if (isKnown(headers['etag'], context)) return reply(304, null, headers)
   const text = textOf(promised, answer.body)
-  if (text === null) return reply(status, null, headers)
-  return reply(status, text, { 'content-type': promised.contentType ?? 'application/json', ...headers })
+  if (text === null) return reply(status, null, headers, cookies)
+  return reply(status, text, { 'content-type': promised.contentType ?? 'application/json', ...headers }, cookies)
 }
 
 function textOf({ schema, contentType }: ResponseDefinition, body: unknown): string | null {
@@ -25,7 +25,7 @@ function textOf({ schema, contentType }: ResponseDefinition, body: unknown): str
 }
 
 /** Whether the caller holds what the tag names. A gateway on the way may have weakened the tag. */
-function isKnown(etag: string | undefined, { env }: HttpContext): boolean {
+export function isKnown(etag: string | undefined, { env }: HttpContext): boolean {
   const held = (env.event.headers['if-none-match'] ?? '').split(',')
   return etag !== undefined && held.some((tag) => tag.trim().replace(/^W\//, '') === etag)
 }

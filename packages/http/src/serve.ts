@@ -16,6 +16,7 @@ import { readQuery } from './query.ts'
 import type { Reply } from './reply.ts'
 import { respond } from './respond.ts'
 import type { Route } from './route.ts'
+import { refuseCrossOrigin } from './same-origin.ts'
 import { turnstile } from './turnstile.ts'
 
 /** One Lambda function that answers some endpoints. Whatever else it is asked answers `route_not_found`. */
@@ -47,6 +48,7 @@ async function perform(context: HttpContext, route: Route): Promise<Reply> {
   annotate({ route: endpoint.path })
 
   refuseLargeBody(event)
+  if (endpoint.sameOriginOnly) refuseCrossOrigin(event)
   const caller = await authenticate(access, event)
   annotate(identityOf(caller))
   permit(access, caller)

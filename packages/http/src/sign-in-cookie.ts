@@ -1,4 +1,5 @@
 import { attemptSeconds } from '@platform/core/oidc-attempt'
+import { cookieOf, type RequestHeaders } from './cookie.ts'
 
 /**
  * The secret that binds a sign-in to the browser that began it. Browsers take a name with `__Host-` only from the very host,
@@ -9,12 +10,9 @@ import { attemptSeconds } from '@platform/core/oidc-attempt'
 const name = '__Host-plat_sign_in'
 const attributes = 'Path=/; Secure; HttpOnly; SameSite=Lax'
 
-/** The header that hands the secret to the browser; none where there is none to hand out. */
-export const signInCookie = (browser: string | undefined): Record<string, string> =>
-  browser === undefined ? {} : { 'set-cookie': `${name}=${browser}; ${attributes}; Max-Age=${attemptSeconds}` }
+/** The cookie that hands the secret to the browser; none where there is none to hand out. */
+export const signInCookie = (browser: string | undefined): string[] =>
+  browser === undefined ? [] : [`${name}=${browser}; ${attributes}; Max-Age=${attemptSeconds}`]
 
 /** The secret that a browser has sent; '' where it has none. */
-export function browserOf({ cookie = '' }: Readonly<Record<string, string | undefined>>): string {
-  const pairs = cookie.split(';').map((pair) => pair.trim())
-  return pairs.find((pair) => pair.startsWith(`${name}=`))?.slice(name.length + 1) ?? ''
-}
+export const browserOf = (headers: RequestHeaders): string => cookieOf(headers, name)

@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process'
-import { mkdir, readdir, readFile, rename, stat, writeFile } from 'node:fs/promises'
+import { randomUUID } from 'node:crypto'
+import { copyFile, mkdir, readdir, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { projectDir } from './settings.ts'
@@ -21,6 +22,13 @@ const relayBuilder = join(projectDir, 'scripts/build-relay.ts')
 const hello = join(projectDir, 'packages/hello/src')
 const moduleSdk = join(projectDir, 'packages/modules/src/sdk')
 const helloBuilder = join(projectDir, 'scripts/build-hello.ts')
+const portal = ['src', 'public', 'index.html', 'vite.config.ts', 'package.json'].map((name) =>
+  join(projectDir, 'packages/portal', name),
+)
+const portalPaths = join(projectDir, 'packages/contract/src/portal-paths.ts')
+const portalPack = join(projectDir, 'packages/http/src/portal/pack.ts')
+const portalBuilder = join(projectDir, 'scripts/build-portal.ts')
+const lockFile = join(projectDir, 'package-lock.json')
 
 const assets: readonly Asset[] = [
   {
@@ -62,21 +70,60 @@ const assets: readonly Asset[] = [
     sources: [hello, moduleSdk, helloBuilder],
     build: async (file) => void (await run(process.execPath, [helloBuilder, file])),
   },
+  {
+    file: 'portal.pack',
+    // Most of it is what others have written.
+    sources: [...portal, portalPaths, portalPack, portalBuilder, lockFile],
+    build: async (file) => void (await run(process.execPath, [portalBuilder, file])),
+  },
 ]
 
-/** Builds what is missing or older than its sources; of all files or of those that `wants` names. */
-export async function buildAssets(assetsDir: string, wants?: readonly string[]): Promise<void> {
+/** What a caller has to say of the files that it needs. */
+interface AssetOptions {
+  /** The names of those that are needed; all by default. */
+  wants?: readonly string[]
+  /** Hears of a file that cannot be built anew; the old one is good enough. Without this nothing is. */
+  onOutdated?: (file: string, error: unknown) => void
+}
+
+/** Builds what is missing or older than its sources. */
+export async function buildAssets(assetsDir: string, { wants, onOutdated }: AssetOptions = {}): Promise<void> {
   await mkdir(assetsDir, { recursive: true })
   const wanted = assets.filter(({ file }) => wants?.includes(file) ?? true)
   const builds = wanted.map(async ({ file, sources, build }) => {
     const target = join(assetsDir, file)
-    if ((await changedMs([target])) >= (await changedMs(sources))) return
-    // Another platform that starts meanwhile never reads half a file.
-    const draft = `${target}.${process.pid}`
-    await build(draft)
-    await rename(draft, target)
+    const builtMs = await changedMs([target])
+    if (builtMs >= (await changedMs(sources))) return
+    try {
+      await replace(target, build)
+    } catch (error) {
+      if (builtMs === 0 || onOutdated === undefined) throw error
+      onOutdated(file, error)
+    }
   })
   await Promise.all(builds)
+}
+
+/** Another platform that starts meanwhile never reads half a file; what changes meanwhile is built at the next start. */
+async function replace(target: string, build: Asset['build']): Promise<void> {
+  const draft = `${target}.${randomUUID()}`
+  const startedAt = new Date()
+  try {
+    await build(draft)
+    await utimes(draft, startedAt, startedAt)
+    await rename(draft, target)
+  } finally {
+    await rm(draft, { force: true })
+  }
+}
+
+/**
+ * Copies what is built to the folder that the functions of one platform read it from: what another platform builds later, in the
+ * same place, is nothing to one that runs, whose threads read at different times.
+ */
+export async function pinAssets(assetsDir: string, folder: string): Promise<void> {
+  await mkdir(folder, { recursive: true, mode: 0o700 })
+  await Promise.all(assets.map(({ file }) => copyFile(join(assetsDir, file), join(folder, file))))
 }
 
 /** When the newest of these was written; 0 when there is none. */

@@ -21,6 +21,8 @@ interface Host {
 export interface Surroundings extends ModuleOrigin {
   apiUrl: string
   wakeUrl: string
+  /** What functions hand out. */
+  assetsDir: string
   standIns: StandIns
   queues: Queues
   /** Where releases come from, as `releaseEnvironment` tells. */
@@ -46,7 +48,7 @@ export function functionEnvironment(
     ...settings.functionEnvironment,
     PLAT_WAKE_URL: surroundings.wakeUrl,
     PLAT_HOW_TO_RETRIEVE: 'npm run -s admin-token',
-    PLAT_ASSETS_DIR: settings.assetsDir,
+    PLAT_ASSETS_DIR: surroundings.assetsDir,
     ...Object.fromEntries(queueUrls),
     ...moduleEnvironment(settings, surroundings),
     PLAT_MODULE_HOST_URL: surroundings.host.url,

@@ -1,7 +1,8 @@
+import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { routes } from '@platform/contract/index'
-import { passages } from '@platform/contract/passage'
-import { buildAssets } from './assets.ts'
+import { fallback, passages } from '@platform/contract/passage'
+import { buildAssets, pinAssets } from './assets.ts'
 import { awsEnvironment, type StandIns } from './aws-environment.ts'
 import { claimDataFolder } from './data-folder.ts'
 import { functionEnvironment, moduleEnvironment, type Surroundings } from './function-environment.ts'
@@ -66,7 +67,10 @@ export async function startPlatform(settings: Settings, observer: Observer = {})
   const gateway = await listen(settings.host, settings.port).catch(explainListenError(settings))
   parts.defer(() => gateway.drain(0))
 
-  const assets = buildAssets(settings.assetsDir)
+  const onOutdated = (file: string, error: unknown) =>
+    log('a file cannot be built: an older one serves', { file, error })
+  const assetsDir = join(settings.dataDir, 'handed-out')
+  const assets = buildAssets(settings.assetsDir, { onOutdated }).then(() => pinAssets(settings.assetsDir, assetsDir))
   const supply = await startModuleSupply(settings, assets, log)
   parts.defer(supply.close)
   const origin = { registryHost: supply.registry.host, ownKey: supply.ownKey }
@@ -83,18 +87,34 @@ export async function startPlatform(settings: Settings, observer: Observer = {})
   const host = await hosting
   host.provide(awsEnvironment(standIns))
   const releases = await releaseEnvironment(settings, origin.registryHost)
-  const surroundings = { apiUrl: gateway.url, wakeUrl: wake.url, standIns, queues, host, releases, ...origin }
+  const surroundings = {
+    apiUrl: gateway.url,
+    wakeUrl: wake.url,
+    assetsDir,
+    standIns,
+    queues,
+    host,
+    releases,
+    ...origin,
+  }
   const metrics = startMetrics(settings, standIns, holding)
   const environmentFor = (updateHost: UpdateHost) => functionEnvironment(settings, surroundings, updateHost)
   const running = await startFunctions(settings, environmentFor, log)
   parts.defer(running.close)
   const functions = { ...running, invoke: metrics.watched(running.invoke) }
   await assets
+  onProgress('portal')
   await functions.invoke('bootstrap', {})
   onProgress('functions')
 
   const isCatalogNew = (await supply.isNews) && (await scanCatalog(functions, log))
-  gateway.open({ route: createRouter(gatewayRoutes, 'meta'), invoke: functions.invoke, holding, log, metrics })
+  gateway.open({
+    route: createRouter(gatewayRoutes, fallback.function),
+    invoke: functions.invoke,
+    holding,
+    log,
+    metrics,
+  })
   const stopWork = startWork(settings, { standIns, queues, isCatalogNew }, functions, log)
   parts.defer(async () => {
     holding.releaseAll()

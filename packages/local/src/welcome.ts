@@ -9,16 +9,17 @@ const exampleSetup = {
   adminPassword: 'choose-a-password',
 }
 
-/** What to do next with a platform that is not set up; nothing for one that is. */
+/** Where the portal is, and what to do next with a platform that is not set up. */
 export async function welcome(apiUrl: string): Promise<string[]> {
   const response = await fetch(`${apiUrl}/api/v1/setup/status`)
   const status = SetupStatus.safeParse(await response.json())
-  if (!response.ok || !status.success || status.data.setupComplete) return []
+  if (!response.ok || !status.success || status.data.setupComplete) return [`The portal: ${apiUrl}/`]
   const body = JSON.stringify(exampleSetup).slice(0, -1)
   return [
-    'Setup is not complete. This prints the initial admin token, in another terminal in this folder:',
+    `Setup is not complete. Open ${apiUrl}/ in a browser: the portal leads through it.`,
+    'It asks for the initial admin token, which this prints, in another terminal in this folder:',
     '  npm run -s admin-token',
-    'This completes setup with it, once you have chosen the values:',
+    'Without a browser this completes setup, once you have chosen the values:',
     `  curl ${apiUrl}/api/v1/setup/complete -H 'content-type: application/json' \\`,
     `    -d '${body},"initialAdminToken":"'"$(npm run -s admin-token)"'"}'`,
   ]

@@ -1,5 +1,5 @@
 import { apiFunctions } from '@platform/core/function-names'
-import { passages } from '@platform/contract/passage'
+import { fallback, passages } from '@platform/contract/passage'
 import { routes } from '@platform/contract/index'
 
 /** Requests of the platform to itself, as API Gateway hands them to functions. */
@@ -31,9 +31,13 @@ export interface TrialRequest {
 
 export const readiness: TrialRequest = { functionName: 'health', path: '/health/ready', status: 200 }
 
+/** Those that have one right answer. */
+const certain: readonly TrialRequest[] = [readiness, { functionName: fallback.function, path: '/', status: 200 }]
+
 /** A request for each function that answers any; most of them answer that somebody has to sign in. */
-export const trialRequests: readonly TrialRequest[] = apiFunctions.map((functionName) =>
-  functionName === readiness.functionName ? readiness : { functionName, path: pathOf(functionName) },
+export const trialRequests: readonly TrialRequest[] = apiFunctions.map(
+  (functionName) =>
+    certain.find((request) => request.functionName === functionName) ?? { functionName, path: pathOf(functionName) },
 )
 
 function pathOf(functionName: string): string {

@@ -49,7 +49,7 @@ async function shiftAll(work: UpdateWork, plan: UpdatePlan): Promise<void> {
     for (const share of sharesOf(plan)) {
       await journal.enter(`shift-${share}`)
       const before = await tallyBefore(work, plan)
-      await target.shift(plan.release, share)
+      await target.shift(plan.release, share, plan.action === 'rollback')
       await failpoint(`update.shifted-${share}`)
       await watch(work, plan, share, before)
     }

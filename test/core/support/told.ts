@@ -20,7 +20,7 @@ export const later = (ms: number): void => {
 afterEach(() => later(-shiftedMs))
 
 /** What a user sees. */
-export const read = (caller: Caller, query: { unreadOnly?: boolean; page?: number; pageSize?: number } = {}) =>
+export const read = (caller: Caller, query: Partial<Parameters<typeof Notification.list>[1]> = {}) =>
   Notification.list(caller, { unreadOnly: false, page: 1, pageSize: 100, ...query })
 export const types = async (caller: Caller): Promise<string[]> => (await read(caller)).items.map(({ type }) => type)
 export const ids = async (caller: Caller): Promise<string[]> => (await read(caller)).items.map(({ id }) => id)

@@ -10,7 +10,7 @@ const platformRoutes = routes.map(({ function: functionName, endpoint: { method,
 }))
 
 test.for(platformRoutes)('$method $path goes to its function', ({ functionName, method, path }) => {
-  const route = createRouter(platformRoutes, 'meta')
+  const route = createRouter(platformRoutes, 'portal')
   const asked = path.replaceAll(/{\w+}/g, 'some-id')
   expect(route(method, asked)).toMatchObject({ functionName, routeKey: `${method} ${path}` })
 })

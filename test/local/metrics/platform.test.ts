@@ -65,7 +65,7 @@ test('a scrape after traffic says what happened: requests, functions, messages, 
   expect(counted('platform_http_requests_total', { ...list, status: '2xx' })).toBe(1)
   expect(counted('platform_http_requests_total', { ...one, status: '2xx' })).toBe(2)
   expect(counted('platform_http_request_duration_seconds_count', one)).toBe(2)
-  expect(counted('platform_http_requests_total', { function: 'meta', route: '$default' })).toBe(1)
+  expect(counted('platform_http_requests_total', { function: 'portal', route: '$default' })).toBe(1)
   expect(counted('platform_http_requests_total', { function: 'sites', status: '5xx' })).toBe(1)
   expect(counted('platform_function_invocations_total', { function: 'sites' })).toBe(1)
   expect(counted('platform_function_failures_total', { function: 'sites' })).toBe(1)

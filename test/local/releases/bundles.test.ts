@@ -14,6 +14,7 @@ const paths = [
   '/api/v1/setup/status',
   '/relay/relay.mjs',
   '/docs',
+  '/',
   '/api/v1/openapi.json',
   '/schemas/module/v1.json',
   '/.well-known/jwks.json',
@@ -40,7 +41,7 @@ test('the platform’s own functions take over as they are shipped, and give bac
   const own = await answers()
   expect(own.map(({ status }) => status)).toEqual(paths.map(() => 200))
 
-  const clients = hammer(platform.url, 10, ['/health/live', '/docs', '/relay/relay.mjs', '/.well-known/jwks.json'])
+  const clients = hammer(platform.url, 10, ['/health/live', '/docs', '/', '/relay/relay.mjs', '/.well-known/jwks.json'])
   await target.stage(release)
   for (const name of release.functionNames) {
     expect(await target.invoke(named(release), name, { platformProbe: true })).toEqual({ version: '99.0.0' })

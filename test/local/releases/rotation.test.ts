@@ -63,6 +63,23 @@ test('functions that are called in turn get their share each', async () => {
   expect(Object.fromEntries(counts)).toEqual({ a: 10, b: 10, c: 10, d: 10, e: 10 })
 })
 
+test('the portal is not divided: its page and what that names are of one version', async () => {
+  const rotation = rotationOf(version('old'))
+  rotation.stage(version('new'))
+  for (const [share, expected] of [
+    [10, 0],
+    [50, 0],
+    [100, 20],
+    [0, 0],
+  ] as const) {
+    rotation.shift(share)
+    expect(await timesNew(rotation, 20, 'portal')).toBe(expected)
+  }
+  rotation.shift(100)
+  rotation.commit()
+  expect(await timesNew(rotation, 20, 'portal')).toBe(20)
+})
+
 test('what is staged gets nothing before it is given a share, and nothing once it is taken back', async () => {
   const rotation = rotationOf(version('old'))
   rotation.stage(version('new'))

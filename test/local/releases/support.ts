@@ -2,13 +2,14 @@ import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { functions } from '@platform/contract/index'
-import { passages } from '@platform/contract/passage'
+import { fallback, passages } from '@platform/contract/passage'
 import { localSupervisor } from '@platform/updates/target/local-supervisor'
 import type { StagedRelease } from '@platform/updates/target/port'
 import { zipSync } from 'fflate'
 
 /** Every function that the platforms of `test/local/runner/support.ts` have. */
-const names = [...Object.keys(functions), 'bootstrap', 'queue/jobs', 'schedule/sweep', passages.function]
+const others = ['bootstrap', 'queue/jobs', 'schedule/sweep', passages.function, fallback.function]
+const names = [...Object.keys(functions), ...others]
 
 /** Source of a function that says which version it is of, to HTTP and to whoever invokes it. */
 export const saying = (version: string): string =>

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { SQSClient } from '@aws-sdk/client-sqs'
 import { functions } from '@platform/contract/index'
-import { passages } from '@platform/contract/passage'
+import { fallback, passages } from '@platform/contract/passage'
 import { clientSettings } from '@platform/local/aws-environment'
 import { type Platform, startPlatform } from '@platform/local/platform'
 import { parseSettings, type Settings } from '@platform/local/settings'
@@ -21,7 +21,13 @@ const idle = `export const handler = async () => ({})`
 export async function writeFunctions(folder: string, sources: Record<string, string> = {}): Promise<string> {
   const functionsDir = join(folder, 'functions')
   const simple = Object.fromEntries(Object.keys(functions).map((name) => [name, echo]))
-  const others = { bootstrap: idle, 'queue/jobs': idle, 'schedule/sweep': idle, [passages.function]: echo }
+  const others = {
+    bootstrap: idle,
+    'queue/jobs': idle,
+    'schedule/sweep': idle,
+    [passages.function]: echo,
+    [fallback.function]: echo,
+  }
   const all = { ...simple, ...others, ...sources }
   for (const [name, source] of Object.entries(all)) {
     const file = join(functionsDir, `${name}.ts`)

@@ -42,6 +42,10 @@ const tableFor = (peers: Peers): Table => ({
   },
   clusters: all(onRecord('a cluster that is registered and removed'), ...change),
   sites: all(onRecord('a site that is created and removed'), ...change),
+  'portal-data': {
+    'table:read': conformance('The portal’s numbers', 'an answer without news is not sent again'),
+    'table:write': conformance('The portal’s numbers', 'a program sees what its token may read'),
+  },
   preferences: all(onRecord('a filter that is saved and deleted'), ...change),
   users: all(onRecord('an API token that is created and deleted'), ...change),
   notifications: all(onRecord('notifications that are read'), ...change),

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import createClient, { type Client } from 'openapi-fetch'
 import { attempt, type Patience } from './attempt.ts'
-import type { components, paths } from './schema.d.ts'
+import type { components, paths } from '@platform/contract/openapi-types'
 
 /** The platform's API, typed by the OpenAPI document that it publishes. */
 export type Api = Client<paths>

@@ -4,6 +4,8 @@ export const description = `A multi-tenant control plane. Register a cluster, st
 
 **Signing in.** \`POST /api/v1/auth/login\` answers a token set. Send \`Authorization: Bearer <accessToken>\` with every call that is not public. The access token lives for 15 minutes; \`POST /api/v1/auth/refresh\` trades the refresh token, which works once within 7 days, for a new set. Programs send an API token of \`POST /api/v1/users/me/tokens\` in its place.
 
+**Browsers.** A page of the platform's own origin signs in at \`POST /api/v1/auth/session\` instead: the tokens go into cookies that no script can read, and count wherever a request has no \`Authorization\` header. A request by cookie that the page of another origin may have caused is 403 \`cross_origin_request\`; one of a page that came by plain HTTP, from another machine, is 403 \`https_required\`.
+
 **Permissions.** Each operation names the permission that it needs. Roles grant permissions, and \`GET /api/v1/auth/me\` lists those of the caller. A caller sees only what belongs to its own organisation: anything else is 404.
 
 **Errors.** Every error is \`{error, message, traceId}\`. \`error\` is a code that programs can rely on, \`message\` says what to do next, and \`traceId\` (also the header \`X-Trace-Id\`) finds the request in the logs.
@@ -29,7 +31,8 @@ export const tags = [
   { name: 'Notifications', description: 'What a user should know of.' },
   { name: 'Preferences', description: 'Dashboard layout and saved filters of a user.' },
   { name: 'Users', description: 'The users of the organisation, their roles, sessions and API tokens.' },
-  { name: 'Modules', description: 'The catalog, installed modules, and what they add to the portal.' },
+  { name: 'Modules', description: 'The catalog and the installed modules.' },
+  { name: 'Portal', description: 'Where the portal begins, its navigation, and the numbers that it shows.' },
   {
     name: 'Updates',
     description: 'Newer releases of the platform, applying one, and the way back to the previous one.',

@@ -21,7 +21,8 @@ export interface Key {
 /** The indexes of the table. */
 export type IndexName = 'gsi1' | 'gsi2' | 'gsi3' | 'due'
 
-const fold = (name: string): string => name.normalize('NFC').toLowerCase()
+/** Text as it is compared where case does not count. */
+export const fold = (name: string): string => name.normalize('NFC').toLowerCase()
 
 /** Setup state: whether it is complete, the hash of the initial admin token, how often the API started. */
 export const platform = (): Key => ({ pk: 'PLATFORM', sk: 'STATE' })
@@ -292,6 +293,20 @@ export const openBatches = (organisationId: string): Key => ({ pk: `ORG#${organi
 
 /** How many jobs an organisation has, and how many of each status. */
 export const jobTotals = (organisationId: string): Key => ({ pk: `ORG#${organisationId}`, sk: 'JOB-TOTALS' })
+
+/** How many clusters of each status an organisation had at the end of a slot of time in which that changed. */
+export const clusterHistory = (organisationId: string, slotMs: number): Key => ({
+  pk: history(organisationId),
+  sk: `CLUSTERS#${dueSort(slotMs)}`,
+})
+/** How many jobs an organisation was given in a slot of time, and how many ended there; expires. */
+export const jobHistory = (organisationId: string, slotMs: number): Key => ({
+  pk: history(organisationId),
+  sk: `JOBS#${dueSort(slotMs)}`,
+})
+const history = (organisationId: string): string => `ORG#${organisationId}#HISTORY`
+/** When the slot of a sort key of either kind begins. */
+export const slotOf = (sk: unknown): number => Number(String(sk).split('#')[1])
 
 /** Modules: each installed one, and its health beside it, which changes by itself. They belong to the platform as a whole. */
 export const modules = (): { pk: string } => ({ pk: 'MODULES' })

@@ -13,7 +13,14 @@ import { BackupFailure, dataPrefix, isPlainPath, type Manifest, manifestName, ty
 /**
  * Of one run of a platform only, and unpacked images: those come from their registries again, by digest.
  */
-const leftOut = new Set(['lock.sqlite', 'lock.sqlite-journal', 'runtime.json', 'runtime.json.draft', 'modules'])
+const leftOut = new Set([
+  'lock.sqlite',
+  'lock.sqlite-journal',
+  'runtime.json',
+  'runtime.json.draft',
+  'modules',
+  'handed-out',
+])
 
 /**
  * Writes all state of a data folder into a file that only its owner may read, whole or not at all. Throws `BackupFailure` or

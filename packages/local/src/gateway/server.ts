@@ -63,7 +63,8 @@ export async function listen(host: string, port: number): Promise<Gateway> {
 function send(response: ServerResponse, { status, headers, body }: HttpAnswer, isLast: boolean): void {
   if (response.destroyed || response.headersSent) return
   if (isLast) headers.set('connection', 'close')
-  const isEmpty = status === 204 || status === 304
+  // To HEAD a function may leave out the body, whose length is not known then.
+  const isEmpty = status === 204 || status === 304 || (response.req.method === 'HEAD' && body.length === 0)
   if (!isEmpty) headers.set('content-length', String(body.length))
   response.writeHead(status, Object.fromEntries(headers))
   response.end(isEmpty ? undefined : body)

@@ -1,3 +1,4 @@
+import { isUndivided } from '@platform/core/function-names'
 import type { InstalledRelease } from '@platform/core/update-row'
 import type { Unanswered } from '@platform/updates/target/port'
 import type { FunctionPool } from '../functions/pool.ts'
@@ -26,7 +27,7 @@ export interface Rotation {
   stage: (version: Version) => void
   /** Stages a version that is leaving and has not gone yet; answers whether there is such a one. */
   bringBack: (release: InstalledRelease) => boolean
-  /** Gives the staged version so many percent of the invocations of each function. */
+  /** Gives the staged version so many percent of the invocations of each function; of one that is undivided all or nothing. */
   shift: (share: number) => void
   /** What is staged serves alone; what served leaves. */
   commit: () => void
@@ -137,6 +138,7 @@ export function createRotation(first: Version, onGone: (release: InstalledReleas
 function createTurns(share: number): (functionName: string) => boolean {
   const credits = new Map<string, number>()
   return (functionName) => {
+    if (isUndivided(functionName)) return share === 100
     const credit = (credits.get(functionName) ?? 50) + share
     const isDue = credit >= 100
     credits.set(functionName, isDue ? credit - 100 : credit)

@@ -7,9 +7,6 @@ import type { Settings } from '../settings.ts'
 import type { KeptRelease } from './folder.ts'
 import type { Version } from './rotation.ts'
 
-/** Everything that hands out built files of a release. */
-const assetsFunction = 'meta'
-
 /** What the threads of every version have in common. */
 interface Threads {
   settings: Pick<Settings, 'functionThreads' | 'functionsDir'>
@@ -37,11 +34,12 @@ export async function startVersion(
   return { pool, release: release === undefined ? { version } : installed(release) }
 }
 
-function placeOf({ folder }: KeptRelease, environment: Record<string, string>) {
-  const functionsDir = join(folder, 'functions')
-  const assetsDir = join(functionsDir, assetsFunction, 'dist')
-  return { functionsDir, suffix: '/index.mjs', environment: { ...environment, PLAT_ASSETS_DIR: assetsDir } }
-}
+/** What a function of a release hands out lies beside its code. */
+const placeOf = ({ folder }: KeptRelease, environment: Record<string, string>) => ({
+  functionsDir: join(folder, 'functions'),
+  suffix: '/index.mjs',
+  environment: { ...environment, PLAT_ASSETS_DIR: '' },
+})
 
 const installed = ({ version: its, digest, repository }: KeptRelease) => ({
   version: its,

@@ -1,5 +1,5 @@
 import { LambdaClient, type LambdaClientConfig } from '@aws-sdk/client-lambda'
-import { functionNames } from '@platform/core/function-names'
+import { functionNames, isUndivided } from '@platform/core/function-names'
 import { type InstalledRelease } from '@platform/core/update-row'
 import { inLanes } from '../lanes.ts'
 import { atOnce, findFunction, invokeVersion, type LambdaControl, targetFailure } from './lambda-control.ts'
@@ -41,7 +41,7 @@ export function lambdaAlias({ aws = {}, ...settings }: LambdaAliasSettings): Upd
       ),
     // CloudWatch alone knows, and minutes later: an update is not told. docs/operations.md says what to watch instead.
     unanswered: async () => undefined,
-    shift: (release, share) => told(() => shift(work, release, share / 100)),
+    shift: (release, share, isBack) => told(() => shift(work, release, share / 100, isBack)),
     commit: (release, before) => told(() => commit(work, release, before)),
     revert: (release, before) => told(() => revert(work, release, before)),
   }
@@ -90,17 +90,32 @@ async function numberOf(work: Work, name: string, release: InstalledRelease): Pr
   throw new TargetFailure(`${name} has no version of release ${release.version}.`, { isFinal: true })
 }
 
-async function shift(work: Work, release: InstalledRelease, weight: number): Promise<void> {
-  await inLanes(atOnce, work.control.names, async (name) => {
+/** Does some work for each function, for those that are undivided before all others or after them. */
+async function inTurns(
+  names: readonly string[],
+  undivided: 'first' | 'last',
+  perform: (name: string) => Promise<void>,
+) {
+  const { first = [], last = [] } = Object.groupBy(names, (name) =>
+    isUndivided(name) === (undivided === 'first') ? 'first' : 'last',
+  )
+  await inLanes(atOnce, first, perform)
+  await inLanes(atOnce, last, perform)
+}
+
+async function shift(work: Work, release: InstalledRelease, weight: number, isBack = false): Promise<void> {
+  await inTurns(work.control.names, isBack || weight < 1 ? 'first' : 'last', async (name) => {
+    const own = isUndivided(name) ? Math.floor(weight) : weight
     const other = await numberOf(work, name, release)
     const { main } = await work.places.seen(name)
     if (main === other) return
-    await work.places.move(name, weight === 0 ? { main, weight } : { main, other, weight })
+    await work.places.move(name, own === 0 ? { main, weight: 0 } : { main, other, weight: own })
   })
 }
 
+/** Those that are undivided come first, so that the shares of the others tell until the end that it is not done. */
 async function commit(work: Work, release: InstalledRelease, before: InstalledRelease): Promise<void> {
-  await inLanes(atOnce, work.control.names, async (name) =>
+  await inTurns(work.control.names, 'first', async (name) =>
     work.places.move(name, { main: await numberOf(work, name, release), weight: 0 }),
   )
   await inLanes(atOnce, work.control.names, (name) => forgetOthers(work.control, name, [release, before]))
@@ -114,7 +129,7 @@ async function revert(work: Work, release: InstalledRelease, before: InstalledRe
   const { control, places } = work
   const refusals: unknown[] = []
   const eachSafely = (perform: (name: string) => Promise<void>) =>
-    inLanes(atOnce, control.names, async (name) => {
+    inTurns(control.names, 'first', async (name) => {
       try {
         await perform(name)
       } catch (error) {

@@ -48,8 +48,11 @@ export interface UpdateTarget {
    * tell in time.
    */
   unanswered: (release: InstalledRelease, sinceMs: number) => Promise<Unanswered | undefined>
-  /** Gives a staged release its share of what comes in; 0 takes it away. */
-  shift: (release: InstalledRelease, share: Share) => Promise<void>
+  /**
+   * Gives a staged release its share of what comes in; 0 takes it away. Functions that are undivided follow the others at 100,
+   * and go first where the way `isBack` to an older release.
+   */
+  shift: (release: InstalledRelease, share: Share, isBack?: boolean) => Promise<void>
   /** The release serves alone and for good; `before` is kept, so that a rollback need not fetch it, all others go. */
   commit: (release: InstalledRelease, before: InstalledRelease) => Promise<void>
   /** Only `before` serves, as if nothing had been staged. */

@@ -216,6 +216,56 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/auth/session": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Sign in as a browser
+         * @description As /auth/login, /auth/oidc/token and /auth/refresh do, but for the tokens, which go into cookies that every later request from a page of the platform carries.
+         *
+         *     Needs no token.
+         */
+        post: operations["beginSession"];
+        /**
+         * Sign out as a browser
+         * @description Ends the session of the cookies, where there is one, and removes them. May be repeated.
+         *
+         *     Needs no token.
+         */
+        delete: operations["endBrowserSession"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/auth/session/refresh": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Renew the session of a browser
+         * @description By its cookie, which works once (D4): a page asks for one renewal at a time. After 401 the cookies are gone.
+         *
+         *     Needs no token.
+         */
+        post: operations["refreshSession"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/clusters": {
         parameters: {
             query?: never;
@@ -738,6 +788,26 @@ export interface paths {
          *     Needs the permission `users:admin`.
          */
         post: operations["createUser"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/roles": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The roles that users can have
+         * @description Needs the permission `users:admin`.
+         */
+        get: operations["listRoles"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -1352,6 +1422,72 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/portal/configuration": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * What the portal needs before anybody has signed in
+         * @description An addition to what needs no token (D57). The names and addresses are there once setup is complete.
+         *
+         *     Needs no token.
+         */
+        get: operations["getPortalConfiguration"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/portal/summary": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Every number of the portal in one answer
+         * @description Made to be polled: it reads counters, never lists, and carries an `ETag`, so that an answer without news is 304. Members that the caller may not read are absent. Clusters are counted by the status that the last beat or sweep has persisted; the list, which judges each row at the moment of the call, may be ahead by one sweep.
+         *
+         *     Any signed-in user.
+         */
+        get: operations["getPortalSummary"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/portal/history": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Clusters by status and jobs that ended, over time
+         * @description Points hold `clusters` with clusters:read and `jobs` with jobs:read. The longer the range, the longer the steps: of 15 minutes up to 50 hours, of 4 hours for 30 days. Counted since the platform is of a release that counts.
+         *
+         *     Any signed-in user.
+         */
+        get: operations["getHistory"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/portal/navigation": {
         parameters: {
             query?: never;
@@ -1383,7 +1519,7 @@ export interface paths {
         };
         /**
          * The notifications of the caller, newest first
-         * @description Those of the last 90 days.
+         * @description Those of the last 90 days. `unreadCount` counts all that are unread, whatever the filter.
          *
          *     Any signed-in user.
          */
@@ -1763,6 +1899,24 @@ export interface components {
         };
         RefreshRequest: {
             refreshToken: string;
+        };
+        /**
+         * @description One of three: `username` and `password`; `code`, as a sign-in with an identity provider leads back with; or `refreshToken`, which is used up: its session goes on in the browser.
+         * @example {
+         *       "username": "ada",
+         *       "password": "correct horse battery"
+         *     }
+         */
+        BrowserSignIn: {
+            /** @example ada */
+            username?: string;
+            /**
+             * Format: password
+             * @example correct horse battery
+             */
+            password?: string;
+            code?: string;
+            refreshToken?: string;
         };
         ClusterRegistration: {
             /**
@@ -2281,6 +2435,14 @@ export interface components {
              *     ]
              */
             permissions: ("clusters:read" | "clusters:write" | "clusters:admin" | "jobs:read" | "jobs:write" | "modules:read" | "modules:install" | "users:admin" | "audit:read" | "platform:admin")[];
+        };
+        BrowserSession: {
+            /**
+             * Format: int32
+             * @description Seconds
+             * @example 900
+             */
+            expiresIn: number;
         };
         ClusterSummary: {
             /**
@@ -2923,6 +3085,13 @@ export interface components {
              */
             token: string;
         };
+        RoleDescription: {
+            /** @enum {string} */
+            name: "PlatformAdmin" | "OrgAdmin" | "ClusterAdmin" | "Operator" | "Viewer" | "Auditor";
+            permissions: ("clusters:read" | "clusters:write" | "clusters:admin" | "jobs:read" | "jobs:write" | "modules:read" | "modules:install" | "users:admin" | "audit:read" | "platform:admin")[];
+            /** @description Whether the caller may give it to users of the own organisation */
+            grantable: boolean;
+        };
         Webhook: {
             /**
              * @description Identifier with the prefix hook_
@@ -3336,6 +3505,114 @@ export interface components {
              */
             updatedAt: string;
         };
+        ModuleDetail: {
+            /**
+             * @description Stable kebab-case id; must equal the id in the module’s code
+             * @example hello
+             */
+            id: string;
+            name: string;
+            description: string;
+            /** @example 1.4.0 */
+            version: string;
+            /** @enum {string} */
+            state: "Installing" | "Running" | "Upgrading" | "Failed" | "Uninstalling";
+            /** @enum {string} */
+            health: "Healthy" | "Degraded" | "Unhealthy" | "Unknown";
+            checks: {
+                name: string;
+                /** @enum {string} */
+                status: "Healthy" | "Degraded" | "Unhealthy";
+                tags: ("informational" | "degradable" | "critical")[];
+                description: string;
+                durationMs: number;
+                /**
+                 * Format: date-time
+                 * @description ISO 8601, UTC
+                 * @example 2026-11-21T09:30:00.000Z
+                 */
+                checkedAt: string;
+            }[];
+            verified: boolean;
+            verifiedBy?: string;
+            /** @description What runs: repository and digest */
+            image: string;
+            /** @description What keeps it apart from the platform */
+            isolation?: string;
+            apiBasePath: string;
+            warnings: string[];
+            lastError?: {
+                /** @enum {string} */
+                code: "PLAT-MOD-5001" | "PLAT-MOD-5004" | "PLAT-MOD-5005" | "PLAT-MOD-5006" | "PLAT-MOD-5007" | "PLAT-MOD-5008";
+                message: string;
+                /**
+                 * Format: date-time
+                 * @description ISO 8601, UTC
+                 * @example 2026-11-21T09:30:00.000Z
+                 */
+                at: string;
+            };
+            /**
+             * @description The operation under way
+             * @example job_01jd8w5k3zr9x2m4c7t6v0b1qa
+             */
+            jobId?: string;
+            /**
+             * Format: date-time
+             * @description ISO 8601, UTC
+             * @example 2026-11-21T09:30:00.000Z
+             */
+            installedAt?: string;
+            /**
+             * Format: date-time
+             * @description ISO 8601, UTC
+             * @example 2026-11-21T09:30:00.000Z
+             */
+            updatedAt: string;
+            /** @description Its entries in the navigation, while it runs */
+            navSlots: components["schemas"]["NavSlot"][];
+            backgroundJobs: {
+                /**
+                 * @description Unique in the module
+                 * @example heartbeat
+                 */
+                id: string;
+                description: string;
+                /**
+                 * Format: int32
+                 * @description The platform calls it this often (D44)
+                 * @example 60
+                 */
+                intervalSeconds: number;
+            }[];
+        };
+        NavSlot: {
+            /** @enum {string} */
+            slotId: "nav.primary" | "nav.settings";
+            /**
+             * @description Unique in the slot
+             * @example hello
+             */
+            id: string;
+            /** @example Hello World */
+            label: string;
+            /**
+             * @description A Lucide icon name
+             * @example hand
+             */
+            icon: string;
+            /**
+             * @description /modules/<id> or below
+             * @example /modules/hello
+             */
+            route: string & (unknown & unknown & unknown);
+            /**
+             * Format: int32
+             * @description Lower is higher; built-in entries use 0 to 50
+             * @example 100
+             */
+            order: number;
+        };
         UninstallAccepted: {
             /**
              * @description Identifier with the prefix job_
@@ -3367,6 +3644,191 @@ export interface components {
             status: "Installing";
             imageDigest: string;
             verified: boolean;
+        };
+        PortalConfiguration: {
+            setupComplete: boolean;
+            /** @example Acme Platform */
+            platformName?: string;
+            /**
+             * @description IANA identifier
+             * @example Europe/Berlin
+             */
+            timezone?: string;
+            /** @example https://platform.example.com */
+            publicUrl?: string;
+            /** @example 1.4.0 */
+            version: string;
+        };
+        PortalSummary: {
+            /** @description With clusters:read */
+            clusters?: {
+                /**
+                 * Format: int32
+                 * @example 3
+                 */
+                total: number;
+                byStatus: components["schemas"]["ClusterCounts"];
+            };
+            /** @description With jobs:read */
+            jobs?: {
+                /**
+                 * Format: int32
+                 * @example 3
+                 */
+                total: number;
+                byStatus: components["schemas"]["JobCounts"];
+            };
+            /** @description With modules:read */
+            modules?: components["schemas"]["ModuleCounts"];
+            /** @description With platform:admin. What the last look at the releases has found; nobody looks for this answer */
+            update?: components["schemas"]["StoredUpdateCheck"];
+            /**
+             * Format: int32
+             * @description Unread notifications of the caller
+             * @example 3
+             */
+            unreadCount: number;
+            health: {
+                /** @enum {string} */
+                aggregate: "Healthy" | "Degraded" | "Unhealthy";
+            };
+            /**
+             * @description Changes when the caller’s navigation does
+             * @example 5f0c2b7a9d3e4816
+             */
+            navigationTag: string;
+        };
+        ClusterCounts: {
+            /**
+             * Format: int32
+             * @example 3
+             */
+            Healthy: number;
+            /**
+             * Format: int32
+             * @example 3
+             */
+            Degraded: number;
+            /**
+             * Format: int32
+             * @example 3
+             */
+            Pending: number;
+            /**
+             * Format: int32
+             * @example 3
+             */
+            Offline: number;
+        };
+        JobCounts: {
+            /**
+             * Format: int32
+             * @example 3
+             */
+            Queued: number;
+            /**
+             * Format: int32
+             * @example 3
+             */
+            Running: number;
+            /**
+             * Format: int32
+             * @example 3
+             */
+            Completed: number;
+            /**
+             * Format: int32
+             * @example 3
+             */
+            Failed: number;
+            /**
+             * Format: int32
+             * @example 3
+             */
+            Cancelled: number;
+        };
+        ModuleCounts: {
+            /**
+             * Format: int32
+             * @example 3
+             */
+            installed: number;
+            /**
+             * Format: int32
+             * @description Installed ones that failed, or whose last probe found them Unhealthy
+             * @example 3
+             */
+            unhealthy: number;
+            /**
+             * Format: int32
+             * @description Installed ones of which the catalog has a newer release
+             * @example 3
+             */
+            updatesAvailable: number;
+        };
+        StoredUpdateCheck: {
+            /** @example 1.4.0 */
+            currentVersion: string;
+            /** @example 1.4.0 */
+            latestVersion: string;
+            updateAvailable: boolean;
+            /**
+             * Format: date-time
+             * @description Absent where nobody has looked yet
+             * @example 2026-11-21T09:30:00.000Z
+             */
+            checkedAt?: string;
+            /**
+             * @description What a rollback goes back to
+             * @example 1.4.0
+             */
+            previousVersion?: string;
+        };
+        History: {
+            /**
+             * Format: int32
+             * @description How much time a point stands for
+             * @example 15
+             */
+            stepMinutes: number;
+            /** @description Oldest first; the last step is not over yet */
+            points: components["schemas"]["HistoryPoint"][];
+        };
+        HistoryPoint: {
+            /**
+             * Format: date-time
+             * @description When the step begins
+             * @example 2026-11-21T09:30:00.000Z
+             */
+            at: string;
+            /** @description As they stood at the end of the step, or stand now. Absent where that is not known */
+            clusters?: {
+                byStatus: components["schemas"]["ClusterCounts"];
+            };
+            jobs?: {
+                /**
+                 * Format: int32
+                 * @description Jobs that were accepted during the step
+                 * @example 3
+                 */
+                submitted: number;
+                /**
+                 * Format: int32
+                 * @description Jobs that ended so during the step; likewise the others
+                 * @example 3
+                 */
+                completed: number;
+                /**
+                 * Format: int32
+                 * @example 3
+                 */
+                failed: number;
+                /**
+                 * Format: int32
+                 * @example 3
+                 */
+                cancelled: number;
+            };
         };
         NavigationEntry: {
             /** @enum {string} */
@@ -3773,7 +4235,27 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description - `forbidden`: The caller lacks the permission for this operation. */
+        /**
+         * @description - `cross_origin_request`: A page of another origin may have sent this. Use the portal, or send a bearer token.
+         *     - `https_required`: Over plain HTTP a browser signs in on the same machine only. Open the platform by https.
+         */
+        OtherOrigin: {
+            headers: {
+                "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /**
+         * @description - `cross_origin_request`: A page of another origin may have sent this. Use the portal, or send a bearer token.
+         *     - `https_required`: Over plain HTTP a browser signs in on the same machine only. Open the platform by https.
+         *     - `forbidden`: The caller lacks the permission for this operation.
+         */
         Forbidden: {
             headers: {
                 "X-Trace-Id": components["headers"]["X-Trace-Id"];
@@ -4259,6 +4741,7 @@ export interface operations {
             };
             400: components["responses"]["BadParameters"];
             401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["OtherOrigin"];
             413: components["responses"]["PayloadTooLarge"];
             /** @description - `idempotency_key_reused`: This Idempotency-Key was used with another request. Use a fresh one. */
             422: {
@@ -4302,6 +4785,162 @@ export interface operations {
             };
             400: components["responses"]["BadPath"];
             401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["OtherOrigin"];
+            413: components["responses"]["PayloadTooLarge"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    beginSession: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["BrowserSignIn"];
+            };
+        };
+        responses: {
+            /** @description Signed in; two cookies hold the tokens */
+            200: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BrowserSession"];
+                };
+            };
+            400: components["responses"]["BadBody"];
+            /**
+             * @description - `invalid_credentials`: The username or the password is wrong.
+             *     - `sign_in_code_invalid`: The sign-in code has expired, was used before, or belongs to another browser. Sign in again.
+             *     - `invalid_refresh_token`: The refresh token is expired, revoked or was used before. Sign in again.
+             */
+            401: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            403: components["responses"]["OtherOrigin"];
+            /**
+             * @description - `conflict`: Another request changed the same thing at the same time. Try again.
+             *     - `username_taken`: Another user of the platform has this name. Choose another one.
+             */
+            409: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            413: components["responses"]["PayloadTooLarge"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            /**
+             * @description - `directory_unreachable`: A directory could not be asked about this name. Try again shortly.
+             *     - `starting`: The platform is starting. Try again shortly.
+             *     - `database_unavailable`: The store is not reachable. Try again shortly.
+             */
+            503: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    endBrowserSession: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Signed out */
+            204: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadPath"];
+            403: components["responses"]["OtherOrigin"];
+            413: components["responses"]["PayloadTooLarge"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    refreshSession: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Renewed; two cookies hold the new tokens */
+            200: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BrowserSession"];
+                };
+            };
+            400: components["responses"]["BadPath"];
+            /** @description - `invalid_refresh_token`: The refresh token is expired, revoked or was used before. Sign in again. */
+            401: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            403: components["responses"]["OtherOrigin"];
             413: components["responses"]["PayloadTooLarge"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
@@ -4313,6 +4952,8 @@ export interface operations {
             query?: {
                 status?: "Healthy" | "Degraded" | "Pending" | "Offline";
                 type?: "Hypervisor" | "CloudLocal";
+                /** @description Part of the name, without regard to case. Looks at the newest 10,000 clusters */
+                search?: string;
                 /** @description A saved filter of the caller, of the context `clusters`; other parameters win over what it says */
                 filterId?: string;
                 /** @description Page number, from 1 */
@@ -5096,7 +5737,9 @@ export interface operations {
             };
             401: components["responses"]["Unauthenticated"];
             /**
-             * @description - `forbidden`: The caller lacks the permission for this operation.
+             * @description - `cross_origin_request`: A page of another origin may have sent this. Use the portal, or send a bearer token.
+             *     - `https_required`: Over plain HTTP a browser signs in on the same machine only. Open the platform by https.
+             *     - `forbidden`: The caller lacks the permission for this operation.
              *     - `cluster_forbidden`: At least one job names a cluster outside the organisation. Nothing was created.
              */
             403: {
@@ -5305,7 +5948,9 @@ export interface operations {
             400: components["responses"]["BadParameters"];
             401: components["responses"]["Unauthenticated"];
             /**
-             * @description - `forbidden`: The caller lacks the permission for this operation.
+             * @description - `cross_origin_request`: A page of another origin may have sent this. Use the portal, or send a bearer token.
+             *     - `https_required`: Over plain HTTP a browser signs in on the same machine only. Open the platform by https.
+             *     - `forbidden`: The caller lacks the permission for this operation.
              *     - `cluster_forbidden`: At least one job names a cluster outside the organisation. Nothing was created.
              */
             403: {
@@ -5549,6 +6194,7 @@ export interface operations {
             };
             400: components["responses"]["BadPath"];
             401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["OtherOrigin"];
             413: components["responses"]["PayloadTooLarge"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
@@ -5584,6 +6230,7 @@ export interface operations {
             };
             400: components["responses"]["BadBody"];
             401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["OtherOrigin"];
             /** @description - `precondition_failed`: It has changed since it was read. Read it again and repeat the change. */
             412: {
                 headers: {
@@ -5629,6 +6276,7 @@ export interface operations {
             };
             400: components["responses"]["BadPath"];
             401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["OtherOrigin"];
             413: components["responses"]["PayloadTooLarge"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
@@ -5666,6 +6314,7 @@ export interface operations {
             };
             400: components["responses"]["BadBody"];
             401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["OtherOrigin"];
             /** @description - `limit_reached`: There are as many of these as there may be. Remove one first. */
             409: {
                 headers: {
@@ -5723,6 +6372,7 @@ export interface operations {
             };
             400: components["responses"]["BadParameters"];
             401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["OtherOrigin"];
             /** @description - `filter_not_found`: The saved filter does not exist or is not accessible. */
             404: {
                 headers: {
@@ -5784,6 +6434,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            403: components["responses"]["OtherOrigin"];
             /**
              * @description - `account_not_local`: The account belongs to an identity provider. Change it there.
              *     - `conflict`: Another request changed the same thing at the same time. Try again.
@@ -5832,6 +6483,7 @@ export interface operations {
             };
             400: components["responses"]["BadPath"];
             401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["OtherOrigin"];
             413: components["responses"]["PayloadTooLarge"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
@@ -5863,6 +6515,7 @@ export interface operations {
             };
             400: components["responses"]["BadParameters"];
             401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["OtherOrigin"];
             /** @description - `session_not_found`: The session does not exist, has ended or is not accessible. */
             404: {
                 headers: {
@@ -6169,6 +6822,39 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    listRoles: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The roles, the mightiest first */
+            200: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        items: components["schemas"]["RoleDescription"][];
+                    };
+                };
+            };
+            400: components["responses"]["BadPath"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            413: components["responses"]["PayloadTooLarge"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["Unavailable"];
@@ -7908,7 +8594,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Module"];
+                    "application/json": components["schemas"]["ModuleDetail"];
                 };
             };
             400: components["responses"]["BadParameters"];
@@ -8234,6 +8920,100 @@ export interface operations {
             503: components["responses"]["Unavailable"];
         };
     };
+    getPortalConfiguration: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The configuration */
+            200: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PortalConfiguration"];
+                };
+            };
+            400: components["responses"]["BadPath"];
+            413: components["responses"]["PayloadTooLarge"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    getPortalSummary: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The numbers */
+            200: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PortalSummary"];
+                };
+            };
+            400: components["responses"]["BadPath"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["OtherOrigin"];
+            413: components["responses"]["PayloadTooLarge"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    getHistory: {
+        parameters: {
+            query?: {
+                /** @description How far to look back */
+                hours?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The points */
+            200: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["History"];
+                };
+            };
+            400: components["responses"]["BadParameters"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["OtherOrigin"];
+            413: components["responses"]["PayloadTooLarge"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
     getNavigation: {
         parameters: {
             query?: never;
@@ -8260,6 +9040,7 @@ export interface operations {
             };
             400: components["responses"]["BadPath"];
             401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["OtherOrigin"];
             413: components["responses"]["PayloadTooLarge"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
@@ -8271,6 +9052,8 @@ export interface operations {
             query?: {
                 /** @description Only unread ones */
                 unreadOnly?: boolean;
+                type?: "ClusterHealthDegraded" | "ClusterOffline" | "ClusterRecovered" | "JobFailed" | "BatchFinished" | "ModuleInstalled" | "ModuleFailed" | "UpdateAvailable" | "UpdateCompleted" | "UpdateFailed" | "SecurityAlert" | "WebhookDisabled";
+                severity?: "info" | "warning" | "critical";
                 /** @description Page number, from 1 */
                 page?: number;
                 /** @description Rows on a page */
@@ -8317,6 +9100,7 @@ export interface operations {
             };
             400: components["responses"]["BadParameters"];
             401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["OtherOrigin"];
             413: components["responses"]["PayloadTooLarge"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
@@ -8349,6 +9133,7 @@ export interface operations {
             };
             400: components["responses"]["BadBody"];
             401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["OtherOrigin"];
             413: components["responses"]["PayloadTooLarge"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
@@ -9019,6 +9804,7 @@ export interface operations {
             };
             400: components["responses"]["BadPath"];
             401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["OtherOrigin"];
             413: components["responses"]["PayloadTooLarge"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];

@@ -1,0 +1,17 @@
+import { getHistory } from '@platform/contract/history'
+import { getNavigation, getPortalConfiguration, getPortalSummary } from '@platform/contract/portal'
+import { readHistory } from '@platform/core/history'
+import { navigation } from '@platform/core/navigation'
+import { portalConfiguration } from '@platform/core/portal-configuration'
+import { portalSummary } from '@platform/core/portal-summary'
+import { answer } from '@platform/http/answer'
+import { route } from '@platform/http/route'
+import { serve } from '@platform/http/serve'
+import { tagged } from '@platform/http/tagged'
+
+export const handler = serve(
+  route(getPortalConfiguration, async () => answer(200, await portalConfiguration())),
+  route(getPortalSummary, async ({ caller }) => tagged(await portalSummary(caller))),
+  route(getHistory, async ({ caller, query }) => tagged(await readHistory(caller, query.hours))),
+  route(getNavigation, async ({ caller }) => tagged(await navigation(caller))),
+)

@@ -1,0 +1,70 @@
+import * as z from 'zod'
+
+/**
+ * The portal's built files in one. Whoever has read it has one build, whole: no path of a file system is made of a request,
+ * and a build that comes meanwhile is not seen in part. A line of JSON says what lies where behind it.
+ */
+
+/** How a file can be sent, the shortest first. */
+export const encodings = ['br', 'gzip', 'identity'] as const
+export type Encoding = (typeof encodings)[number]
+
+/** A file of the portal. */
+export interface PortalFile {
+  /** With its character set. */
+  contentType: string
+  /** Its name tells its content: who has it need never ask again. */
+  isHashed: boolean
+  /** Tells contents apart. */
+  tag: string
+  /** The same content in each encoding that there is of it. */
+  bodies: Readonly<{ identity: Uint8Array } & Partial<Record<Encoding, Uint8Array>>>
+}
+
+/** The page that loads everything else, and the other files by the path that they are asked for by. */
+export interface PortalFiles {
+  shell: PortalFile
+  files: ReadonlyMap<string, PortalFile>
+}
+
+const Place = z.tuple([z.int(), z.int()])
+const Entry = z.object({
+  contentType: z.string(),
+  isHashed: z.boolean(),
+  tag: z.string(),
+  places: z.object({ identity: Place, gzip: Place.exactOptional(), br: Place.exactOptional() }),
+})
+type Entry = z.infer<typeof Entry>
+const Index = z.object({ shell: Entry, files: z.record(z.string(), Entry) })
+
+const newline = 10
+
+/** Puts files into one. */
+export function packed({ shell, files }: PortalFiles): Uint8Array {
+  const bodies: Uint8Array[] = []
+  let end = 0
+  const placed = (body: Uint8Array): z.infer<typeof Place> => {
+    bodies.push(body)
+    return [end, (end += body.length)]
+  }
+  const entryOf = ({ bodies: { identity, gzip, br }, ...file }: PortalFile): Entry => ({
+    ...file,
+    places: { identity: placed(identity), ...(gzip && { gzip: placed(gzip) }), ...(br && { br: placed(br) }) },
+  })
+  const entries = [...files].map(([path, file]) => [path, entryOf(file)] as const)
+  const index: z.infer<typeof Index> = { shell: entryOf(shell), files: Object.fromEntries(entries) }
+  return Buffer.concat([Buffer.from(`${JSON.stringify(index)}\n`), ...bodies])
+}
+
+/** The files that `packed` has put into one. Throws for anything else. */
+export function unpacked(pack: Uint8Array): PortalFiles {
+  const start = pack.indexOf(newline) + 1
+  const index = Index.parse(JSON.parse(Buffer.from(pack.subarray(0, start)).toString()))
+  const bodyAt = ([from, to]: z.infer<typeof Place>) => pack.subarray(start + from, start + to)
+  const fileOf = ({ places: { identity, gzip, br }, ...file }: Entry): PortalFile => ({
+    ...file,
+    bodies: { identity: bodyAt(identity), ...(gzip && { gzip: bodyAt(gzip) }), ...(br && { br: bodyAt(br) }) },
+  })
+  const files = Object.entries(index.files).map(([path, entry]) => [path, fileOf(entry)] as const)
+  return { shell: fileOf(index.shell), files: new Map(files) }
+}

@@ -1,0 +1,36 @@
+import { QueryClient } from '@tanstack/react-query'
+import { ApiFault } from './fault.ts'
+
+const secondMs = 1000
+const longestPauseMs = 60 * secondMs
+
+/** How long to wait after so many failures in a row: twice as long each time, or what the platform asked for. */
+export const backOffMs = (failures: number, error: unknown): number => {
+  const asked = error instanceof ApiFault ? (error.retryAfterSeconds ?? 0) * secondMs : 0
+  return Math.min(longestPauseMs, Math.max(asked, secondMs * 2 ** failures))
+}
+
+/** Answers are fresh for a few seconds; what may pass is tried again, what will not is told at once. */
+export const queries = new QueryClient({
+  defaultOptions: {
+    queries: {
+      staleTime: 5 * secondMs,
+      retry: (failures, error) => failures < 3 && error instanceof ApiFault && error.isPassing,
+      retryDelay: backOffMs,
+      throwOnError: false,
+    },
+    mutations: { retry: false },
+  },
+})
+
+/**
+ * Asks again every so often while the tab is seen; while it fails, after as long as it has failed so far. Hand it to
+ * `refetchInterval`. Shared by key: however many parts of a page use a query, it is one poll.
+ */
+export const every =
+  (seconds: number) =>
+  (query: { state: { status: string; dataUpdatedAt: number; errorUpdatedAt: number } }): number => {
+    const { status, dataUpdatedAt, errorUpdatedAt } = query.state
+    const failingMs = status === 'error' ? errorUpdatedAt - dataUpdatedAt : 0
+    return Math.min(longestPauseMs, Math.max(seconds * secondMs, failingMs))
+  }

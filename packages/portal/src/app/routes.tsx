@@ -1,0 +1,263 @@
+import { openedPage } from '@platform/contract/portal-paths'
+import { createRootRoute, createRoute, lazyRouteComponent, Outlet, redirect } from '@tanstack/react-router'
+import { configurationQuery, meQuery, navigationQuery } from '../api/account.ts'
+import { ApiFault } from '../api/fault.ts'
+import { queries } from '../api/query.ts'
+import { Toasts } from '../kit/toast.tsx'
+import { defined, oneOfIn, textIn } from './search.ts'
+
+/** The map of the portal. Every page is loaded when it is first needed; the sign-in and the shell do not wait for each other. */
+
+const root = createRootRoute({
+  component: () => (
+    <>
+      <Outlet />
+      <Toasts />
+    </>
+  ),
+})
+
+/** Nothing but the wizard is there before setup is complete, and no wizard after. */
+async function requireSetup(isComplete: boolean): Promise<void> {
+  const { setupComplete } = await queries.ensureQueryData(configurationQuery)
+  if (setupComplete !== isComplete) throw redirect({ to: isComplete ? '/setup' : '/sign-in' })
+}
+
+const setup = createRoute({
+  getParentRoute: () => root,
+  path: '/setup',
+  validateSearch: (search) => defined({ step: textIn(search, 'step') }),
+  beforeLoad: () => requireSetup(false),
+  component: lazyRouteComponent(() => import('../pages/setup/setup-page.tsx'), 'SetupPage'),
+})
+
+const signIn = createRoute({
+  getParentRoute: () => root,
+  path: '/sign-in',
+  validateSearch: (search) =>
+    defined({
+      returnTo: textIn(search, 'returnTo'),
+      code: textIn(search, 'code'),
+      error: textIn(search, 'error'),
+      traceId: textIn(search, 'traceId'),
+      notice: oneOfIn(search, 'notice', ['setup-complete']),
+    }),
+  beforeLoad: () => requireSetup(true),
+  component: lazyRouteComponent(() => import('../pages/sign-in/sign-in-page.tsx'), 'SignInPage'),
+})
+
+/** Everything behind the sign-in: it knows the user and where one can go before it shows anything. */
+const signedIn = createRoute({
+  getParentRoute: () => root,
+  id: 'signed-in',
+  beforeLoad: async ({ location }) => {
+    await requireSetup(true)
+    try {
+      await Promise.all([queries.ensureQueryData(meQuery), queries.ensureQueryData(navigationQuery)])
+    } catch (error) {
+      if (!(error instanceof ApiFault) || error.status !== 401) throw error
+      throw redirect({ to: '/sign-in', search: location.href === '/' ? {} : { returnTo: location.href } })
+    }
+  },
+  component: lazyRouteComponent(() => import('../shell/shell.tsx'), 'Shell'),
+})
+
+const parent = () => signedIn
+
+const home = createRoute({
+  getParentRoute: parent,
+  path: '/',
+  validateSearch: (search) => defined({ open: textIn(search, openedPage) }),
+  beforeLoad: ({ search: { open } }) => {
+    // The page of a module that a browser has opened by its address: the platform has sent it here.
+    throw open?.startsWith('/modules/') ? redirect({ href: open }) : redirect({ to: '/dashboard' })
+  },
+})
+
+const dashboard = createRoute({
+  getParentRoute: parent,
+  path: '/dashboard',
+  validateSearch: (search) => defined({ range: oneOfIn(search, 'range', ['day', 'week', 'month']) }),
+  component: lazyRouteComponent(() => import('../pages/dashboard/dashboard-page.tsx'), 'DashboardPage'),
+})
+
+const clusters = createRoute({
+  getParentRoute: parent,
+  path: '/clusters',
+  validateSearch: (search) =>
+    defined({
+      status: oneOfIn(search, 'status', ['Healthy', 'Degraded', 'Pending', 'Offline']),
+      type: oneOfIn(search, 'type', ['Hypervisor', 'CloudLocal']),
+      search: textIn(search, 'search'),
+    }),
+  component: lazyRouteComponent(() => import('../pages/clusters/clusters-page.tsx'), 'ClustersPage'),
+})
+
+const registerCluster = createRoute({
+  getParentRoute: parent,
+  path: '/clusters/register',
+  component: lazyRouteComponent(() => import('../pages/clusters/register-page.tsx'), 'RegisterPage'),
+})
+
+const cluster = createRoute({
+  getParentRoute: parent,
+  path: '/clusters/$clusterId',
+  validateSearch: (search) => defined({ tab: textIn(search, 'tab') }),
+  component: lazyRouteComponent(() => import('../pages/clusters/cluster-page.tsx'), 'ClusterPage'),
+})
+
+const jobs = createRoute({
+  getParentRoute: parent,
+  path: '/jobs',
+  validateSearch: (search) =>
+    defined({
+      status: oneOfIn(search, 'status', ['Queued', 'Running', 'Completed', 'Failed', 'Cancelled']),
+      clusterId: textIn(search, 'clusterId'),
+      batchId: textIn(search, 'batchId'),
+      tab: textIn(search, 'tab'),
+    }),
+  component: lazyRouteComponent(() => import('../pages/jobs/jobs-page.tsx'), 'JobsPage'),
+})
+
+const newJob = createRoute({
+  getParentRoute: parent,
+  path: '/jobs/new',
+  validateSearch: (search) => defined({ clusterId: textIn(search, 'clusterId'), from: textIn(search, 'from') }),
+  component: lazyRouteComponent(() => import('../pages/jobs/new-job-page.tsx'), 'NewJobPage'),
+})
+
+const job = createRoute({
+  getParentRoute: parent,
+  path: '/jobs/$jobId',
+  component: lazyRouteComponent(() => import('../pages/jobs/job-page.tsx'), 'JobPage'),
+})
+
+const batch = createRoute({
+  getParentRoute: parent,
+  path: '/jobs/batches/$batchId',
+  component: lazyRouteComponent(() => import('../pages/jobs/batch-page.tsx'), 'BatchPage'),
+})
+
+const modules = createRoute({
+  getParentRoute: parent,
+  path: '/modules',
+  validateSearch: (search) =>
+    defined({
+      module: textIn(search, 'module'),
+      job: textIn(search, 'job'),
+      search: textIn(search, 'search'),
+      show: textIn(search, 'show'),
+    }),
+  component: lazyRouteComponent(() => import('../pages/modules/modules-page.tsx'), 'ModulesPage'),
+})
+
+/** A module's own page, and whatever is below it: the rest of the path is the module's business. */
+const modulePage = createRoute({
+  getParentRoute: parent,
+  path: '/modules/$moduleId/$',
+  component: lazyRouteComponent(() => import('../pages/modules/module-frame-page.tsx'), 'ModuleFramePage'),
+})
+
+const notifications = createRoute({
+  getParentRoute: parent,
+  path: '/notifications',
+  validateSearch: (search) =>
+    defined({
+      show: oneOfIn(search, 'show', ['unread', 'all']),
+      type: textIn(search, 'type'),
+      severity: textIn(search, 'severity'),
+    }),
+  component: lazyRouteComponent(() => import('../pages/notifications/notifications-page.tsx'), 'NotificationsPage'),
+})
+
+const health = createRoute({
+  getParentRoute: parent,
+  path: '/health',
+  component: lazyRouteComponent(() => import('../pages/health/health-page.tsx'), 'HealthPage'),
+})
+
+const account = createRoute({
+  getParentRoute: parent,
+  path: '/settings/account',
+  validateSearch: (search) => defined({ tab: textIn(search, 'tab') }),
+  component: lazyRouteComponent(() => import('../pages/account/account-page.tsx'), 'AccountPage'),
+})
+
+const users = createRoute({
+  getParentRoute: parent,
+  path: '/settings/users',
+  validateSearch: (search) => defined({ user: textIn(search, 'user') }),
+  component: lazyRouteComponent(() => import('../pages/users/users-page.tsx'), 'UsersPage'),
+})
+
+const webhooks = createRoute({
+  getParentRoute: parent,
+  path: '/settings/webhooks',
+  validateSearch: (search) => defined({ webhook: textIn(search, 'webhook') }),
+  component: lazyRouteComponent(() => import('../pages/webhooks/webhooks-page.tsx'), 'WebhooksPage'),
+})
+
+const audit = createRoute({
+  getParentRoute: parent,
+  path: '/settings/audit',
+  validateSearch: (search) =>
+    defined({
+      actor: textIn(search, 'actor'),
+      action: textIn(search, 'action'),
+      resource: textIn(search, 'resource'),
+      from: textIn(search, 'from'),
+      to: textIn(search, 'to'),
+    }),
+  component: lazyRouteComponent(() => import('../pages/audit/audit-page.tsx'), 'AuditPage'),
+})
+
+const identity = createRoute({
+  getParentRoute: parent,
+  path: '/settings/identity',
+  validateSearch: (search) =>
+    defined({
+      provider: textIn(search, 'provider'),
+      consent: textIn(search, 'consent'),
+      error: textIn(search, 'error'),
+    }),
+  component: lazyRouteComponent(() => import('../pages/identity/identity-page.tsx'), 'IdentityPage'),
+})
+
+const organisations = createRoute({
+  getParentRoute: parent,
+  path: '/settings/organisations',
+  component: lazyRouteComponent(() => import('../pages/organisations/organisations-page.tsx'), 'OrganisationsPage'),
+})
+
+const updates = createRoute({
+  getParentRoute: parent,
+  path: '/settings/updates',
+  component: lazyRouteComponent(() => import('../pages/updates/updates-page.tsx'), 'UpdatesPage'),
+})
+
+export const routeTree = root.addChildren([
+  setup,
+  signIn,
+  signedIn.addChildren([
+    home,
+    dashboard,
+    clusters,
+    registerCluster,
+    cluster,
+    jobs,
+    newJob,
+    job,
+    batch,
+    modules,
+    modulePage,
+    notifications,
+    health,
+    account,
+    users,
+    webhooks,
+    audit,
+    identity,
+    organisations,
+    updates,
+  ]),
+])

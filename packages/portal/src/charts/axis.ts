@@ -1,0 +1,39 @@
+/** Round numbers from 0 to at least the highest, whole ones, at most five. */
+export function countTicks(highest: number): number[] {
+  const rough = Math.max(1, highest / 4)
+  const size = 10 ** Math.floor(Math.log10(rough))
+  const step = [1, 2, 5, 10].map((factor) => factor * size).find((each) => each >= rough) ?? rough
+  const count = Math.max(1, Math.ceil(highest / step))
+  return Array.from({ length: count + 1 }, (_, index) => index * step)
+}
+
+const hourMs = 3_600_000
+const hourSteps = [1, 2, 3, 6, 12, 24, 48, 96, 168]
+
+/** Full hours or days of the user's zone between two times, as many as there is room for. */
+export function timeTicks(fromMs: number, toMs: number, most: number): number[] {
+  const hours = (toMs - fromMs) / hourMs
+  const step = hourSteps.find((each) => hours / each <= most) ?? 336
+  const tick = new Date(fromMs)
+  tick.setHours(0, 0, 0, 0)
+  const ticks: number[] = []
+  // By the calendar: where a day has 23 or 25 hours, its midnight is still a midnight.
+  for (let at = tick.getTime(); at <= toMs; at = tick.getTime()) {
+    if (at >= fromMs) ticks.push(at)
+    if (step < 24) tick.setHours(tick.getHours() + step)
+    else tick.setDate(tick.getDate() + step / 24)
+    if (tick.getTime() <= at) break
+  }
+  return ticks
+}
+
+const hour = new Intl.DateTimeFormat(undefined, { hour: 'numeric', minute: '2-digit' })
+const day = new Intl.DateTimeFormat(undefined, { day: 'numeric', month: 'short' })
+const whole = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' })
+
+/** A tick in few letters: the date at midnight, the time otherwise. */
+export const tickText = (atMs: number): string => (new Date(atMs).getHours() === 0 ? day : hour).format(atMs)
+
+/** The span of time that a point stands for. */
+export const spanText = (atMs: number, stepMinutes: number): string =>
+  whole.formatRange(atMs, atMs + stepMinutes * 60_000)

@@ -1,0 +1,37 @@
+import { ChartNoAxesColumn, Table2 } from 'lucide-react'
+import { type ReactNode, useId, useState } from 'react'
+import { IconButton } from '../kit/button.tsx'
+import styles from './chart.module.css'
+import { ChartTable } from './chart-table.tsx'
+import { Legend } from './legend.tsx'
+import { Plot } from './plot.tsx'
+import { type ChartData, highest } from './series.ts'
+
+interface ChartProps extends ChartData {
+  /** Instead of a chart of nothing. */
+  empty: ReactNode
+}
+
+/** Numbers over time, stacked: as a picture that the pointer and the keyboard can ask, or as a table. Times are the user's. */
+export function Chart({ empty, ...chart }: ChartProps) {
+  const [isTable, setIsTable] = useState(false)
+  const id = useId()
+  if (highest(chart.points) === 0) return empty
+  return (
+    <figure className={styles['chart']} aria-labelledby={id}>
+      <figcaption className={styles['caption']}>
+        <span id={id} className="visually-hidden">
+          {chart.label}
+        </span>
+        <Legend series={chart.series} />
+        <IconButton
+          icon={isTable ? ChartNoAxesColumn : Table2}
+          label={isTable ? 'Show as chart' : 'Show as table'}
+          className={styles['toggle']}
+          onClick={() => setIsTable(!isTable)}
+        />
+      </figcaption>
+      {isTable ? <ChartTable {...chart} /> : <Plot {...chart} />}
+    </figure>
+  )
+}

@@ -1,0 +1,110 @@
+import { classes } from '../kit/class-names.ts'
+import { countTicks, tickText, timeTicks } from './axis.ts'
+import styles from './chart.module.css'
+import { type ChartData, type ChartPoint, highest, tops } from './series.ts'
+
+interface DrawingProps extends Omit<ChartData, 'label'> {
+  width: number
+  height: number
+  /** The point that is looked at. */
+  marked: number | undefined
+}
+
+const room = { left: 36, right: 8, top: 8, bottom: 22 }
+const tickPixels = 76
+
+/** Where the first point begins and how wide each is, in pixels. */
+export const stepsOf = (width: number, count: number): { left: number; step: number } => ({
+  left: room.left,
+  step: Math.max(1, width - room.left - room.right) / Math.max(1, count),
+})
+
+/** The picture alone. Whoever does not see it hears the points, or reads the table. */
+export function Drawing({ look, series, points, stepMinutes, width, height, marked }: DrawingProps) {
+  const stepMs = stepMinutes * 60_000
+  const { left, step } = stepsOf(width, points.length)
+  const ticks = countTicks(highest(points))
+  const most = ticks.at(-1) ?? 1
+  const bottom = height - room.bottom
+  const yOf = (value: number) => bottom - (value / most) * (bottom - room.top)
+  const startMs = points[0]?.atMs ?? 0
+  const xOf = (atMs: number) => left + ((atMs - startMs) / stepMs) * step
+  const endMs = startMs + points.length * stepMs
+  const isWhole = (atMs: number) => xOf(atMs) <= width - tickPixels / 3
+  const times = timeTicks(startMs, endMs, (width - left) / tickPixels).filter(isWhole)
+  return (
+    <svg width={width} height={height} aria-hidden className={styles['drawing']}>
+      {ticks.map((value) => (
+        <g key={value}>
+          <line className={styles['grid']} x1={left} x2={width - room.right} y1={yOf(value)} y2={yOf(value)} />
+          <text className={styles['count']} x={left - 6} y={yOf(value)} dy="0.32em">
+            {value}
+          </text>
+        </g>
+      ))}
+      {times.map((atMs) => (
+        <text key={atMs} className={styles['time']} x={xOf(atMs)} y={height - 5}>
+          {tickText(atMs)}
+        </text>
+      ))}
+      {series.map(({ name, tone }, index) => (
+        <path
+          key={name}
+          className={classes(styles['shape'], styles[tone])}
+          d={(look === 'areas' ? areas : bars)(points, index, { left, step, yOf })}
+        />
+      ))}
+      {marked !== undefined && (
+        <rect
+          className={styles['marked']}
+          x={left + marked * step}
+          width={step}
+          y={room.top}
+          height={bottom - room.top}
+        />
+      )}
+    </svg>
+  )
+}
+
+interface Scale {
+  left: number
+  step: number
+  yOf: (value: number) => number
+}
+
+/** The bottom and top edge of a series at a point, in pixels. */
+function edges(values: readonly number[], index: number, yOf: Scale['yOf']): [bottom: string, top: string] {
+  const all = tops(values)
+  return [yOf(all[index - 1] ?? 0).toFixed(1), yOf(all[index] ?? 0).toFixed(1)]
+}
+
+function bars(points: readonly ChartPoint[], index: number, { left, step, yOf }: Scale): string {
+  const gap = step > 4 ? 1 : 0
+  return points
+    .map(({ values }, at) => {
+      if (!values?.[index]) return ''
+      const [bottom, top] = edges(values, index, yOf)
+      return `M${(left + at * step).toFixed(1)} ${bottom}V${top}h${(step - gap).toFixed(1)}V${bottom}z`
+    })
+    .join('')
+}
+
+/** Steps, not slopes: a cluster does not go offline bit by bit. Where nothing is known there is a gap. */
+function areas(points: readonly ChartPoint[], index: number, { left, step, yOf }: Scale): string {
+  let path = ''
+  for (let from = 0; from < points.length; from++) {
+    let to = from
+    let there = ''
+    let back = ''
+    for (let values = points[to]?.values; values !== undefined; values = points[++to]?.values) {
+      const [bottom, top] = edges(values, index, yOf)
+      const [x1, x2] = [(left + to * step).toFixed(1), (left + (to + 1) * step).toFixed(1)]
+      there += `${to === from ? 'M' : 'L'}${x1} ${top}H${x2}`
+      back = `L${x2} ${bottom}H${x1}${back}`
+    }
+    if (to > from) path += `${there}${back}z`
+    from = to
+  }
+  return path
+}

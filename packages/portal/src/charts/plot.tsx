@@ -1,0 +1,97 @@
+import { type KeyboardEvent, type PointerEvent, useRef, useState } from 'react'
+import { spanText } from './axis.ts'
+import styles from './chart.module.css'
+import { Drawing, stepsOf } from './drawing.tsx'
+import { Swatch } from './legend.tsx'
+import type { ChartData } from './series.ts'
+import { useSize } from './use-size.ts'
+
+const pageSteps = 10
+
+/** The picture, and what it says at one point: at the pointer, or where the arrow keys have gone. */
+export function Plot({ label, look, series, points, stepMinutes }: ChartData) {
+  const frame = useRef<HTMLDivElement>(null)
+  const { width, height } = useSize(frame)
+  const [marked, setMarked] = useState<number>()
+  const last = points.length - 1
+  const at = Math.min(marked ?? last, last)
+  const { left, step } = stepsOf(width, points.length)
+
+  const onPointerMove = ({ clientX, currentTarget }: PointerEvent) => {
+    const x = clientX - currentTarget.getBoundingClientRect().left - left
+    setMarked(Math.min(last, Math.max(0, Math.floor(x / step))))
+  }
+  const onKeyDown = (event: KeyboardEvent) => {
+    const next = nextPoint(event.key, at, last)
+    if (event.key === 'Escape') setMarked(undefined)
+    if (next === undefined) return
+    event.preventDefault()
+    setMarked(next)
+  }
+  return (
+    <div
+      ref={frame}
+      className={styles['plot']}
+      role="slider"
+      tabIndex={0}
+      aria-label={`${label}: point in time`}
+      aria-valuemin={0}
+      aria-valuemax={last}
+      aria-valuenow={at}
+      aria-valuetext={textOf(points[at], series, stepMinutes)}
+      onKeyDown={onKeyDown}
+      onPointerMove={onPointerMove}
+      onPointerLeave={() => setMarked(undefined)}
+      onFocus={() => setMarked(at)}
+      onBlur={() => setMarked(undefined)}
+    >
+      {width > 0 && (
+        <Drawing
+          {...{ look, series, points, stepMinutes, width, height }}
+          marked={marked === undefined ? undefined : at}
+        />
+      )}
+      {marked !== undefined && (
+        <Tooltip x={left + (at + 0.5) * step} isLeft={at > last / 2} {...{ point: points[at], series, stepMinutes }} />
+      )}
+    </div>
+  )
+}
+
+function nextPoint(key: string, at: number, last: number): number | undefined {
+  const steps: Record<string, number> = {
+    ArrowLeft: at - 1,
+    ArrowDown: at - 1,
+    ArrowRight: at + 1,
+    ArrowUp: at + 1,
+    PageDown: at - pageSteps,
+    PageUp: at + pageSteps,
+    Home: 0,
+    End: last,
+  }
+  const next = steps[key]
+  return next === undefined ? undefined : Math.min(last, Math.max(0, next))
+}
+
+type Looked = Pick<ChartData, 'series' | 'stepMinutes'> & { point: ChartData['points'][number] | undefined }
+
+function textOf(point: Looked['point'], series: Looked['series'], stepMinutes: number): string {
+  if (point === undefined) return 'Nothing'
+  const { atMs, values } = point
+  const counts = values ? series.map(({ name }, index) => `${values[index] ?? 0} ${name}`).join(', ') : 'unknown'
+  return `${spanText(atMs, stepMinutes)}: ${counts}`
+}
+
+/** Beside the point, on the side where there is more room. */
+const Tooltip = ({ x, isLeft, point, series, stepMinutes }: Looked & { x: number; isLeft: boolean }) =>
+  point && (
+    <div className={styles['tooltip']} aria-hidden style={{ left: x, translate: isLeft ? 'calc(-100% - 8px)' : '8px' }}>
+      <strong>{spanText(point.atMs, stepMinutes)}</strong>
+      {point.values === undefined && <span>Not known</span>}
+      {point.values?.map((value, index) => (
+        <span key={series[index]?.name}>
+          <Swatch tone={series[index]?.tone ?? 'quiet'} /> {series[index]?.name} <b>{value}</b>
+        </span>
+      ))}
+    </div>
+  )

@@ -1,0 +1,70 @@
+import {
+  Ban,
+  CircleAlert,
+  CircleCheck,
+  CircleDashed,
+  CircleHelp,
+  CircleX,
+  LoaderCircle,
+  type LucideIcon,
+  TriangleAlert,
+} from 'lucide-react'
+import type { ReactNode } from 'react'
+import styles from './badge.module.css'
+import { classes } from './class-names.ts'
+
+/** What a badge says at a glance. Colour never says it alone: there is a word, and mostly an icon. */
+export type Tone = 'good' | 'warn' | 'bad' | 'busy' | 'quiet'
+
+interface BadgeProps {
+  tone?: Tone
+  icon?: LucideIcon | undefined
+  children: ReactNode
+  title?: string | undefined
+}
+
+/** A word about a thing. */
+export const Badge = ({ tone = 'quiet', icon: Icon, children, title }: BadgeProps) => (
+  <span className={classes(styles['badge'], tone !== 'quiet' && styles[tone])} title={title}>
+    {Icon && <Icon size={14} aria-hidden />}
+    {children}
+  </span>
+)
+
+const looks: Record<string, [Tone, LucideIcon]> = {
+  Healthy: ['good', CircleCheck],
+  Online: ['good', CircleCheck],
+  Connected: ['good', CircleCheck],
+  Completed: ['good', CircleCheck],
+  Installed: ['good', CircleCheck],
+  Configured: ['good', CircleCheck],
+  Delivered: ['good', CircleCheck],
+  Degraded: ['warn', TriangleAlert],
+  Stale: ['warn', TriangleAlert],
+  Pending: ['busy', CircleDashed],
+  Queued: ['busy', CircleDashed],
+  Running: ['busy', LoaderCircle],
+  Installing: ['busy', LoaderCircle],
+  Uninstalling: ['busy', LoaderCircle],
+  InProgress: ['busy', LoaderCircle],
+  Offline: ['bad', CircleX],
+  Unhealthy: ['bad', CircleX],
+  Disconnected: ['bad', CircleX],
+  Failed: ['bad', CircleAlert],
+  Revoked: ['bad', Ban],
+  Cancelled: ['quiet', Ban],
+  Unknown: ['quiet', CircleHelp],
+}
+
+/** A status as the platform names it. */
+export function StatusBadge({ status, title }: { status: string; title?: string }) {
+  const [tone, icon] = looks[status] ?? ['quiet', undefined]
+  return (
+    <Badge tone={tone} icon={icon} title={title}>
+      {status}
+    </Badge>
+  )
+}
+
+/** The tone of a status, for what is drawn by it. */
+export const toneOf = (status: string): Tone => looks[status]?.[0] ?? 'quiet'

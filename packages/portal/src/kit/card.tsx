@@ -1,0 +1,35 @@
+import { type ReactNode, useId } from 'react'
+import styles from './card.module.css'
+
+interface CardProps {
+  title: ReactNode
+  /** Buttons on the right of the title. */
+  actions?: ReactNode
+  children: ReactNode
+}
+
+/** A part of a page, with a heading of the second level. */
+export function Card({ title, actions, children }: CardProps) {
+  const id = useId()
+  return (
+    <section className={styles['card']} aria-labelledby={id}>
+      <div className={styles['head']}>
+        <h2 id={id}>{title}</h2>
+        {actions !== undefined && <div className={styles['actions']}>{actions}</div>}
+      </div>
+      {children}
+    </section>
+  )
+}
+
+/** Names and values of a thing. */
+export const Facts = ({ items }: { items: readonly (readonly [name: string, value: ReactNode])[] }) => (
+  <dl className={styles['facts']}>
+    {items.map(([name, value]) => (
+      <div key={name}>
+        <dt>{name}</dt>
+        <dd>{value}</dd>
+      </div>
+    ))}
+  </dl>
+)

@@ -1,0 +1,38 @@
+import { Check, Copy } from 'lucide-react'
+import { useEffect, useState } from 'react'
+import { IconButton } from './button.tsx'
+import styles from './copy.module.css'
+
+const shownMs = 2000
+
+/** Copies a text, and says so for a moment. */
+export function CopyButton({ text, label = 'Copy' }: { text: string; label?: string }) {
+  const [outcome, setOutcome] = useState<'copied' | 'refused'>()
+  useEffect(() => {
+    if (outcome === undefined) return undefined
+    const timer = setTimeout(() => setOutcome(undefined), shownMs)
+    return () => clearTimeout(timer)
+  }, [outcome])
+  const copy = () =>
+    void navigator.clipboard.writeText(text).then(
+      () => setOutcome('copied'),
+      () => setOutcome('refused'),
+    )
+  return (
+    <>
+      <IconButton label={label} icon={outcome === 'copied' ? Check : Copy} onClick={copy} />
+      <span role="status" className="visually-hidden">
+        {outcome === 'copied' && 'Copied'}
+        {outcome === 'refused' && 'The browser does not let the portal copy: select the text and copy it yourself.'}
+      </span>
+    </>
+  )
+}
+
+/** A command or a secret, as it is, with a button that copies it. */
+export const CopyField = ({ text, label }: { text: string; label: string }) => (
+  <div role="group" aria-label={label} className={styles['field']}>
+    <code className={styles['text']}>{text}</code>
+    <CopyButton text={text} label={`Copy ${label.toLowerCase()}`} />
+  </div>
+)

@@ -1,0 +1,47 @@
+import { CircleAlert, RotateCw } from 'lucide-react'
+import { ApiFault } from '../api/fault.ts'
+import { Button } from './button.tsx'
+import { CopyButton } from './copy.tsx'
+import styles from './error-note.module.css'
+
+/** What went wrong, in the platform's words, with the trace id that leads whoever looks into it to the log. */
+export function ErrorNote({ error, onRetry }: { error: unknown; onRetry?: () => void }) {
+  const isTold = error instanceof ApiFault
+  const message = isTold ? error.message : 'Something went wrong in the portal. Reload the page and try again.'
+  const traceId = isTold ? error.traceId : undefined
+  const details = isTold ? error.details : []
+  return (
+    <div role="alert" className={styles['note']}>
+      <p className={styles['headline']}>
+        <CircleAlert size={18} aria-hidden />
+        <span>{message}</span>
+      </p>
+      {details.length > 0 && (
+        <ul className={styles['details']}>
+          {details.map(({ path, message: text }) => (
+            <li key={path + text}>
+              <code>{path}</code> {text}
+            </li>
+          ))}
+        </ul>
+      )}
+      {(traceId !== undefined || onRetry) && (
+        <div className={styles['foot']}>
+          {traceId !== undefined && (
+            <>
+              <span>
+                Trace id <code>{traceId}</code>
+              </span>
+              <CopyButton text={traceId} label="Copy trace id" />
+            </>
+          )}
+          {onRetry && (
+            <Button icon={RotateCw} onClick={onRetry}>
+              Try again
+            </Button>
+          )}
+        </div>
+      )}
+    </div>
+  )
+}

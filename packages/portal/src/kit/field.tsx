@@ -1,0 +1,114 @@
+import { Field as Base } from '@base-ui/react/field'
+import { ChevronDown } from 'lucide-react'
+import type { ComponentProps, ReactNode } from 'react'
+import { classes } from './class-names.ts'
+import styles from './field.module.css'
+
+interface FieldProps {
+  /** The member of the request that the field is: what the platform says of it is shown here. */
+  name: string
+  label: ReactNode
+  hint?: ReactNode
+  isOptional?: boolean
+  /** What is wrong with a value, before it is sent; `values` are those of the whole form. Undefined: nothing. */
+  check?: ((value: string, values: Record<string, unknown>) => string | undefined) | undefined
+}
+
+/** A label, a control, a hint, and what is wrong: each told to assistive technology with the others. */
+export function Field({ name, label, hint, isOptional, check, children }: FieldProps & { children: ReactNode }) {
+  const validate =
+    check && ((value: unknown, all: Record<string, unknown>) => check(typeof value === 'string' ? value : '', all))
+  return (
+    <Base.Root name={name} className={styles['field']} validationMode="onSubmit" validate={validate}>
+      <Base.Label className={styles['label']}>
+        {label} {isOptional && <span className={styles['optional']}>(optional)</span>}
+      </Base.Label>
+      {children}
+      <Base.Error className={styles['error']} />
+      {hint !== undefined && <Base.Description className={styles['hint']}>{hint}</Base.Description>}
+    </Base.Root>
+  )
+}
+
+export type InputProps = FieldProps &
+  Omit<ComponentProps<'input'>, 'name' | 'onChange'> & { onChange?: (value: string) => void; isMono?: boolean }
+
+/** A line of text. */
+export function TextField({ name, label, hint, isOptional, check, onChange, isMono, ...rest }: InputProps) {
+  return (
+    <Field {...{ name, label, hint, check }} isOptional={isOptional ?? false}>
+      <Base.Control
+        {...rest}
+        onValueChange={(value) => onChange?.(value)}
+        className={classes(styles['control'], isMono && styles['mono'])}
+      />
+    </Field>
+  )
+}
+
+type TextAreaProps = FieldProps &
+  Omit<ComponentProps<'textarea'>, 'name' | 'onChange'> & { onChange?: (value: string) => void; isMono?: boolean }
+
+/** Several lines of text. */
+export function TextArea({ name, label, hint, isOptional, check, onChange, isMono, ...rest }: TextAreaProps) {
+  return (
+    <Field {...{ name, label, hint, check }} isOptional={isOptional ?? false}>
+      <Base.Control
+        render={<textarea {...rest} onChange={(event) => onChange?.(event.currentTarget.value)} />}
+        className={classes(styles['control'], isMono && styles['mono'])}
+      />
+    </Field>
+  )
+}
+
+/** What a select offers. */
+export interface Option {
+  value: string
+  label: string
+}
+
+type SelectProps = FieldProps &
+  Omit<ComponentProps<'select'>, 'name' | 'onChange' | 'children'> & {
+    options: readonly Option[]
+    onChange?: (value: string) => void
+  }
+
+/** One of a few: the browser's own select, which every keyboard and phone knows. */
+export function SelectField({ name, label, hint, isOptional, check, options, onChange, ...rest }: SelectProps) {
+  return (
+    <Field {...{ name, label, hint, check }} isOptional={isOptional ?? false}>
+      <span className={styles['select']}>
+        <Base.Control
+          render={
+            <select {...rest} onChange={(event) => onChange?.(event.currentTarget.value)}>
+              {options.map(({ value, label: text }) => (
+                <option key={value} value={value}>
+                  {text}
+                </option>
+              ))}
+            </select>
+          }
+          className={styles['control']}
+        />
+        <ChevronDown size={16} aria-hidden />
+      </span>
+    </Field>
+  )
+}
+
+type CheckProps = Omit<ComponentProps<'input'>, 'onChange' | 'type'> & {
+  label: ReactNode
+  hint?: ReactNode
+  onChange?: (isChecked: boolean) => void
+}
+
+/** Yes or no. */
+export const CheckField = ({ label, hint, onChange, ...rest }: CheckProps) => (
+  <label className={styles['check']}>
+    <input type="checkbox" {...rest} onChange={(event) => onChange?.(event.currentTarget.checked)} />
+    <span>
+      {label}
+      {hint !== undefined && <span className={styles['hint']}> {hint}</span>}
+    </span>
+  </label>
+)

@@ -1,0 +1,39 @@
+import { hashKey } from '@tanstack/react-query'
+import type { ReactNode } from 'react'
+import { ErrorNote } from './error-note.tsx'
+import { Loading } from './state.tsx'
+import { type PageSource, usePages } from './use-pages.ts'
+import { type VirtualLook, VirtualTable } from './virtual-table.tsx'
+import styles from './virtual-table.module.css'
+
+interface PagedTableProps<Row> extends PageSource<Row>, VirtualLook<Row> {
+  /** Says how many there are, above the list: `(total) => `${total} jobs``. */
+  summary?: (total: number) => ReactNode
+  /** Instead of a list without rows. */
+  empty: ReactNode
+}
+
+/**
+ * A list of the API, however long, that scrolls: `<PagedTable label="Jobs" queryKey={['jobs', 'list', filters]}
+ * fetchPage={(page, signal) => ask(api.GET('/api/v1/jobs', { params: { query: { ...filters, page, pageSize: pageRows } }, signal }))}
+ * columns={…} rowKey={({ id }) => id} pollSeconds={10} empty={…} />`. Another `queryKey` is another list: it begins at its head.
+ */
+export const PagedTable = <Row,>(props: PagedTableProps<Row>) => <Rows key={hashKey(props.queryKey)} {...props} />
+
+function Rows<Row>({ queryKey, fetchPage, pollSeconds, summary, empty, ...look }: PagedTableProps<Row>) {
+  const { total, rowAt, failures, onRange } = usePages({ queryKey, fetchPage, pollSeconds })
+  const notes = failures.map(({ page, error, retry }) => <ErrorNote key={page} error={error} onRetry={retry} />)
+  if (total === undefined) return notes.length > 0 ? notes : <Loading what={look.label.toLowerCase()} />
+  if (total === 0) return empty
+  return (
+    <div className={styles['paged']}>
+      {summary && (
+        <p role="status" className={styles['count']}>
+          {summary(total)}
+        </p>
+      )}
+      <VirtualTable {...look} count={total} rowAt={rowAt} onRange={onRange} isStuck={failures.length > 0} />
+      {notes.length > 0 && <div className={styles['failures']}>{notes}</div>}
+    </div>
+  )
+}

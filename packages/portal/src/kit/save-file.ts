@@ -1,0 +1,7 @@
+/** Hands a file to the browser, which asks where to or puts it with the other downloads. */
+export function saveFile(name: string, parts: readonly string[], type: string): void {
+  const url = URL.createObjectURL(new Blob([...parts], { type }))
+  const link = Object.assign(document.createElement('a'), { href: url, download: name })
+  link.click()
+  URL.revokeObjectURL(url)
+}

@@ -1,0 +1,36 @@
+import { Tabs as Base } from '@base-ui/react/tabs'
+import type { ReactNode } from 'react'
+import styles from './tabs.module.css'
+
+/** One tab: the name that addresses hold, the label that people read. */
+export interface Tab {
+  name: string
+  label: ReactNode
+  content: ReactNode
+}
+
+interface TabsProps {
+  tabs: readonly Tab[]
+  /** Which is open. Keep it in the address, so that links lead here. */
+  value: string
+  onChange: (name: string) => void
+  label: string
+}
+
+/** Several views of one thing, one at a time. */
+export const Tabs = ({ tabs, value, onChange, label }: TabsProps) => (
+  <Base.Root value={value} onValueChange={(name) => onChange(String(name))}>
+    <Base.List className={styles['list']} aria-label={label}>
+      {tabs.map((tab) => (
+        <Base.Tab key={tab.name} value={tab.name} className={styles['tab']}>
+          {tab.label}
+        </Base.Tab>
+      ))}
+    </Base.List>
+    {tabs.map((tab) => (
+      <Base.Panel key={tab.name} value={tab.name} className={styles['panel']}>
+        {tab.content}
+      </Base.Panel>
+    ))}
+  </Base.Root>
+)

@@ -1,0 +1,43 @@
+import { Toast } from '@base-ui/react/toast'
+import { X } from 'lucide-react'
+import { useEffect } from 'react'
+import { IconButton } from './button.tsx'
+import { classes } from './class-names.ts'
+import type { Message } from './toast.tsx'
+import styles from './toast.module.css'
+
+const manager = Toast.createToastManager()
+
+interface ToastStackProps {
+  /** Called once messages can be shown, with what shows them. */
+  onReady: (show: (message: Message) => void) => void
+}
+
+/** The messages that are shown just now. */
+export const ToastStack = ({ onReady }: ToastStackProps) => (
+  <Toast.Provider toastManager={manager}>
+    <Toast.Portal>
+      <Toast.Viewport className={styles['viewport']}>
+        <ToastList onReady={onReady} />
+      </Toast.Viewport>
+    </Toast.Portal>
+  </Toast.Provider>
+)
+
+function ToastList({ onReady }: ToastStackProps) {
+  useEffect(() => onReady((message) => void manager.add(message)), [onReady])
+  const { toasts } = Toast.useToastManager()
+  return toasts.map((toast) => (
+    <Toast.Root
+      key={toast.id}
+      toast={toast}
+      className={classes(styles['toast'], toast.type === 'bad' && styles['bad'])}
+    >
+      <Toast.Content className={styles['content']}>
+        <Toast.Title />
+        <Toast.Description />
+      </Toast.Content>
+      <Toast.Close render={<IconButton label="Dismiss" icon={X} />} />
+    </Toast.Root>
+  ))
+}

@@ -1,0 +1,65 @@
+import { lazy, Suspense, useSyncExternalStore } from 'react'
+import { ApiFault } from '../api/fault.ts'
+
+/** What is told in passing. */
+export interface Message {
+  title: string
+  description?: string
+  type?: 'bad'
+  priority?: 'high'
+  timeout?: number
+}
+
+/** What came before anything could show it. */
+const waiting: Message[] = []
+let show: ((message: Message) => void) | undefined
+let isWanted = false
+const listeners = new Set<() => void>()
+
+/** Loads what shows messages: when there is one, or before, so that it is there when the platform is not. */
+export function prepareToasts(): void {
+  isWanted = true
+  for (const listener of listeners) listener()
+}
+
+function tell(message: Message): void {
+  if (show !== undefined) return show(message)
+  waiting.push(message)
+  prepareToasts()
+}
+
+/** Tells in passing that something was done. */
+export const announce = (title: string, description?: string): void =>
+  tell({ title, ...(description !== undefined && { description }) })
+
+/** Tells in passing what went wrong, where there is no place of its own for it. */
+export function announceFailure(title: string, error: unknown): void {
+  const isTold = error instanceof ApiFault
+  const trace = isTold && error.traceId !== undefined ? ` (trace id ${error.traceId})` : ''
+  const description = isTold ? error.message + trace : 'Reload the page and try again.'
+  tell({ title, description, type: 'bad', priority: 'high', timeout: 15_000 })
+}
+
+const ToastStack = lazy(async () => ({ default: (await import('./toast-stack.tsx')).ToastStack }))
+
+function subscribe(listener: () => void): () => void {
+  listeners.add(listener)
+  return () => listeners.delete(listener)
+}
+
+/** Where such messages appear: once on the whole page. */
+export function Toasts() {
+  const isNeeded = useSyncExternalStore(subscribe, () => isWanted)
+  return (
+    isNeeded && (
+      <Suspense>
+        <ToastStack onReady={showWaiting} />
+      </Suspense>
+    )
+  )
+}
+
+function showWaiting(ready: (message: Message) => void): void {
+  show = ready
+  for (const message of waiting.splice(0)) ready(message)
+}

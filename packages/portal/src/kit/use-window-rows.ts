@@ -1,0 +1,149 @@
+import { defaultRangeExtractor, useWindowVirtualizer } from '@tanstack/react-virtual'
+import { useEffect, useEffectEvent, useLayoutEffect, useRef, useState } from 'react'
+import { useAnchor } from './use-anchor.ts'
+
+/** What the top bar and the heads of the columns cover of the window. */
+const coveredRem = 5.75
+/** Below this width of the list each row has two lines. */
+const narrowRem = 40
+const overscan = 6
+
+/** Heights of a row in rem: on one line, and on two where the screen is narrow. */
+export interface RowHeight {
+  wide: number
+  narrow: number
+}
+
+interface RowsOptions {
+  count: number
+  height: RowHeight
+  /** What tells rows apart; undefined for one that has not come yet. */
+  keyAt: (index: number) => string | undefined
+}
+
+/** The rows of a long list that the window shows, and some more above and below; each is as high as any other. */
+export function useWindowRows({ count, height, keyAt }: RowsOptions) {
+  const list = useRef<HTMLDivElement>(null)
+  const { topPx, remPx, isNarrow } = useBox(list)
+  const rowPx = Math.round((isNarrow ? height.narrow : height.wide) * remPx)
+  const [focused, setFocused] = useState<number>()
+  // oxlint-disable-next-line react/incompatible-library -- nothing here is memoized by what it returns
+  const virtualizer = useWindowVirtualizer({
+    count,
+    estimateSize: () => rowPx,
+    overscan,
+    scrollMargin: topPx,
+    scrollPaddingStart: coveredRem * remPx,
+    // The focus is not lost when its row leaves the window.
+    rangeExtractor: (range) => withIndex(defaultRangeExtractor(range), focused, count),
+  })
+  useLayoutEffect(() => virtualizer.measure(), [virtualizer, rowPx])
+  useAnchor({ keyAt, rowPx, headPx: topPx - coveredRem * remPx })
+  const focusRow = useRowFocus(list, (index) => virtualizer.scrollToIndex(index, { align: 'auto' }))
+  useListEvents(list, {
+    onFocus: setFocused,
+    onKey: (event) => {
+      const next = nextRow(event, focused, count)
+      if (next === undefined) return
+      event.preventDefault()
+      focusRow(next)
+    },
+  })
+  return { list, isNarrow, virtualizer, topPx }
+}
+
+interface ListEvents {
+  /** The row that has the focus now; undefined: none. */
+  onFocus: (index: number | undefined) => void
+  onKey: (event: KeyboardEvent) => void
+}
+
+/** What happens in the rows. They are no controls themselves, so that the list as a whole listens. */
+function useListEvents(list: { current: HTMLElement | null }, { onFocus, onKey }: ListEvents): void {
+  const focusIn = useEffectEvent(({ target }: FocusEvent) => {
+    const row = target instanceof Element ? target.closest<HTMLElement>('[data-index]') : null
+    onFocus(row === null ? undefined : Number(row.dataset['index']))
+  })
+  const focusOut = useEffectEvent(() => onFocus(undefined))
+  const keyDown = useEffectEvent(onKey)
+  useEffect(() => {
+    const listening = new AbortController()
+    const { signal } = listening
+    list.current?.addEventListener('focusin', (event) => focusIn(event), { signal })
+    list.current?.addEventListener('focusout', () => focusOut(), { signal })
+    list.current?.addEventListener('keydown', (event) => keyDown(event), { signal })
+    return () => listening.abort()
+  }, [list])
+}
+
+const withIndex = (indexes: number[], index: number | undefined, count: number): number[] =>
+  index === undefined || index >= count || indexes.includes(index)
+    ? indexes
+    : [...indexes, index].toSorted((a, b) => a - b)
+
+interface Box {
+  topPx: number
+  remPx: number
+  isNarrow: boolean
+}
+
+/** Where the list begins in the document, and how much room it has. */
+function useBox(list: { current: HTMLElement | null }): Box {
+  const [box, setBox] = useState<Box>({ topPx: 0, remPx: 16, isNarrow: false })
+  useLayoutEffect(() => {
+    const measure = () => {
+      if (list.current === null) return
+      const { top, width } = list.current.getBoundingClientRect()
+      const remPx = Number.parseFloat(getComputedStyle(document.documentElement).fontSize)
+      const next = { topPx: Math.round(top + scrollY), remPx, isNarrow: width < narrowRem * remPx }
+      setBox((last) => (JSON.stringify(last) === JSON.stringify(next) ? last : next))
+    }
+    measure()
+    const observer = new ResizeObserver(measure)
+    // What stands above the list changes the height of the page when it changes its own.
+    observer.observe(document.body)
+    if (list.current !== null) observer.observe(list.current)
+    return () => observer.disconnect()
+  }, [list])
+  return box
+}
+
+/** Brings a row into the window and the focus to it, as soon as what can be done with it is there. */
+function useRowFocus(list: { current: HTMLElement | null }, show: (index: number) => void) {
+  const wanted = useRef<number>(undefined)
+  const move = () => {
+    const row = list.current?.querySelector<HTMLElement>(`[data-index="${wanted.current}"]`)
+    if (!row) return
+    const inside = row.querySelector<HTMLElement>('a, button, input')
+    ;(inside ?? row).focus({ preventScroll: true })
+    if (row.dataset['blank'] === undefined) wanted.current = undefined
+  }
+  useEffect(() => {
+    if (wanted.current === undefined) return
+    const { activeElement } = document
+    // Whoever has gone on meanwhile is not called back.
+    if (activeElement === document.body || list.current?.contains(activeElement)) move()
+    else wanted.current = undefined
+  })
+  return (index: number) => {
+    wanted.current = index
+    show(index)
+    move()
+  }
+}
+
+/** Where the arrow keys, Page Up, Page Down, Home and End lead from a row. */
+function nextRow({ key, altKey, ctrlKey, metaKey }: KeyboardEvent, from: number | undefined, count: number) {
+  if (from === undefined || altKey || ctrlKey || metaKey) return undefined
+  const pageRows = 10
+  const targets: Record<string, number> = {
+    ArrowDown: from + 1,
+    ArrowUp: from - 1,
+    PageDown: from + pageRows,
+    PageUp: from - pageRows,
+    Home: 0,
+    End: count - 1,
+  }
+  const target = targets[key]
+  return target === undefined ? undefined : Math.min(count - 1, Math.max(0, target))
+}

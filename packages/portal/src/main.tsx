@@ -1,0 +1,33 @@
+import { CSPProvider } from '@base-ui/react/csp-provider'
+import { QueryClientProvider } from '@tanstack/react-query'
+import { RouterProvider } from '@tanstack/react-router'
+import { StrictMode } from 'react'
+import { createRoot } from 'react-dom/client'
+import { meQuery } from './api/account.ts'
+import { queries } from './api/query.ts'
+import { onSignedOut } from './api/session.ts'
+import { forgetUser } from './api/sign-in.ts'
+import { reloadOnceWhenOutdated } from './app/outdated.ts'
+import { router } from './app/router.tsx'
+import { showRememberedTheme } from './app/theme.ts'
+import './style/base.css'
+
+showRememberedTheme()
+reloadOnceWhenOutdated()
+onSignedOut(() => {
+  const { href, pathname } = router.state.location
+  // Whoever was not signed in has no session that could have ended.
+  if (queries.getQueryData(meQuery.queryKey) === undefined || pathname === '/sign-in') return
+  // Forgotten only when nothing that needs it is shown any more.
+  void router.navigate({ to: '/sign-in', search: { returnTo: href } }).then(forgetUser)
+})
+
+createRoot(document.getElementById('portal')!).render(
+  <StrictMode>
+    <CSPProvider disableStyleElements>
+      <QueryClientProvider client={queries}>
+        <RouterProvider router={router} />
+      </QueryClientProvider>
+    </CSPProvider>
+  </StrictMode>,
+)

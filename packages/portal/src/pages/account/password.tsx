@@ -1,0 +1,76 @@
+import { useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
+import { useMe } from '../../api/account.ts'
+import { api, tell } from '../../api/client.ts'
+import { isFault, reworded } from '../../api/fault.ts'
+import { Card } from '../../kit/card.tsx'
+import { Form, type FormValues } from '../../kit/form.tsx'
+import { PasswordField } from '../../kit/password-field.tsx'
+import { announce } from '../../kit/toast.tsx'
+import styles from './account.module.css'
+
+/** Changes the own password. */
+export function Password() {
+  const { username, authProvider } = useMe()
+  const queries = useQueryClient()
+  const [changes, setChanges] = useState(0)
+  if (authProvider !== 'local') {
+    return (
+      <Card title="Password">
+        <p className={styles['text']}>Your account belongs to an identity provider. Change your password there.</p>
+      </Card>
+    )
+  }
+  const change = async ({ currentPassword = '', newPassword = '' }: FormValues) => {
+    await send(currentPassword, newPassword)
+    announce('Password changed', 'All your other sessions have ended.')
+    setChanges(changes + 1)
+    await queries.invalidateQueries({ queryKey: ['sessions'] })
+  }
+  return (
+    <Card title="Change password">
+      <p className={styles['text']}>
+        All your other sessions end: whoever is signed in as you elsewhere has to sign in anew. API tokens stay.
+      </p>
+      <div className={styles['form']}>
+        {/* Another form after each change: nothing of the last one stands in it. */}
+        <Form key={changes} submitLabel="Change password" onSubmit={change}>
+          {/* For password managers, which keep passwords by user name. */}
+          <input type="text" name="username" value={username} autoComplete="username" readOnly hidden />
+          <PasswordField
+            name="currentPassword"
+            label="Current password"
+            autoComplete="current-password"
+            maxLength={1024}
+            required
+          />
+          <PasswordField
+            name="newPassword"
+            label="New password"
+            hint="At least 8 characters."
+            check={(password) => (password.length < 8 ? 'Enter at least 8 characters.' : undefined)}
+            autoComplete="new-password"
+            maxLength={1024}
+          />
+          <PasswordField
+            name="again"
+            label="New password, once more"
+            check={(again, { newPassword }) => (again === newPassword ? undefined : 'The two are not the same.')}
+            autoComplete="new-password"
+            maxLength={1024}
+          />
+        </Form>
+      </div>
+    </Card>
+  )
+}
+
+async function send(currentPassword: string, newPassword: string): Promise<void> {
+  try {
+    await tell(api.PUT('/api/v1/users/me/password', { body: { currentPassword, newPassword } }))
+  } catch (error) {
+    if (!isFault(error, 'invalid_credentials')) throw error
+    const message = 'This is not your current password.'
+    throw reworded(error, message, [{ in: 'body', path: '/currentPassword', message }])
+  }
+}

@@ -1,0 +1,39 @@
+import { useMe } from '../../api/account.ts'
+import { permissionTexts } from '../../api/permissions.ts'
+import { Card, Facts } from '../../kit/card.tsx'
+import { Time } from '../../kit/time.tsx'
+import styles from './account.module.css'
+
+/** Who the user is, and what the platform lets the user do. */
+export function Profile() {
+  const { id, username, email, roles, organisationId, authProvider, createdAt, permissions } = useMe()
+  return (
+    <div className={styles['parts']}>
+      <Card title="Profile">
+        <Facts
+          items={[
+            ['User name', username],
+            ['E-mail', email],
+            ['Roles', roles.join(', ')],
+            [
+              'Signs in with',
+              authProvider === 'local' ? 'A password of this platform' : `Identity provider ${authProvider}`,
+            ],
+            ['Since', <Time key="since" at={createdAt} isAbsolute />],
+            ['User id', <code key="id">{id}</code>],
+            ['Organisation id', <code key="organisation">{organisationId}</code>],
+          ]}
+        />
+      </Card>
+      <Card title="What you may do">
+        <ul className={styles['list']}>
+          {permissions.map((permission) => (
+            <li key={permission}>
+              {permissionTexts[permission]} <code>{permission}</code>
+            </li>
+          ))}
+        </ul>
+      </Card>
+    </div>
+  )
+}

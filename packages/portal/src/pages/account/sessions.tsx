@@ -1,0 +1,105 @@
+import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
+import { api, ask, type Schemas, tell } from '../../api/client.ts'
+import { isFault } from '../../api/fault.ts'
+import { Badge } from '../../kit/badge.tsx'
+import { Button } from '../../kit/button.tsx'
+import { Card } from '../../kit/card.tsx'
+import { Confirm } from '../../kit/dialog.tsx'
+import { Loaded } from '../../kit/state.tsx'
+import { Table } from '../../kit/table.tsx'
+import { Time } from '../../kit/time.tsx'
+import { announce } from '../../kit/toast.tsx'
+import styles from './account.module.css'
+
+type Session = Schemas['Session']
+
+/** Where the user is signed in. */
+export function Sessions() {
+  const query = useQuery({ queryKey: ['sessions'], queryFn: () => ask(api.GET('/api/v1/users/me/sessions')) })
+  return (
+    <Loaded query={query} what="your sessions">
+      {({ items }) => <SessionList sessions={items} />}
+    </Loaded>
+  )
+}
+
+function SessionList({ sessions }: { sessions: readonly Session[] }) {
+  const [ending, setEnding] = useState<readonly Session[]>([])
+  const queries = useQueryClient()
+  const others = sessions.filter(({ isCurrent }) => !isCurrent)
+  const endAll = async () => {
+    try {
+      for (const { id } of ending) await end(id)
+      announce(ending.length === 1 ? 'The session has ended' : `${ending.length} sessions have ended`)
+    } finally {
+      await queries.invalidateQueries({ queryKey: ['sessions'] })
+    }
+  }
+  return (
+    <Card
+      title="Sessions"
+      actions={
+        <Button disabled={others.length === 0} onClick={() => setEnding(others)}>
+          End all other sessions
+        </Button>
+      }
+    >
+      <p className={styles['text']}>
+        Where you are signed in. A session ends by itself after seven days in which nobody has used it.
+      </p>
+      <SessionTable sessions={sessions} onEnd={(session) => setEnding([session])} />
+      <Confirm
+        isOpen={ending.length > 0}
+        onClose={() => setEnding([])}
+        title={ending.length === 1 ? 'End this session?' : `End ${ending.length} sessions?`}
+        description="Whoever uses it has to sign in again, within 15 minutes at the latest."
+        confirmLabel="End"
+        onConfirm={endAll}
+      />
+    </Card>
+  )
+}
+
+/** What has ended meanwhile has ended. */
+async function end(id: string): Promise<void> {
+  try {
+    await tell(api.DELETE('/api/v1/users/me/sessions/{id}', { params: { path: { id } } }))
+  } catch (error) {
+    if (!isFault(error, 'session_not_found')) throw error
+  }
+}
+
+interface SessionTableProps {
+  sessions: readonly Session[]
+  onEnd: (session: Session) => void
+}
+
+const SessionTable = ({ sessions, onEnd }: SessionTableProps) => (
+  <Table
+    label="Sessions"
+    rows={sessions}
+    keyOf={({ id }) => id}
+    columns={[
+      {
+        title: 'Signed in',
+        cell: ({ createdAt }) => <Time at={createdAt} />,
+      },
+      { title: 'Last used', cell: ({ lastUsedAt }) => <Time at={lastUsedAt} /> },
+      { title: 'Address', cell: ({ address }) => address || 'unknown' },
+      {
+        title: '',
+        isEnd: true,
+        isNarrow: true,
+        cell: (session) =>
+          session.isCurrent ? (
+            <Badge tone="good">This session</Badge>
+          ) : (
+            <Button onClick={() => onEnd(session)} aria-label={`End the session from ${session.address}`}>
+              End
+            </Button>
+          ),
+      },
+    ]}
+  />
+)

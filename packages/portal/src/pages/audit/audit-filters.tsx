@@ -1,0 +1,98 @@
+import { type SubmitEvent, useId, useState } from 'react'
+import { Button } from '../../kit/button.tsx'
+import { TextField } from '../../kit/field.tsx'
+import styles from './audit.module.css'
+
+/** What the trail is narrowed to. Times are ISO 8601. */
+export interface AuditFilter {
+  actor?: string
+  action?: string
+  resource?: string
+  from?: string
+  to?: string
+}
+
+interface AuditFiltersProps {
+  filter: AuditFilter
+  onChange: (filter: AuditFilter) => void
+}
+
+/** Narrows the trail when it is sent; times are those of the user's zone. */
+export function AuditFilters({ filter, onChange }: AuditFiltersProps) {
+  const id = useId()
+  const [draft, setDraft] = useDraft(filter)
+  const field = (name: keyof AuditFilter) => ({
+    name,
+    value: draft[name],
+    onChange: (text: string) => setDraft({ ...draft, [name]: text }),
+  })
+  const send = (event: SubmitEvent) => {
+    event.preventDefault()
+    onChange(filterOf(draft))
+  }
+  return (
+    <form aria-labelledby={id} className={styles['filters']} onSubmit={send}>
+      <h2 id={id} className="visually-hidden">
+        Filters
+      </h2>
+      <TextField {...field('actor')} label="Who" placeholder="user_…" maxLength={40} isMono />
+      <TextField {...field('action')} label="Action" placeholder="cluster.delete" maxLength={100} isMono />
+      <TextField {...field('resource')} label="What" placeholder="clus_…" maxLength={200} isMono />
+      <TextField {...field('from')} label="From" type="datetime-local" max={lastTime} />
+      <TextField {...field('to')} label="Before" type="datetime-local" max={lastTime} />
+      <div className={styles['buttons']}>
+        <Button type="submit">Filter</Button>
+        {Object.keys(filter).length > 0 && (
+          <Button look="quiet" onClick={() => onChange({})}>
+            Show all
+          </Button>
+        )}
+      </div>
+    </form>
+  )
+}
+
+type Draft = Record<keyof AuditFilter, string>
+
+/** What stands in the fields: the filter of the address, until something is typed. The fields stay, and so does the focus. */
+function useDraft(filter: AuditFilter): [Draft, (draft: Draft) => void] {
+  const [draft, setDraft] = useState(() => draftOf(filter))
+  const [shown, setShown] = useState(filter)
+  if (JSON.stringify(shown) !== JSON.stringify(filter)) {
+    setShown(filter)
+    setDraft(draftOf(filter))
+  }
+  return [draft, setDraft]
+}
+
+/** Browsers let years have six digits, which no other time here has. */
+const lastTime = '9999-12-31T23:59'
+
+const draftOf = ({ actor = '', action = '', resource = '', from, to }: AuditFilter): Draft => ({
+  actor,
+  action,
+  resource,
+  from: localTime(from),
+  to: localTime(to),
+})
+
+function filterOf({ actor, action, resource, from, to }: Draft): AuditFilter {
+  const entries = [
+    ...Object.entries({ actor, action, resource }).map(([name, text]) => [name, text.trim()] as const),
+    ...Object.entries({ from, to }).map(([name, text]) => [name, isoTime(text)] as const),
+  ]
+  return Object.fromEntries(entries.filter(([, value]) => value !== ''))
+}
+
+function isoTime(local: string): string {
+  const atMs = Date.parse(local)
+  return Number.isNaN(atMs) ? '' : new Date(atMs).toISOString()
+}
+
+/** A time as the field holds it: in the user's zone, without saying so. */
+function localTime(iso: string | undefined): string {
+  const atMs = Date.parse(iso ?? '')
+  if (Number.isNaN(atMs)) return ''
+  const offsetMs = new Date(atMs).getTimezoneOffset() * 60_000
+  return new Date(atMs - offsetMs).toISOString().slice(0, 16)
+}

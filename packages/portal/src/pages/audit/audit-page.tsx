@@ -1,0 +1,110 @@
+import { useNavigate, useSearch } from '@tanstack/react-router'
+import { ScrollText } from 'lucide-react'
+import { useState } from 'react'
+import { useMay } from '../../api/account.ts'
+import { api, ask, type Schemas } from '../../api/client.ts'
+import { Badge } from '../../kit/badge.tsx'
+import { Button } from '../../kit/button.tsx'
+import { Page } from '../../kit/page.tsx'
+import { PagedTable } from '../../kit/paged-table.tsx'
+import { EmptyState } from '../../kit/state.tsx'
+import { Time } from '../../kit/time.tsx'
+import { pageRows } from '../../kit/use-pages.ts'
+import type { VirtualColumn } from '../../kit/virtual-table.tsx'
+import { AddEntry } from './add-entry.tsx'
+import { type AuditFilter, AuditFilters } from './audit-filters.tsx'
+import styles from './audit.module.css'
+import { EntryDialog } from './entry-dialog.tsx'
+import { ExportMenu } from './export-menu.tsx'
+import { VerifyButton } from './verify-button.tsx'
+
+type Entry = Schemas['AuditEntry']
+
+const columnsOf = (show: (entry: Entry) => void): VirtualColumn<Entry>[] => [
+  {
+    title: 'Action',
+    width: 'minmax(11rem, 2fr)',
+    narrow: 'lead',
+    cell: (entry) => (
+      <button type="button" className={styles['open']} onClick={() => show(entry)}>
+        {entry.action}
+        <span className="visually-hidden"> {entry.seq}</span>
+      </button>
+    ),
+  },
+  { title: 'When', width: '9rem', narrow: 'mark', cell: ({ at }) => <Time at={at} /> },
+  { title: 'Who', width: 'minmax(8rem, 2fr)', cell: ({ actor }) => <code>{actor.id}</code> },
+  { title: 'What', width: 'minmax(8rem, 2fr)', cell: ({ resource }) => <code>{resource}</code> },
+  {
+    title: 'Detail',
+    width: 'minmax(8rem, 3fr)',
+    narrow: 'hidden',
+    cell: ({ detail, extra }) => (
+      <>
+        {extra && <Badge>extra</Badge>} {detail}
+      </>
+    ),
+  },
+]
+
+/** Who did what, and that nobody has rewritten it since. */
+export function AuditPage() {
+  const filter = useSearch({ from: '/signed-in/settings/audit' })
+  const navigate = useNavigate({ from: '/settings/audit' })
+  const [shown, setShown] = useState<Entry>()
+  const [columns] = useState(() => columnsOf(setShown))
+  const isFiltered = Object.keys(filter).length > 0
+  const narrow = (search: AuditFilter) => void navigate({ search })
+  return (
+    <Page
+      title="Audit trail"
+      lead="Every change is written here by itself. Entries form a chain: nobody can change or remove one unnoticed."
+      actions={<AuditActions />}
+    >
+      <AuditFilters filter={filter} onChange={narrow} />
+      <PagedTable
+        label="Audit entries"
+        queryKey={['audit', filter]}
+        fetchPage={(page, signal) =>
+          ask(api.GET('/api/v1/platform/audit', { params: { query: { ...filter, page, pageSize: pageRows } }, signal }))
+        }
+        columns={columns}
+        rowKey={({ id }) => id}
+        pollSeconds={15}
+        summary={(total) => (total === 1 ? '1 entry' : `${total.toLocaleString()} entries`)}
+        empty={<NoEntries isFiltered={isFiltered} onClear={() => narrow({})} />}
+      />
+      <EntryDialog
+        entry={shown}
+        onClose={() => setShown(undefined)}
+        onNarrow={(search) => {
+          setShown(undefined)
+          narrow(search)
+        }}
+      />
+    </Page>
+  )
+}
+
+function AuditActions() {
+  const mayAdd = useMay('platform:admin')
+  const mayRead = useMay('audit:read')
+  if (!mayRead) return undefined
+  return (
+    <>
+      {mayAdd && <AddEntry />}
+      <VerifyButton />
+      <ExportMenu />
+    </>
+  )
+}
+
+const NoEntries = ({ isFiltered, onClear }: { isFiltered: boolean; onClear: () => void }) => (
+  <EmptyState
+    icon={ScrollText}
+    title={isFiltered ? 'No entry fits' : 'Nothing has happened yet'}
+    action={isFiltered && <Button onClick={onClear}>Show all entries</Button>}
+  >
+    {isFiltered ? 'Actors, actions and resources are compared as a whole.' : 'The first change writes the first entry.'}
+  </EmptyState>
+)

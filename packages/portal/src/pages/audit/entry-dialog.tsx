@@ -1,0 +1,64 @@
+import { Link } from '@tanstack/react-router'
+import type { Schemas } from '../../api/client.ts'
+import { addressOf } from '../../app/address-of.ts'
+import { Button } from '../../kit/button.tsx'
+import { Facts } from '../../kit/card.tsx'
+import { CopyField } from '../../kit/copy.tsx'
+import { Dialog } from '../../kit/dialog.tsx'
+import { Time } from '../../kit/time.tsx'
+import type { AuditFilter } from './audit-filters.tsx'
+import styles from './audit.module.css'
+
+type Entry = Schemas['AuditEntry']
+
+interface EntryDialogProps {
+  entry: Entry | undefined
+  onClose: () => void
+  /** Shows the entries alone that have something in common with this one. */
+  onNarrow: (filter: AuditFilter) => void
+}
+
+/** One entry, whole. */
+export const EntryDialog = ({ entry, onClose, onNarrow }: EntryDialogProps) => (
+  <Dialog isOpen={entry !== undefined} onClose={onClose} title={entry?.action ?? 'Entry'} isWide>
+    {entry !== undefined && <EntryView entry={entry} onNarrow={onNarrow} />}
+  </Dialog>
+)
+
+const EntryView = ({ entry, onNarrow }: Pick<EntryDialogProps, 'onNarrow'> & { entry: Entry }) => (
+  <div className={styles['found']}>
+    {entry.detail !== '' && <p className={styles['detail']}>{entry.detail}</p>}
+    <Facts
+      items={[
+        ['When', <Time key="w" at={entry.at} isAbsolute />],
+        ['Who', <code key="a">{`${entry.actor.kind} ${entry.actor.id}`}</code>],
+        ...(entry.actor.tokenId === undefined
+          ? []
+          : [['API token', <code key="t">{entry.actor.tokenId}</code>] as const]),
+        ['What', <Resource key="r" id={entry.resource} />],
+        ['From the address', entry.address ?? 'the platform itself'],
+        ['Number in the chain', entry.seq],
+        ['Written by', entry.extra ? 'a caller, as an extra entry' : 'the platform'],
+      ]}
+    />
+    <CopyField label="Trace id" text={entry.traceId} />
+    <CopyField label="Hash" text={entry.hash} />
+    <div className={styles['buttons']}>
+      <Button onClick={() => onNarrow({ actor: entry.actor.id })}>Only by the same</Button>
+      <Button onClick={() => onNarrow({ action: entry.action })}>Only this action</Button>
+      <Button onClick={() => onNarrow({ resource: entry.resource })}>Only about the same</Button>
+    </div>
+  </div>
+)
+
+/** What was changed leads to its page, if it has one. It may be gone by now. */
+function Resource({ id }: { id: string }) {
+  const address = addressOf(id)
+  return address === undefined ? (
+    <code>{id}</code>
+  ) : (
+    <Link {...address}>
+      <code>{id}</code>
+    </Link>
+  )
+}

@@ -1,0 +1,105 @@
+import { ShieldCheck, ShieldX } from 'lucide-react'
+import { useRef, useState } from 'react'
+import { api, ask, type Schemas } from '../../api/client.ts'
+import { Button, Spinner } from '../../kit/button.tsx'
+import { CopyField } from '../../kit/copy.tsx'
+import { Dialog } from '../../kit/dialog.tsx'
+import { ErrorNote } from '../../kit/error-note.tsx'
+import styles from './audit.module.css'
+
+type Verification = Schemas['AuditVerification']
+
+type Outcome =
+  | { state: 'checking'; entries: number }
+  | { state: 'done'; entries: number; last: Verification }
+  | { state: 'failed'; error: unknown }
+
+/** Has the platform compute the whole chain anew, part by part. */
+export function VerifyButton() {
+  const [outcome, setOutcome] = useState<Outcome>()
+  const running = useRef<AbortController>(undefined)
+  const verify = async () => {
+    const { signal } = (running.current = new AbortController())
+    const show = (next: Outcome) => !signal.aborted && setOutcome(next)
+    show({ state: 'checking', entries: 0 })
+    try {
+      const done = await verifyAll(signal, (entries) => show({ state: 'checking', entries }))
+      show({ state: 'done', ...done })
+    } catch (error) {
+      show({ state: 'failed', error })
+    }
+  }
+  const close = () => {
+    running.current?.abort()
+    setOutcome(undefined)
+  }
+  return (
+    <>
+      <Button icon={ShieldCheck} onClick={() => void verify()}>
+        Verify
+      </Button>
+      <Dialog isOpen={outcome !== undefined} onClose={close} title="Verification of the trail">
+        {outcome !== undefined && <OutcomeView outcome={outcome} onRetry={() => void verify()} />}
+      </Dialog>
+    </>
+  )
+}
+
+/** The parts one after the other, to the end or to the first that is broken. */
+async function verifyAll(
+  signal: AbortSignal,
+  onProgress: (entries: number) => void,
+): Promise<{ entries: number; last: Verification }> {
+  let entries = 0
+  let after = 0
+  for (;;) {
+    const last = await ask(api.GET('/api/v1/platform/audit/verify', { params: { query: { after } }, signal }))
+    entries += last.entries
+    if (!last.valid || last.next === undefined) return { entries, last }
+    after = last.next
+    onProgress(entries)
+  }
+}
+
+function OutcomeView({ outcome, onRetry }: { outcome: Outcome; onRetry: () => void }) {
+  if (outcome.state === 'failed') return <ErrorNote error={outcome.error} onRetry={onRetry} />
+  return (
+    <div className={styles['found']}>
+      <p role="status" className={styles['verdict']}>
+        {outcome.state === 'done' ? <Verdict {...outcome} /> : <Checking entries={outcome.entries} />}
+      </p>
+      {outcome.state === 'done' && <WhatNext last={outcome.last} />}
+    </div>
+  )
+}
+
+const counted = (entries: number): string => (entries === 1 ? '1 entry' : `${entries.toLocaleString()} entries`)
+
+const Checking = ({ entries }: { entries: number }) => (
+  <>
+    <Spinner /> <span>Checking the trail … {counted(entries)} so far.</span>
+  </>
+)
+
+function Verdict({ entries, last: { valid, firstBroken } }: { entries: number; last: Verification }) {
+  const Icon = valid ? ShieldCheck : ShieldX
+  return (
+    <>
+      <Icon size={18} aria-hidden className={valid ? styles['whole'] : styles['broken']} />
+      <span>
+        <strong>{valid ? 'The trail is whole.' : `The trail is broken at entry ${firstBroken}.`}</strong>{' '}
+        {counted(entries)} checked.
+      </span>
+    </>
+  )
+}
+
+const WhatNext = ({ last: { valid, headSeq, headHash } }: { last: Verification }) =>
+  valid ? (
+    <>
+      <p>Keep the hash of the newest entry elsewhere: it proves later that nothing up to it was rewritten.</p>
+      <CopyField label={`Hash of entry ${headSeq}`} text={headHash} />
+    </>
+  ) : (
+    <p>Somebody has changed the store itself. Export the trail, and compare it with a backup.</p>
+  )

@@ -1,0 +1,59 @@
+import { KeyRound, Pencil, Play, Trash2 } from 'lucide-react'
+import { useState } from 'react'
+import { useMay } from '../../api/account.ts'
+import { Button, ButtonLink } from '../../kit/button.tsx'
+import { Confirm } from '../../kit/dialog.tsx'
+import type { Cluster } from './cluster-queries.ts'
+import { EditCluster } from './edit-cluster.tsx'
+import { type Issued, issueToken } from './enrollment-card.tsx'
+import { RemoveCluster } from './remove-cluster.tsx'
+
+interface ActionsProps {
+  cluster: Cluster
+  onIssued: (issued: Issued) => void
+}
+
+/** What the user may do with a cluster. */
+export function ClusterActions({ cluster, onIssued }: ActionsProps) {
+  const mayRun = useMay('jobs:write')
+  const mayWrite = useMay('clusters:write')
+  const mayRemove = useMay('clusters:admin')
+  const [open, setOpen] = useState<'edit' | 'token' | 'remove'>()
+  const close = () => setOpen(undefined)
+  return (
+    <>
+      {mayRun && cluster.relay !== null && (
+        <ButtonLink to="/jobs/new" search={{ clusterId: cluster.id }} look="primary" icon={Play}>
+          Run a job here
+        </ButtonLink>
+      )}
+      {mayWrite && (
+        <Button icon={Pencil} onClick={() => setOpen('edit')}>
+          Edit cluster
+        </Button>
+      )}
+      {/* A cluster that still waits for its relay offers this where it says so. */}
+      {mayWrite && cluster.relay !== null && (
+        <Button icon={KeyRound} onClick={() => setOpen('token')}>
+          New enrollment token
+        </Button>
+      )}
+      {mayRemove && (
+        <Button icon={Trash2} onClick={() => setOpen('remove')}>
+          Remove cluster
+        </Button>
+      )}
+      <EditCluster cluster={cluster} isOpen={open === 'edit'} onClose={close} />
+      <RemoveCluster cluster={cluster} isOpen={open === 'remove'} onClose={close} />
+      <Confirm
+        isOpen={open === 'token'}
+        onClose={close}
+        title="Replace the relay?"
+        description="A relay that enrolls with the new token takes the place of the present one, which is then refused. Until one does, nothing changes."
+        confirmLabel="New enrollment token"
+        look="primary"
+        onConfirm={async () => onIssued(await issueToken(cluster))}
+      />
+    </>
+  )
+}

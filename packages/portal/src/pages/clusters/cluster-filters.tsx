@@ -1,0 +1,96 @@
+import { useEffect, useRef, useState } from 'react'
+import { useSummary } from '../../api/account.ts'
+import { defined, oneOfIn } from '../../app/search.ts'
+import { SelectField, TextField } from '../../kit/field.tsx'
+import { type ClusterFilter, clusterStatuses, clusterTypes, longestSearch } from './cluster-filter.ts'
+import { typeNames } from './cluster-queries.ts'
+import styles from './clusters.module.css'
+import { SavedFilters } from './saved-filters.tsx'
+
+interface FiltersProps {
+  filter: ClusterFilter
+  onChange: (filter: ClusterFilter) => void
+}
+
+/** Narrows the list of clusters. */
+export function ClusterFilters({ filter, onChange }: FiltersProps) {
+  const narrow = (change: { [Name in keyof ClusterFilter]: ClusterFilter[Name] | undefined }) =>
+    onChange(defined({ ...filter, ...change }))
+  return (
+    <div role="search" aria-label="Clusters" className={styles['filters']}>
+      <StatusField filter={filter} onChange={(status) => narrow({ status })} />
+      <SelectField
+        name="type"
+        label="Type"
+        value={filter.type ?? ''}
+        options={[
+          { value: '', label: 'All' },
+          ...clusterTypes.map((type) => ({ value: type, label: typeNames[type] })),
+        ]}
+        onChange={(value) => narrow({ type: oneOfIn({ value }, 'value', clusterTypes) })}
+      />
+      <SearchField search={filter.search} onChange={(search) => narrow({ search })} />
+      <SavedFilters filter={filter} onChange={onChange} />
+    </div>
+  )
+}
+
+interface StatusProps {
+  filter: ClusterFilter
+  onChange: (status: ClusterFilter['status']) => void
+}
+
+/** The numbers are those of all clusters: beside another filter they would say what is not so. */
+function StatusField({ filter: { status, type, search }, onChange }: StatusProps) {
+  const counts = useSummary().data?.clusters
+  const isCounted = type === undefined && search === undefined && counts !== undefined
+  const labelled = (name: string, count: number | undefined) =>
+    isCounted ? `${name} (${(count ?? 0).toLocaleString()})` : name
+  return (
+    <SelectField
+      name="status"
+      label="Status"
+      value={status ?? ''}
+      options={[
+        { value: '', label: labelled('All', counts?.total) },
+        ...clusterStatuses.map((each) => ({ value: each, label: labelled(each, counts?.byStatus[each]) })),
+      ]}
+      onChange={(value) => onChange(oneOfIn({ value }, 'value', clusterStatuses))}
+    />
+  )
+}
+
+const pauseMs = 300
+
+interface SearchProps {
+  search: string | undefined
+  onChange: (search: string | undefined) => void
+}
+
+/** Asks when the typing pauses. What else changes the address is shown as well. */
+function SearchField({ search, onChange }: SearchProps) {
+  const [draft, setDraft] = useState<string>()
+  const commit = useRef(onChange)
+  useEffect(() => {
+    commit.current = onChange
+  })
+  useEffect(() => {
+    if (draft === undefined) return undefined
+    const timer = setTimeout(() => {
+      commit.current(draft.trim() || undefined)
+      setDraft(undefined)
+    }, pauseMs)
+    return () => clearTimeout(timer)
+  }, [draft])
+  return (
+    <TextField
+      type="search"
+      name="search"
+      label="Name"
+      placeholder="Part of the name"
+      maxLength={longestSearch}
+      value={draft ?? search ?? ''}
+      onChange={setDraft}
+    />
+  )
+}

@@ -1,0 +1,89 @@
+import { useQuery } from '@tanstack/react-query'
+import { SearchX, Server } from 'lucide-react'
+import { useMay } from '../../api/account.ts'
+import { api, ask } from '../../api/client.ts'
+import { StatusBadge } from '../../kit/badge.tsx'
+import { Button, ButtonLink } from '../../kit/button.tsx'
+import { PagedTable } from '../../kit/paged-table.tsx'
+import { EmptyState } from '../../kit/state.tsx'
+import { Time } from '../../kit/time.tsx'
+import { pageRows } from '../../kit/use-pages.ts'
+import { RowLink, type VirtualColumn } from '../../kit/virtual-table.tsx'
+import { type ClusterFilter, filterText, isFiltered } from './cluster-filter.ts'
+import { clusterListKey, type ClusterSummary, sitesQuery, typeNames } from './cluster-queries.ts'
+
+const columns: VirtualColumn<ClusterSummary>[] = [
+  {
+    title: 'Name',
+    width: 'minmax(10rem, 3fr)',
+    narrow: 'lead',
+    cell: ({ id, name }) => (
+      <RowLink to="/clusters/$clusterId" params={{ clusterId: id }}>
+        {name}
+      </RowLink>
+    ),
+  },
+  { title: 'Status', width: '7.5rem', narrow: 'mark', cell: ({ status }) => <StatusBadge status={status} /> },
+  { title: 'Type', width: '7rem', cell: ({ type }) => typeNames[type] },
+  { title: 'Nodes', width: '4rem', isEnd: true, narrow: 'hidden', cell: ({ nodeCount }) => nodeCount.toLocaleString() },
+  { title: 'Site', width: 'minmax(6rem, 1fr)', cell: ({ siteId }) => <SiteName id={siteId} /> },
+  { title: 'Last seen', width: '8rem', cell: ({ lastSeenAt }) => (lastSeenAt ? <Time at={lastSeenAt} /> : 'never') },
+  {
+    title: 'Registered',
+    width: '8rem',
+    narrow: 'hidden',
+    cell: ({ registeredAt }) => <Time at={registeredAt} />,
+  },
+]
+
+function SiteName({ id }: { id: string | undefined }) {
+  const { data } = useQuery({ ...sitesQuery, enabled: id !== undefined })
+  return data?.find((site) => site.id === id)?.name
+}
+
+interface ListProps {
+  filter: ClusterFilter
+  onClear: () => void
+}
+
+/** The clusters that fit. */
+export const ClusterList = ({ filter, onClear }: ListProps) => (
+  <PagedTable
+    label="Clusters"
+    queryKey={[...clusterListKey, filter]}
+    fetchPage={(page, signal) =>
+      ask(api.GET('/api/v1/clusters', { params: { query: { ...filter, page, pageSize: pageRows } }, signal }))
+    }
+    columns={columns}
+    rowKey={({ id }) => id}
+    pollSeconds={10}
+    summary={(total) => (total === 1 ? '1 cluster' : `${total.toLocaleString()} clusters`)}
+    empty={isFiltered(filter) ? <NoneFits filter={filter} onClear={onClear} /> : <NoneYet />}
+  />
+)
+
+const NoneFits = ({ filter, onClear }: ListProps) => (
+  <EmptyState icon={SearchX} title="No cluster fits" action={<Button onClick={onClear}>Clear the filters</Button>}>
+    There is none for {filterText(filter)}. Ask for less, or look at all of them.
+  </EmptyState>
+)
+
+function NoneYet() {
+  const mayWrite = useMay('clusters:write')
+  return (
+    <EmptyState
+      icon={Server}
+      title="No clusters yet"
+      action={
+        mayWrite && (
+          <ButtonLink to="/clusters/register" look="primary">
+            Register cluster
+          </ButtonLink>
+        )
+      }
+    >
+      A cluster is a group of machines that a relay speaks for. Once its relay has enrolled, scripts run there.
+      {!mayWrite && ' Somebody with the role ClusterAdmin can register one.'}
+    </EmptyState>
+  )
+}

@@ -1,0 +1,99 @@
+import { useQuery, type UseQueryResult } from '@tanstack/react-query'
+import { useNavigate, useParams, useSearch } from '@tanstack/react-router'
+import { ServerOff } from 'lucide-react'
+import { useState } from 'react'
+import { useMay } from '../../api/account.ts'
+import { every } from '../../api/query.ts'
+import { StatusBadge } from '../../kit/badge.tsx'
+import { ButtonLink } from '../../kit/button.tsx'
+import { ErrorNote } from '../../kit/error-note.tsx'
+import { Page } from '../../kit/page.tsx'
+import { EmptyState, Loaded } from '../../kit/state.tsx'
+import { Tabs } from '../../kit/tabs.tsx'
+import { ClusterActions } from './cluster-actions.tsx'
+import { type Cluster, clusterQuery, isGone } from './cluster-queries.ts'
+import { EnrollmentCard, type Issued } from './enrollment-card.tsx'
+import { JobsTab } from './jobs-tab.tsx'
+import { NodesTab } from './nodes-tab.tsx'
+import { OverviewTab } from './overview-tab.tsx'
+import { TimelineTab } from './timeline-tab.tsx'
+
+const trail = { label: 'Clusters', to: '/clusters' } as const
+
+/** One cluster: how it is, what it is made of, what happened to it. */
+export function ClusterPage() {
+  const { clusterId } = useParams({ from: '/signed-in/clusters/$clusterId' })
+  const query = useQuery({
+    ...clusterQuery(clusterId),
+    refetchInterval: (it) => (isGone(it.state.error) ? false : every(5)(it)),
+  })
+  if (isGone(query.error)) return <Gone />
+  if (query.data !== undefined) return <ClusterView key={clusterId} cluster={query.data} query={query} />
+  return (
+    <Page title="Cluster" trail={trail}>
+      <Loaded query={query} what="the cluster">
+        {() => null}
+      </Loaded>
+    </Page>
+  )
+}
+
+const Gone = () => (
+  <Page title="Cluster not found" trail={trail}>
+    <EmptyState
+      icon={ServerOff}
+      title="There is no such cluster"
+      action={<ButtonLink to="/clusters">All clusters</ButtonLink>}
+    >
+      It was removed, or the link to it is wrong.
+    </EmptyState>
+  </Page>
+)
+
+interface ViewProps {
+  cluster: Cluster
+  query: UseQueryResult<Cluster>
+}
+
+function ClusterView({ cluster, query: { error, refetch } }: ViewProps) {
+  const [issued, setIssued] = useState<Issued>()
+  const [wasPending] = useState(cluster.status === 'Pending')
+  return (
+    <Page
+      title={cluster.name}
+      mark={<StatusBadge status={cluster.status} />}
+      trail={trail}
+      actions={<ClusterActions cluster={cluster} onIssued={setIssued} />}
+    >
+      {error !== null && <ErrorNote error={error} onRetry={() => void refetch()} />}
+      {(wasPending || issued !== undefined) && (
+        <EnrollmentCard cluster={cluster} issued={issued} onIssued={setIssued} />
+      )}
+      <ClusterTabs cluster={cluster} />
+    </Page>
+  )
+}
+
+function ClusterTabs({ cluster }: { cluster: Cluster }) {
+  const { tab } = useSearch({ from: '/signed-in/clusters/$clusterId' })
+  const navigate = useNavigate({ from: '/clusters/$clusterId' })
+  const maySeeJobs = useMay('jobs:read')
+  const tabs = [
+    { name: 'overview', label: 'Overview', content: <OverviewTab cluster={cluster} /> },
+    {
+      name: 'nodes',
+      label: `Nodes (${cluster.nodes.length.toLocaleString()})`,
+      content: <NodesTab nodes={cluster.nodes} />,
+    },
+    { name: 'timeline', label: 'Timeline', content: <TimelineTab clusterId={cluster.id} /> },
+    ...(maySeeJobs ? [{ name: 'jobs', label: 'Jobs', content: <JobsTab clusterId={cluster.id} /> }] : []),
+  ]
+  return (
+    <Tabs
+      label="What to show of the cluster"
+      tabs={tabs}
+      value={tabs.find(({ name }) => name === tab)?.name ?? 'overview'}
+      onChange={(name) => void navigate({ search: name === 'overview' ? {} : { tab: name }, replace: true })}
+    />
+  )
+}

@@ -1,0 +1,37 @@
+import { queryOptions } from '@tanstack/react-query'
+import { api, ask, type Schemas } from '../../api/client.ts'
+import { isFault } from '../../api/fault.ts'
+import { queries } from '../../api/query.ts'
+
+export type Cluster = Schemas['ClusterDetail']
+export type ClusterSummary = Schemas['ClusterSummary']
+export type Site = Schemas['Site']
+
+/** One cluster with its nodes and its relay. */
+export const clusterQuery = (clusterId: string) =>
+  queryOptions({
+    queryKey: ['clusters', 'one', clusterId],
+    queryFn: ({ signal }) => ask(api.GET('/api/v1/clusters/{id}', { params: { path: { id: clusterId } }, signal })),
+  })
+
+/** What every list of clusters begins its key with. */
+export const clusterListKey = ['clusters', 'list']
+
+export const sitesQuery = queryOptions({
+  queryKey: ['sites'],
+  queryFn: async ({ signal }) => (await ask(api.GET('/api/v1/sites', { signal }))).items,
+  staleTime: 30_000,
+})
+
+/** Whether a cluster was removed, or never was. */
+export const isGone = (error: unknown): boolean => isFault(error, 'cluster_not_found')
+
+/** Creates a site and puts it among those that are known. */
+export async function createSite(name: string): Promise<Site> {
+  const site = await ask(api.POST('/api/v1/sites', { body: { name } }))
+  queries.setQueryData(sitesQuery.queryKey, (known) => known && [site, ...known.filter(({ id }) => id !== site.id)])
+  return site
+}
+
+/** The types of clusters, as people call them. */
+export const typeNames: Record<Cluster['type'], string> = { Hypervisor: 'Hypervisor', CloudLocal: 'Cloud-local' }

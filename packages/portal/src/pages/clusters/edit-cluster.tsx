@@ -1,0 +1,49 @@
+import { useState } from 'react'
+import { api, ask, type Schemas } from '../../api/client.ts'
+import { queries } from '../../api/query.ts'
+import { Dialog } from '../../kit/dialog.tsx'
+import { TextField } from '../../kit/field.tsx'
+import { Form } from '../../kit/form.tsx'
+import { announce } from '../../kit/toast.tsx'
+import { type Cluster, clusterListKey, clusterQuery } from './cluster-queries.ts'
+import { SiteField } from './site-field.tsx'
+
+interface EditProps {
+  cluster: Cluster
+  isOpen: boolean
+  onClose: () => void
+}
+
+/** Renames a cluster, and moves it to another site or out of its own. */
+export const EditCluster = ({ isOpen, onClose, ...rest }: EditProps) => (
+  <Dialog isOpen={isOpen} onClose={onClose} title="Edit cluster">
+    <EditForm onDone={onClose} {...rest} />
+  </Dialog>
+)
+
+function EditForm({ cluster, onDone }: { cluster: Cluster; onDone: () => void }) {
+  const [siteId, setSiteId] = useState(cluster.siteId ?? '')
+  const save = async ({ name = '' }: Record<string, string>) => {
+    const body = changeOf(cluster, name, siteId)
+    if (Object.keys(body).length > 0) {
+      const { id } = cluster
+      const changed = await ask(api.PATCH('/api/v1/clusters/{id}', { params: { path: { id } }, body }))
+      queries.setQueryData(clusterQuery(id).queryKey, changed)
+      void queries.invalidateQueries({ queryKey: clusterListKey })
+      announce('The cluster was changed')
+    }
+    onDone()
+  }
+  return (
+    <Form submitLabel="Save changes" onSubmit={save}>
+      <TextField name="name" label="Name" defaultValue={cluster.name} required maxLength={64} autoComplete="off" />
+      <SiteField value={siteId} onChange={setSiteId} />
+    </Form>
+  )
+}
+
+/** Only what was changed is sent: somebody else may be changing the rest. */
+const changeOf = (cluster: Cluster, name: string, siteId: string): Schemas['ClusterUpdate'] => ({
+  ...(name.trim() !== cluster.name && { name }),
+  ...(siteId !== (cluster.siteId ?? '') && { siteId: siteId || null }),
+})

@@ -1,0 +1,29 @@
+import { Network } from 'lucide-react'
+import { StatusBadge } from '../../kit/badge.tsx'
+import { EmptyState } from '../../kit/state.tsx'
+import { type VirtualColumn, VirtualTable } from '../../kit/virtual-table.tsx'
+import type { Cluster } from './cluster-queries.ts'
+
+type Node = Cluster['nodes'][number]
+
+const columns: VirtualColumn<Node>[] = [
+  { title: 'Name', width: 'minmax(10rem, 2fr)', narrow: 'lead', cell: ({ name }) => name },
+  { title: 'Status', width: '8rem', narrow: 'mark', cell: ({ status }) => <StatusBadge status={status} /> },
+  { title: 'Identifier', width: 'minmax(16rem, 2fr)', cell: ({ id }) => <code>{id}</code> },
+]
+
+/** The nodes of a cluster; there may be thousands. */
+export const NodesTab = ({ nodes }: { nodes: readonly Node[] }) =>
+  nodes.length === 0 ? (
+    <EmptyState icon={Network} title="No nodes yet">
+      Nodes are the machines that the relay runs scripts on. It names them when it enrolls.
+    </EmptyState>
+  ) : (
+    <VirtualTable
+      label="Nodes"
+      columns={columns}
+      count={nodes.length}
+      rowAt={(index) => nodes[index]}
+      rowKey={({ id }) => id}
+    />
+  )

@@ -1,0 +1,89 @@
+import { Plus } from 'lucide-react'
+import { useState } from 'react'
+import { useMay } from '../../api/account.ts'
+import { api, ask, type Schemas } from '../../api/client.ts'
+import { queries } from '../../api/query.ts'
+import { oneOfIn } from '../../app/search.ts'
+import { Button } from '../../kit/button.tsx'
+import { Card } from '../../kit/card.tsx'
+import { Dialog } from '../../kit/dialog.tsx'
+import { SelectField, TextField } from '../../kit/field.tsx'
+import { Form } from '../../kit/form.tsx'
+import { Page } from '../../kit/page.tsx'
+import { clusterTypes } from './cluster-filter.ts'
+import { clusterListKey, typeNames } from './cluster-queries.ts'
+import styles from './clusters.module.css'
+import { RelayCommand } from './relay-command.tsx'
+import { SiteField } from './site-field.tsx'
+import { NewSiteForm } from './sites-dialog.tsx'
+import { WaitingForRelay } from './waiting-for-relay.tsx'
+
+type RegisteredCluster = Schemas['RegisteredCluster']
+
+/** Registers a cluster, shows what its relay is started with, and waits for it. */
+export function RegisterPage() {
+  const mayWrite = useMay('clusters:write')
+  const [registered, setRegistered] = useState<RegisteredCluster>()
+  return (
+    <Page title="Register a cluster" trail={{ label: 'Clusters', to: '/clusters' }} isNarrow>
+      {!mayWrite && (
+        <p>You may look at clusters, and not register any. Ask an administrator for the role ClusterAdmin.</p>
+      )}
+      {mayWrite && registered === undefined && <RegisterForm onRegistered={setRegistered} />}
+      {registered !== undefined && <NextSteps cluster={registered} />}
+    </Page>
+  )
+}
+
+function RegisterForm({ onRegistered }: { onRegistered: (cluster: RegisteredCluster) => void }) {
+  const [siteId, setSiteId] = useState('')
+  const [isNamingSite, setIsNamingSite] = useState(false)
+  const register = async (values: Record<string, string>) => {
+    const { name = '' } = values
+    const type = oneOfIn(values, 'type', clusterTypes) ?? 'Hypervisor'
+    const cluster = await ask(api.POST('/api/v1/clusters', { body: { name, type, ...(siteId && { siteId }) } }))
+    onRegistered(cluster)
+    void queries.invalidateQueries({ queryKey: clusterListKey })
+  }
+  return (
+    <>
+      <Form submitLabel="Register cluster" onSubmit={register}>
+        <TextField
+          name="name"
+          label="Name"
+          hint="Three to 64 characters; no two clusters have the same."
+          required
+          maxLength={64}
+          autoComplete="off"
+        />
+        <SelectField
+          name="type"
+          label="Type"
+          options={clusterTypes.map((type) => ({ value: type, label: typeNames[type] }))}
+        />
+        <div className={styles['beside']}>
+          <SiteField value={siteId} onChange={setSiteId} />
+          <Button icon={Plus} onClick={() => setIsNamingSite(true)}>
+            New site
+          </Button>
+        </div>
+      </Form>
+      {/* Beside the form, not in it: what is sent here would be sent there as well. */}
+      <Dialog isOpen={isNamingSite} onClose={() => setIsNamingSite(false)} title="New site">
+        <NewSiteForm
+          onCreated={(site) => {
+            setSiteId(site.id)
+            setIsNamingSite(false)
+          }}
+        />
+      </Dialog>
+    </>
+  )
+}
+
+const NextSteps = ({ cluster: { id, name, relayCommand } }: { cluster: RegisteredCluster }) => (
+  <Card title={`Start the relay of ${name}`}>
+    <RelayCommand command={relayCommand} />
+    <WaitingForRelay clusterId={id} isElsewhere />
+  </Card>
+)

@@ -1,0 +1,58 @@
+import { Link, useNavigate } from '@tanstack/react-router'
+import { useState } from 'react'
+import { api, tell } from '../../api/client.ts'
+import { isFault } from '../../api/fault.ts'
+import { queries } from '../../api/query.ts'
+import { Confirm } from '../../kit/dialog.tsx'
+import { TextField } from '../../kit/field.tsx'
+import { announce } from '../../kit/toast.tsx'
+import { type Cluster, clusterListKey, clusterQuery } from './cluster-queries.ts'
+
+interface RemoveProps {
+  cluster: Cluster
+  isOpen: boolean
+  onClose: () => void
+}
+
+/** Removes a cluster from the platform, for whoever types its name. */
+export function RemoveCluster({ cluster: { id, name }, isOpen, onClose }: RemoveProps) {
+  const navigate = useNavigate()
+  const [hasActiveJobs, setHasActiveJobs] = useState(false)
+  const remove = async () => {
+    setHasActiveJobs(false)
+    try {
+      await tell(api.DELETE('/api/v1/clusters/{id}', { params: { path: { id } } }))
+    } catch (error) {
+      setHasActiveJobs(isFault(error, 'cluster_has_active_jobs'))
+      throw error
+    }
+    announce('The cluster was removed', name)
+    // Nobody looks for it any more once its page is left.
+    await queries.cancelQueries({ queryKey: clusterQuery(id).queryKey })
+    await navigate({ to: '/clusters' })
+    queries.removeQueries({ queryKey: clusterQuery(id).queryKey })
+    void queries.invalidateQueries({ queryKey: clusterListKey })
+  }
+  return (
+    <Confirm
+      isOpen={isOpen}
+      onClose={onClose}
+      title={`Remove ${name}?`}
+      description="The cluster, its jobs and its history go away for good. Its machines are not touched: stop the relay there yourself."
+      confirmLabel="Remove cluster"
+      onConfirm={remove}
+    >
+      <TextField
+        name="confirmation"
+        label={`Type ${name} to confirm`}
+        check={(typed) => (typed.trim() === name ? undefined : 'This is not the name of the cluster.')}
+        autoComplete="off"
+      />
+      {hasActiveJobs && (
+        <Link to="/jobs" search={{ clusterId: id }}>
+          Show the jobs of this cluster
+        </Link>
+      )}
+    </Confirm>
+  )
+}

@@ -1,0 +1,112 @@
+import { queryOptions, useQuery } from '@tanstack/react-query'
+import { Bookmark, Trash2 } from 'lucide-react'
+import { useState } from 'react'
+import { api, ask, type Schemas, tell } from '../../api/client.ts'
+import { queries } from '../../api/query.ts'
+import { Button, IconButton } from '../../kit/button.tsx'
+import { Dialog } from '../../kit/dialog.tsx'
+import { TextField } from '../../kit/field.tsx'
+import { Form } from '../../kit/form.tsx'
+import { Loaded } from '../../kit/state.tsx'
+import { announce, announceFailure } from '../../kit/toast.tsx'
+import { type ClusterFilter, filterOf, filterText, isFiltered } from './cluster-filter.ts'
+import styles from './clusters.module.css'
+
+type SavedFilter = Schemas['SavedFilter']
+
+/** Other lists may have saved filters as well. */
+const context = 'clusters'
+
+const savedQuery = queryOptions({
+  queryKey: ['saved-filters'],
+  queryFn: async () => (await ask(api.GET('/api/v1/users/me/saved-filters'))).items,
+  staleTime: 60_000,
+})
+
+interface SavedFiltersProps {
+  filter: ClusterFilter
+  onChange: (filter: ClusterFilter) => void
+}
+
+/** The filters that the user has given names to. */
+export function SavedFilters({ filter, onChange }: SavedFiltersProps) {
+  const [isOpen, setIsOpen] = useState(false)
+  const close = () => setIsOpen(false)
+  return (
+    <>
+      <Button icon={Bookmark} onClick={() => setIsOpen(true)}>
+        Saved filters
+      </Button>
+      <Dialog isOpen={isOpen} onClose={close} title="Saved filters">
+        <FilterList
+          onChoose={(chosen) => {
+            onChange(chosen)
+            close()
+          }}
+        />
+        {isFiltered(filter) ? (
+          <SaveForm filter={filter} onSaved={close} />
+        ) : (
+          <p className={styles['quiet']}>Narrow the list down first: then what it shows can be saved under a name.</p>
+        )}
+      </Dialog>
+    </>
+  )
+}
+
+function FilterList({ onChoose }: { onChoose: (filter: ClusterFilter) => void }) {
+  const query = useQuery(savedQuery)
+  return (
+    <Loaded query={query} what="saved filters">
+      {(saved) => (
+        <ul className={styles['entries']} aria-label="Saved filters">
+          {saved
+            .filter((each) => each.context === context)
+            .map((each) => (
+              <li key={each.id}>
+                <Button look="quiet" className={styles['entry']} onClick={() => onChoose(filterOf(each.filter))}>
+                  <strong>{each.name}</strong>
+                  <span className={styles['quiet']}>{filterText(filterOf(each.filter))}</span>
+                </Button>
+                <RemoveFilter saved={each} />
+              </li>
+            ))}
+        </ul>
+      )}
+    </Loaded>
+  )
+}
+
+const put = (change: (known: SavedFilter[]) => SavedFilter[]) =>
+  queries.setQueryData(savedQuery.queryKey, (known) => known && change(known))
+
+function RemoveFilter({ saved: { id, name } }: { saved: SavedFilter }) {
+  const [isBusy, setIsBusy] = useState(false)
+  const remove = async () => {
+    if (isBusy) return
+    setIsBusy(true)
+    try {
+      await tell(api.DELETE('/api/v1/users/me/saved-filters/{id}', { params: { path: { id } } }))
+      put((known) => known.filter((each) => each.id !== id))
+    } catch (error) {
+      announceFailure(`The filter ${name} is still there`, error)
+      setIsBusy(false)
+    }
+  }
+  return <IconButton label={`Remove filter ${name}`} icon={Trash2} isBusy={isBusy} onClick={() => void remove()} />
+}
+
+const SaveForm = ({ filter, onSaved }: { filter: ClusterFilter; onSaved: () => void }) => (
+  <Form
+    submitLabel="Save filter"
+    onSubmit={async ({ name = '' }) => {
+      const body = { name, context, filter: { ...filter } }
+      const saved = await ask(api.POST('/api/v1/users/me/saved-filters', { body }))
+      put((known) => [saved, ...known])
+      announce('The filter was saved', name)
+      onSaved()
+    }}
+  >
+    <TextField name="name" label="Save what is shown now as" hint={filterText(filter)} required maxLength={100} />
+  </Form>
+)

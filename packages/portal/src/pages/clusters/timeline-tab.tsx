@@ -1,0 +1,82 @@
+import { Link } from '@tanstack/react-router'
+import { Activity, CalendarClock, History, type LucideIcon, SquareTerminal, UserPen } from 'lucide-react'
+import { useMe } from '../../api/account.ts'
+import { api, ask, type Schemas } from '../../api/client.ts'
+import { PagedTable } from '../../kit/paged-table.tsx'
+import { EmptyState } from '../../kit/state.tsx'
+import { Time } from '../../kit/time.tsx'
+import { pageRows } from '../../kit/use-pages.ts'
+import type { VirtualColumn } from '../../kit/virtual-table.tsx'
+import styles from './clusters.module.css'
+
+type Entry = Schemas['TimelineEntry']
+
+const icons: Record<Entry['kind'], LucideIcon> = {
+  status: Activity,
+  job: SquareTerminal,
+  audit: UserPen,
+  event: CalendarClock,
+}
+
+const columns: VirtualColumn<Entry>[] = [
+  { title: 'What', width: 'minmax(14rem, 4fr)', narrow: 'lead', cell: (entry) => <What entry={entry} /> },
+  { title: 'Who', width: 'minmax(7rem, 1fr)', cell: ({ actor }) => <Who actor={actor} /> },
+  { title: 'When', width: '15rem', cell: ({ at }) => <Time at={at} isAbsolute /> },
+]
+
+/** What happened to a cluster, newest first. */
+export const TimelineTab = ({ clusterId }: { clusterId: string }) => (
+  <PagedTable
+    label="Timeline"
+    queryKey={['clusters', 'timeline', clusterId]}
+    fetchPage={(page, signal) => {
+      const params = { path: { id: clusterId }, query: { page, pageSize: pageRows } }
+      return ask(api.GET('/api/v1/clusters/{id}/timeline', { params, signal }))
+    }}
+    columns={columns}
+    rowKey={({ id }) => id}
+    rowHeight={{ wide: 3.5, narrow: 5 }}
+    pollSeconds={5}
+    empty={
+      <EmptyState icon={History} title="Nothing has happened yet">
+        Changes of the status, jobs and what people do to the cluster appear here.
+      </EmptyState>
+    }
+  />
+)
+
+function What({ entry: { kind, title, detail, resource } }: { entry: Entry }) {
+  const Icon = icons[kind]
+  const isJob = resource?.startsWith('job_') ?? false
+  return (
+    <div className={styles['what']}>
+      <Icon size={16} aria-hidden />
+      <div className={styles['texts']}>
+        {isJob && resource !== undefined ? (
+          <Link to="/jobs/$jobId" params={{ jobId: resource }}>
+            {title}
+          </Link>
+        ) : (
+          <span>{title}</span>
+        )}
+        {detail !== undefined && (
+          <span className={styles['detail']} title={detail}>
+            {detail}
+          </span>
+        )}
+      </div>
+    </div>
+  )
+}
+
+const kinds: Record<Schemas['AuditActor']['kind'], string> = {
+  user: 'a user',
+  relay: 'the relay',
+  system: 'the platform',
+}
+
+function Who({ actor }: { actor: Entry['actor'] }) {
+  const me = useMe()
+  if (actor === undefined) return null
+  return <span title={actor.id}>{actor.id === me.id ? 'you' : kinds[actor.kind]}</span>
+}

@@ -1,0 +1,85 @@
+import { useQuery } from '@tanstack/react-query'
+import { CircleCheck } from 'lucide-react'
+import { useState } from 'react'
+import { useMay } from '../../api/account.ts'
+import { every } from '../../api/query.ts'
+import { StatusBadge } from '../../kit/badge.tsx'
+import { ButtonLink, Spinner } from '../../kit/button.tsx'
+import { type Cluster, clusterQuery, isGone } from './cluster-queries.ts'
+import styles from './clusters.module.css'
+
+const soonestMs = 2000
+const latestMs = 10_000
+
+/** Who has just started a relay looks on; who waits for long does so by a tenth of it. */
+const pauseMs = (waitedMs: number): number => Math.min(latestMs, Math.max(soonestMs, waitedMs / 10))
+
+interface WaitingProps {
+  clusterId: string
+  /** The relay that the new one takes the place of. */
+  previousRelayId?: string | undefined
+  /** Whether the page of the cluster is another one. */
+  isElsewhere?: boolean
+}
+
+/** Looks for the relay until it is there, and leads on. */
+export function WaitingForRelay({ clusterId, previousRelayId, isElsewhere = false }: WaitingProps) {
+  const [sinceMs] = useState(Date.now)
+  const isThere = (cluster: Cluster | undefined) =>
+    cluster?.relay != null && cluster.relay.id !== previousRelayId && cluster.status !== 'Pending'
+  const { data: cluster } = useQuery({
+    ...clusterQuery(clusterId),
+    refetchInterval: (query) =>
+      isThere(query.state.data) || isGone(query.state.error)
+        ? false
+        : Math.max(pauseMs(Date.now() - sinceMs), every(soonestMs / 1000)(query)),
+  })
+  return (
+    <>
+      <div role="status" className={styles['waiting']}>
+        {isThere(cluster) ? (
+          <>
+            <CircleCheck size={18} aria-hidden className={styles['good']} /> The relay has enrolled.
+          </>
+        ) : (
+          <>
+            <Spinner /> Waiting for the relay … This page notices by itself when it has enrolled.
+          </>
+        )}
+      </div>
+      {cluster !== undefined && isThere(cluster) && <Enrolled cluster={cluster} isElsewhere={isElsewhere} />}
+    </>
+  )
+}
+
+/** So many nodes are named here; all of them are on the page of the cluster. */
+const mostNamed = 12
+
+function Enrolled({ cluster: { id, nodes }, isElsewhere }: { cluster: Cluster; isElsewhere: boolean }) {
+  const mayRun = useMay('jobs:write')
+  const others = nodes.length - mostNamed
+  return (
+    <>
+      <ul className={styles['nodes']} aria-label="Nodes">
+        {nodes.slice(0, mostNamed).map((node) => (
+          <li key={node.id}>
+            {node.name} <StatusBadge status={node.status} />
+          </li>
+        ))}
+        {others > 0 && <li className={styles['quiet']}>and {others.toLocaleString()} more</li>}
+      </ul>
+      <div className={styles['buttons']}>
+        {mayRun && (
+          <ButtonLink to="/jobs/new" search={{ clusterId: id }} look="primary">
+            Run a job
+          </ButtonLink>
+        )}
+        {isElsewhere && (
+          <ButtonLink to="/clusters/$clusterId" params={{ clusterId: id }}>
+            Open cluster
+          </ButtonLink>
+        )}
+      </div>
+    </>
+  )
+}

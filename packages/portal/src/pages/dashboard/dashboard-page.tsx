@@ -1,0 +1,85 @@
+import { useNavigate } from '@tanstack/react-router'
+import { Check, LayoutDashboard, PencilRuler } from 'lucide-react'
+import { lazy, Suspense, useState } from 'react'
+import { Button } from '../../kit/button.tsx'
+import { Page } from '../../kit/page.tsx'
+import { EmptyState, Loaded } from '../../kit/state.tsx'
+import styles from './dashboard.module.css'
+import { useDashboard } from './use-dashboard.ts'
+import { WidgetGrid } from './widget-grid.tsx'
+import { type Range, rangeList, useRange } from './widgets/use-history.ts'
+
+const Editing = lazy(async () => ({ default: (await import('./editing.tsx')).Editing }))
+
+/** What the user wants to see first, arranged as the user likes it. */
+export function DashboardPage() {
+  const [isEditing, setIsEditing] = useState(false)
+  const dashboard = useDashboard()
+  const grid = <WidgetGrid placed={dashboard.placed} />
+  const edit = (
+    <Button icon={isEditing ? Check : PencilRuler} onClick={() => setIsEditing(!isEditing)}>
+      {isEditing ? 'Done' : 'Edit dashboard'}
+    </Button>
+  )
+  const hasCharts = dashboard.placed.some(({ widget }) => widget.id.endsWith('-over-time'))
+  return (
+    <Page
+      title="Dashboard"
+      actions={
+        <>
+          {hasCharts && <RangeChoice />}
+          {edit}
+        </>
+      }
+    >
+      <Loaded query={dashboard.query} what="the dashboard">
+        {() => {
+          if (isEditing) {
+            return (
+              <Suspense fallback={grid}>
+                <Editing dashboard={dashboard} />
+              </Suspense>
+            )
+          }
+          return dashboard.placed.length > 0 ? grid : <NothingThere onEdit={() => setIsEditing(true)} />
+        }}
+      </Loaded>
+    </Page>
+  )
+}
+
+const NothingThere = ({ onEdit }: { onEdit: () => void }) => (
+  <EmptyState
+    icon={LayoutDashboard}
+    title="There is nothing on the dashboard"
+    action={<Button onClick={onEdit}>Add widgets</Button>}
+  >
+    Put on it what you want to see first.
+  </EmptyState>
+)
+
+const rangeNames: Record<Range, string> = { day: '24 h', week: '7 d', month: '30 d' }
+const fullNames: Record<Range, string> = { day: 'Last 24 hours', week: 'Last 7 days', month: 'Last 30 days' }
+
+/** How far all charts look back. */
+function RangeChoice() {
+  const range = useRange()
+  const navigate = useNavigate()
+  const choose = (next: Range) =>
+    void navigate({ to: '/dashboard', search: next === 'day' ? {} : { range: next }, replace: true })
+  return (
+    <div role="group" aria-label="Range of the charts" className={styles['ranges']}>
+      {rangeList.map((each) => (
+        <button
+          key={each}
+          type="button"
+          title={fullNames[each]}
+          aria-pressed={each === range}
+          onClick={() => choose(each)}
+        >
+          {rangeNames[each]}
+        </button>
+      ))}
+    </div>
+  )
+}

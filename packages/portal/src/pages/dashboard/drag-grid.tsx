@@ -1,0 +1,60 @@
+import { type ReactNode, useState } from 'react'
+import GridLayout, { useContainerWidth } from 'react-grid-layout'
+import styles from './dashboard.module.css'
+import { columns, gapPixels, type Place, rowPixels } from './grid.ts'
+import { WidgetFrame } from './widget-frame.tsx'
+import type { Placed, Widget } from './widget.ts'
+
+interface DragGridProps {
+  placed: readonly Placed[]
+  controlsOf: (widget: Widget) => ReactNode
+  /** At the end of each gesture. */
+  onArrange: (places: readonly Place[]) => void
+}
+
+const gridConfig = {
+  cols: columns,
+  rowHeight: rowPixels,
+  margin: [gapPixels, gapPixels],
+  containerPadding: [0, 0],
+} as const
+
+/** The widgets in a grid in which one drags and resizes them. */
+export function DragGrid({ placed, controlsOf, onArrange }: DragGridProps) {
+  const { width, containerRef, mounted } = useContainerWidth()
+  // What moves keeps its element's place among the others: an element that is moved in the document loses the focus.
+  const [order] = useState(() => placed.map(({ widget }) => widget.id))
+  const rankOf = ({ widget }: Placed) => (order.includes(widget.id) ? order.indexOf(widget.id) : order.length)
+  const finish = (layout: readonly { i: string; x: number; y: number; w: number; h: number }[]) =>
+    onArrange(layout.map(({ i, x, y, w, h }) => ({ widgetId: i, x, y, w, h })))
+  const layout = placed.map(({ widget: { least }, place: { widgetId, ...place } }) => ({
+    i: widgetId,
+    ...place,
+    minW: least.w,
+    minH: least.h,
+  }))
+  return (
+    <div ref={containerRef} className={styles['dragged']}>
+      {/* The grid would write a <style> for the selection, which the policy refuses, if it found nothing of this name. */}
+      <span id="react-draggable-style-el" hidden />
+      {mounted && (
+        <GridLayout
+          width={width}
+          layout={layout}
+          gridConfig={gridConfig}
+          dragConfig={{ handle: 'header', cancel: 'button', allowMobileScroll: true }}
+          onDragStop={finish}
+          onResizeStop={finish}
+        >
+          {placed
+            .toSorted((a, b) => rankOf(a) - rankOf(b))
+            .map(({ widget }) => (
+              <div key={widget.id}>
+                <WidgetFrame widget={widget} controls={controlsOf(widget)} />
+              </div>
+            ))}
+        </GridLayout>
+      )}
+    </div>
+  )
+}

@@ -1,0 +1,25 @@
+import { useSummary } from '../../../api/account.ts'
+import { Loaded } from '../../../kit/state.tsx'
+import { Numbers } from './numbers.tsx'
+import { Nothing } from './nothing.tsx'
+
+const statuses = ['Healthy', 'Degraded', 'Pending', 'Offline'] as const
+
+/** How many clusters there are of each status. */
+export const ClusterNumbers = () => (
+  <Loaded query={useSummary()} what="the numbers">
+    {({ clusters }) =>
+      clusters === undefined || clusters.total === 0 ? (
+        <Nothing text="No cluster is registered yet." to={{ to: '/clusters' }} label="Go to clusters" />
+      ) : (
+        <Numbers
+          items={statuses.map((status) => ({
+            name: status,
+            count: clusters.byStatus[status],
+            to: { to: '/clusters', search: { status } },
+          }))}
+        />
+      )
+    }
+  </Loaded>
+)

@@ -1,0 +1,25 @@
+import { useSummary } from '../../../api/account.ts'
+import { Loaded } from '../../../kit/state.tsx'
+import { Numbers } from './numbers.tsx'
+import { Nothing } from './nothing.tsx'
+
+const statuses = ['Queued', 'Running', 'Completed', 'Failed', 'Cancelled'] as const
+
+/** How many jobs there are of each status. */
+export const JobNumbers = () => (
+  <Loaded query={useSummary()} what="the numbers">
+    {({ jobs }) =>
+      jobs === undefined || jobs.total === 0 ? (
+        <Nothing text="No job has been run yet." to={{ to: '/jobs' }} label="Go to jobs" />
+      ) : (
+        <Numbers
+          items={statuses.map((status) => ({
+            name: status,
+            count: jobs.byStatus[status],
+            to: { to: '/jobs', search: { status } },
+          }))}
+        />
+      )
+    }
+  </Loaded>
+)

@@ -1,0 +1,23 @@
+import { useSummary } from '../../../api/account.ts'
+import { Loaded } from '../../../kit/state.tsx'
+import { Numbers } from './numbers.tsx'
+import { Nothing } from './nothing.tsx'
+
+/** How many modules are installed, how many of them ail, and how many can be upgraded. */
+export const ModuleNumbers = () => (
+  <Loaded query={useSummary()} what="the numbers">
+    {({ modules }) =>
+      modules === undefined || modules.installed === 0 ? (
+        <Nothing text="No module is installed." to={{ to: '/modules' }} label="See the catalog" />
+      ) : (
+        <Numbers
+          items={[
+            { name: 'Installed', count: modules.installed, to: { to: '/modules' } },
+            { name: 'Unhealthy', count: modules.unhealthy, to: { to: '/modules' } },
+            { name: 'Updates', tone: 'Running', count: modules.updatesAvailable, to: { to: '/modules' } },
+          ]}
+        />
+      )
+    }
+  </Loaded>
+)

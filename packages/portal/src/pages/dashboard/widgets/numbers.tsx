@@ -1,0 +1,22 @@
+import { Link, type LinkProps } from '@tanstack/react-router'
+import { toneOf } from '../../../kit/badge.tsx'
+import { classes } from '../../../kit/class-names.ts'
+import styles from './widgets.module.css'
+
+interface NumbersProps {
+  items: readonly { name: string; count: number; tone?: string; to: LinkProps }[]
+}
+
+/** Numbers that lead to what they count. */
+export const Numbers = ({ items }: NumbersProps) => (
+  <ul className={styles['numbers']}>
+    {items.map(({ name, count, tone = name, to }) => (
+      <li key={name}>
+        <Link {...to} className={styles['number']}>
+          <strong className={classes(styles['count'], count > 0 && styles[toneOf(tone)])}>{count}</strong>
+          <span>{name}</span>
+        </Link>
+      </li>
+    ))}
+  </ul>
+)

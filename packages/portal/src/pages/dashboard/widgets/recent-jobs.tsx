@@ -1,0 +1,42 @@
+import { useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { api, ask } from '../../../api/client.ts'
+import { every } from '../../../api/query.ts'
+import { StatusBadge } from '../../../kit/badge.tsx'
+import { Loaded } from '../../../kit/state.tsx'
+import { Time } from '../../../kit/time.tsx'
+import { Nothing } from './nothing.tsx'
+import styles from './widgets.module.css'
+
+const pollSeconds = 10
+const pageSize = 8
+
+/** The jobs that were submitted last. */
+export function RecentJobs() {
+  const query = useQuery({
+    queryKey: ['jobs', 'recent'],
+    queryFn: () => ask(api.GET('/api/v1/jobs', { params: { query: { pageSize } } })),
+    refetchInterval: every(pollSeconds),
+  })
+  return (
+    <Loaded query={query} what="jobs">
+      {({ items }) =>
+        items.length === 0 ? (
+          <Nothing text="No job has been run yet." to={{ to: '/jobs' }} label="Go to jobs" />
+        ) : (
+          <ul className={styles['rows']}>
+            {items.map((job) => (
+              <li key={job.id}>
+                <StatusBadge status={job.status} />
+                <Link to="/jobs/$jobId" params={{ jobId: job.id }} className={styles['name']}>
+                  {job.type} <code>{job.id.slice(-6)}</code>
+                </Link>
+                <Time at={job.createdAt} />
+              </li>
+            ))}
+          </ul>
+        )
+      }
+    </Loaded>
+  )
+}

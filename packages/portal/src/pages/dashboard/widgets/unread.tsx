@@ -1,0 +1,40 @@
+import { useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { api, ask } from '../../../api/client.ts'
+import { Loaded } from '../../../kit/state.tsx'
+import { Time } from '../../../kit/time.tsx'
+import { Severity } from '../../notifications/severity.tsx'
+import { Nothing } from './nothing.tsx'
+import styles from './widgets.module.css'
+
+const pageSize = 6
+
+/** The newest notifications that were not read. Read anew when their number has changed; no poll of its own. */
+export function Unread() {
+  const query = useQuery({
+    queryKey: ['notifications', 'newest unread'],
+    queryFn: () => ask(api.GET('/api/v1/notifications', { params: { query: { unreadOnly: true, pageSize } } })),
+    staleTime: 60_000,
+  })
+  return (
+    <Loaded query={query} what="notifications">
+      {({ items }) =>
+        items.length === 0 ? (
+          <Nothing text="You have read everything." to={{ to: '/notifications' }} label="All notifications" />
+        ) : (
+          <ul className={styles['rows']}>
+            {items.map(({ id, title, severity, createdAt }) => (
+              <li key={id}>
+                <Severity severity={severity} />
+                <Link to="/notifications" className={styles['name']}>
+                  {title}
+                </Link>
+                <Time at={createdAt} />
+              </li>
+            ))}
+          </ul>
+        )
+      }
+    </Loaded>
+  )
+}

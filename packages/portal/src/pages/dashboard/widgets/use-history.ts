@@ -1,0 +1,27 @@
+import { keepPreviousData, useQuery } from '@tanstack/react-query'
+import { useSearch } from '@tanstack/react-router'
+import { api, ask } from '../../../api/client.ts'
+import { every } from '../../../api/query.ts'
+
+/** How far charts look back, by the word that the address holds. */
+export const rangeList = ['day', 'week', 'month'] as const
+export type Range = (typeof rangeList)[number]
+
+const hoursOf: Record<Range, number> = { day: 24, week: 7 * 24, month: 30 * 24 }
+
+const pollSeconds = 60
+
+/** The range that is looked at: the same for all charts, and part of the address. */
+export const useRange = (): Range => useSearch({ from: '/signed-in/dashboard' }).range ?? 'day'
+
+/** What was: one answer for all charts. */
+export function useHistory() {
+  const hours = hoursOf[useRange()]
+  return useQuery({
+    queryKey: ['history', hours],
+    queryFn: () => ask(api.GET('/api/v1/portal/history', { params: { query: { hours } } })),
+    placeholderData: keepPreviousData,
+    staleTime: 30_000,
+    refetchInterval: every(pollSeconds),
+  })
+}

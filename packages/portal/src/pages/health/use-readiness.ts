@@ -1,0 +1,19 @@
+import { useQuery } from '@tanstack/react-query'
+import { ApiFault } from '../../api/fault.ts'
+import { api, type Schemas } from '../../api/client.ts'
+import { every } from '../../api/query.ts'
+
+const pollSeconds = 10
+
+/** How the platform is. That it is not well is an answer like any other: it is 503, with the same body. */
+async function readiness(): Promise<Schemas['Readiness']> {
+  const { data, error, response } = await api.GET('/health/ready').catch((cause: unknown) => {
+    throw ApiFault.unreachable(cause)
+  })
+  if (data !== undefined) return data
+  if (response.status === 503 && typeof error === 'object' && 'checks' in error) return error
+  throw new ApiFault(response.status, error, response.headers)
+}
+
+export const useReadiness = () =>
+  useQuery({ queryKey: ['health', 'ready'], queryFn: readiness, staleTime: 0, refetchInterval: every(pollSeconds) })

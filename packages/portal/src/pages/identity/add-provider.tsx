@@ -1,0 +1,48 @@
+import { useState } from 'react'
+import { api, ask } from '../../api/client.ts'
+import { ApiFault } from '../../api/fault.ts'
+import { Dialog } from '../../kit/dialog.tsx'
+import { SelectField } from '../../kit/field.tsx'
+import { announce } from '../../kit/toast.tsx'
+import { kinds, type Provider, type ProviderRequest, providerTypes } from './kinds.ts'
+import { ProviderForm } from './provider-form.tsx'
+import { meantBy } from './request.ts'
+import { refreshProviders } from './use-providers.ts'
+
+interface AddProviderProps {
+  providers: readonly Provider[]
+  onClose: () => void
+  onAdded: (id: string) => void
+}
+
+/** Adds a provider. One of the same place would be changed instead, and lose what is not said again: it is refused here. */
+export function AddProvider({ providers, onClose, onAdded }: AddProviderProps) {
+  const [type, setType] = useState<Provider['type']>('OIDC')
+  const choose = (value: string) => setType(providerTypes.find((each) => each === value) ?? type)
+  const add = async (request: ProviderRequest) => {
+    const same = meantBy(request, providers)
+    if (same !== undefined) throw isThere(same)
+    const { id, displayName } = await ask(api.POST('/api/v1/platform/identity/providers', { body: request }))
+    await refreshProviders()
+    announce(`${displayName} was added`)
+    onAdded(id)
+  }
+  return (
+    <Dialog isOpen onClose={onClose} title="Add an identity provider" isWide>
+      <SelectField
+        name="type"
+        label="Type"
+        value={type}
+        options={providerTypes.map((each) => ({ value: each, label: kinds[each].label }))}
+        onChange={choose}
+      />
+      <ProviderForm key={type} type={type} submitLabel="Add provider" onSubmit={add} />
+    </Dialog>
+  )
+}
+
+const isThere = ({ displayName }: Provider): ApiFault =>
+  new ApiFault(0, {
+    error: 'provider_exists',
+    message: `There is ${displayName} at this address already: change that one.`,
+  })

@@ -1,0 +1,95 @@
+import { useNavigate, useSearch } from '@tanstack/react-router'
+import { KeyRound, Plus } from 'lucide-react'
+import { useState } from 'react'
+import { useMay } from '../../api/account.ts'
+import { Button } from '../../kit/button.tsx'
+import { Page } from '../../kit/page.tsx'
+import { EmptyState, Loaded } from '../../kit/state.tsx'
+import { type Column, Table } from '../../kit/table.tsx'
+import { AddProvider } from './add-provider.tsx'
+import { ConsentNote } from './consent-note.tsx'
+import styles from './identity.module.css'
+import { kinds, offerOf, type Provider } from './kinds.ts'
+import { ProviderDialog } from './provider-dialog.tsx'
+import { ProviderStatus } from './provider-status.tsx'
+import { useProviders } from './use-providers.ts'
+
+const columnsOf = (open: (id: string) => void): Column<Provider>[] => [
+  {
+    title: 'Name',
+    cell: ({ id, displayName }) => (
+      <button type="button" className={styles['open']} onClick={() => open(id)}>
+        {displayName}
+      </button>
+    ),
+  },
+  { title: 'Type', cell: ({ type }) => kinds[type].label },
+  { title: 'Status', cell: ({ status }) => <ProviderStatus status={status} />, isNarrow: true },
+  {
+    title: 'On the sign-in page',
+    cell: ({ enabled, type, displayName }) => (enabled ? offerOf(type, displayName) : 'Not offered'),
+  },
+]
+
+/** With whom people sign in beside the platform itself. */
+export function IdentityPage() {
+  const { provider: chosen, consent, error } = useSearch({ from: '/signed-in/settings/identity' })
+  const navigate = useNavigate({ from: '/settings/identity' })
+  const mayAdd = useMay('platform:admin')
+  const [isAdding, setIsAdding] = useState(false)
+  const open = (id: string) => void navigate({ search: { provider: id } })
+  const [columns] = useState(() => columnsOf(open))
+  const query = useProviders()
+  const find = (items: readonly Provider[]) => items.find(({ id }) => id === chosen)
+  const addButton = (
+    <Button look="primary" icon={Plus} onClick={() => setIsAdding(true)}>
+      Add provider
+    </Button>
+  )
+  return (
+    <Page
+      title="Identity providers"
+      lead="With whom people sign in beside an account of this platform. Who signs in for the first time becomes a user of your organisation."
+      actions={mayAdd && addButton}
+    >
+      <Loaded query={query} what="identity providers">
+        {({ items }) => (
+          <>
+            {consent !== undefined && (
+              <ConsentNote
+                consent={consent}
+                error={error}
+                provider={find(items)}
+                onDismiss={() => void navigate({ search: {}, replace: true })}
+              />
+            )}
+            {items.length > 0 && (
+              <Table label="Identity providers" columns={columns} rows={items} keyOf={({ id }) => id} />
+            )}
+            {items.length === 0 && (
+              <EmptyState icon={KeyRound} title="No identity providers yet">
+                Everybody signs in with an account of this platform. Add a provider, and people sign in with the account
+                that they have there.
+              </EmptyState>
+            )}
+            <ProviderDialog
+              // What came of asking is read first.
+              provider={consent === undefined ? find(items) : undefined}
+              onClose={() => void navigate({ search: {} })}
+            />
+            {isAdding && (
+              <AddProvider
+                providers={items}
+                onClose={() => setIsAdding(false)}
+                onAdded={(id) => {
+                  setIsAdding(false)
+                  open(id)
+                }}
+              />
+            )}
+          </>
+        )}
+      </Loaded>
+    </Page>
+  )
+}

@@ -1,0 +1,83 @@
+import { ListChecks, ShieldQuestion, Trash2 } from 'lucide-react'
+import { useState } from 'react'
+import { api, ask, type Schemas, tell } from '../../api/client.ts'
+import { ApiFault } from '../../api/fault.ts'
+import { Button } from '../../kit/button.tsx'
+import { Confirm } from '../../kit/dialog.tsx'
+import { ErrorNote } from '../../kit/error-note.tsx'
+import { announce } from '../../kit/toast.tsx'
+import styles from './identity.module.css'
+import type { Provider } from './kinds.ts'
+import { TestOutcome } from './test-outcome.tsx'
+import { refreshProviders } from './use-providers.ts'
+
+interface ProviderActionsProps {
+  provider: Provider
+  onRemoved: () => void
+}
+
+/** What can be done with a provider as it is saved. */
+export function ProviderActions({ provider: { id, type, displayName }, onRemoved }: ProviderActionsProps) {
+  const [busy, setBusy] = useState<'test' | 'consent'>()
+  const [outcome, setOutcome] = useState<Schemas['IdentityProviderTest']>()
+  const [failure, setFailure] = useState<unknown>()
+  const [isRemoving, setIsRemoving] = useState(false)
+  const params = { path: { id } }
+  const run = async (name: 'test' | 'consent', work: () => Promise<void>) => {
+    setBusy(name)
+    setFailure(undefined)
+    setOutcome(undefined)
+    await work().catch(setFailure)
+    setBusy(undefined)
+  }
+  const test = () =>
+    run('test', async () =>
+      setOutcome(await ask(api.POST('/api/v1/platform/identity/providers/{id}/test', { params }))),
+    )
+  const askForConsent = () =>
+    run('consent', async () => {
+      const { url } = await ask(api.POST('/api/v1/platform/identity/providers/{id}/consent', { params }))
+      await refreshProviders()
+      openSafely(url)
+    })
+  const remove = async () => {
+    await tell(api.DELETE('/api/v1/platform/identity/providers/{id}', { params }))
+    announce(`${displayName} was removed`)
+    onRemoved()
+    await refreshProviders()
+  }
+  return (
+    <div className={styles['stack']}>
+      <div className={styles['actions']}>
+        <Button icon={ListChecks} isBusy={busy === 'test'} onClick={() => void test()}>
+          Test provider
+        </Button>
+        {type !== 'LDAP' && (
+          <Button icon={ShieldQuestion} isBusy={busy === 'consent'} onClick={() => void askForConsent()}>
+            Ask for consent
+          </Button>
+        )}
+        <Button icon={Trash2} onClick={() => setIsRemoving(true)}>
+          Remove provider
+        </Button>
+      </div>
+      {failure !== undefined && <ErrorNote error={failure} />}
+      <div role="status">{outcome !== undefined && <TestOutcome outcome={outcome} />}</div>
+      <Confirm
+        isOpen={isRemoving}
+        onClose={() => setIsRemoving(false)}
+        title={`Remove ${displayName}?`}
+        description="Its users stay, and cannot sign in any more: their sessions end within 15 minutes, and their API tokens are refused at once. If a provider of the same type and address is added again, they can."
+        confirmLabel="Remove provider"
+        onConfirm={remove}
+      />
+    </div>
+  )
+}
+
+/** Leaves for the provider, whose address it is: to a page of TLS and to nothing else. */
+function openSafely(url: string): void {
+  if (URL.parse(url)?.protocol === 'https:') return location.assign(url)
+  const message = 'The provider asks for consent at an address without TLS: the portal does not open it.'
+  throw new ApiFault(0, { error: 'consent_url_not_https', message })
+}

@@ -1,0 +1,70 @@
+import { useState } from 'react'
+import { api, ask } from '../../api/client.ts'
+import { Facts } from '../../kit/card.tsx'
+import { CopyField } from '../../kit/copy.tsx'
+import { Dialog } from '../../kit/dialog.tsx'
+import { Time } from '../../kit/time.tsx'
+import { announce } from '../../kit/toast.tsx'
+import styles from './identity.module.css'
+import { kinds, type Provider, type ProviderRequest } from './kinds.ts'
+import { ProviderActions } from './provider-actions.tsx'
+import { ProviderForm } from './provider-form.tsx'
+import { ProviderStatus } from './provider-status.tsx'
+import { textOf } from './request.ts'
+import { refreshProviders } from './use-providers.ts'
+
+interface ProviderDialogProps {
+  provider: Provider | undefined
+  onClose: () => void
+}
+
+/** One provider: how it stands with it, what it has to be told, and what can be changed. */
+export const ProviderDialog = ({ provider, onClose }: ProviderDialogProps) => (
+  <Dialog isOpen={provider !== undefined} onClose={onClose} title={provider?.displayName ?? 'Identity provider'} isWide>
+    {provider !== undefined && <ProviderView key={provider.id} provider={provider} onClose={onClose} />}
+  </Dialog>
+)
+
+function ProviderView({ provider, onClose }: { provider: Provider; onClose: () => void }) {
+  // Once saved, the form holds what the platform has made of it.
+  const [saved, setSaved] = useState(0)
+  const { type, displayName, status, createdAt, updatedAt } = provider
+  const change = async (body: ProviderRequest) => {
+    await ask(api.POST('/api/v1/platform/identity/providers', { body }))
+    await refreshProviders()
+    setSaved(saved + 1)
+    announce(`${body.displayName ?? displayName} was changed`)
+  }
+  return (
+    <div className={styles['stack']}>
+      <Facts
+        items={[
+          ['Type', kinds[type].label],
+          ...kinds[type].place.map(
+            ({ name, label }) => [label, <code key={name}>{textOf(provider, name)}</code>] as const,
+          ),
+          ['Status', <ProviderStatus key="s" status={status} />],
+          ['Added', <Time key="a" at={createdAt} />],
+          ['Changed', <Time key="c" at={updatedAt} />],
+        ]}
+      />
+      <Redirects provider={provider} />
+      <ProviderActions provider={provider} onRemoved={onClose} />
+      <h3>Settings</h3>
+      <ProviderForm key={saved} type={type} before={provider} submitLabel="Save changes" onSubmit={change} />
+    </div>
+  )
+}
+
+/** What the provider has to know before anybody can sign in with it. */
+const Redirects = ({ provider: { redirectUri, consentRedirectUri } }: { provider: Provider }) =>
+  redirectUri !== undefined && (
+    <section aria-label="Redirect addresses" className={styles['stack']}>
+      <h3>Register with the provider</h3>
+      <p className={styles['hint']}>
+        The first is where people come back to who have signed in; the second, whoever was asked for consent.
+      </p>
+      <CopyField label="Redirect URI" text={redirectUri} />
+      {consentRedirectUri !== undefined && <CopyField label="Redirect URI for consent" text={consentRedirectUri} />}
+    </section>
+  )

@@ -1,0 +1,21 @@
+import { CircleAlert, CircleCheck, CircleDashed, CircleOff, type LucideIcon } from 'lucide-react'
+import { Badge, type Tone } from '../../kit/badge.tsx'
+import type { Provider } from './kinds.ts'
+
+const looks: Record<Provider['status'], [Tone, LucideIcon, string]> = {
+  Configured: ['good', CircleCheck, 'Configured'],
+  ConsentPending: ['busy', CircleDashed, 'Consent pending'],
+  ConsentGranted: ['good', CircleCheck, 'Consent granted'],
+  ConsentDenied: ['bad', CircleAlert, 'Consent denied'],
+  Disabled: ['quiet', CircleOff, 'Switched off'],
+}
+
+/** How it stands with a provider. */
+export function ProviderStatus({ status }: { status: Provider['status'] }) {
+  const [tone, icon, text] = looks[status]
+  return (
+    <Badge tone={tone} icon={icon}>
+      {text}
+    </Badge>
+  )
+}

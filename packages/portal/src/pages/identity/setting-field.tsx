@@ -1,0 +1,38 @@
+import { TextArea, TextField } from '../../kit/field.tsx'
+import { PasswordField } from '../../kit/password-field.tsx'
+import type { Setting } from './kinds.ts'
+
+interface SettingFieldProps {
+  setting: Setting
+  isNeeded: boolean
+  /** The secret that is stored stays where none is typed. */
+  isStored: boolean
+  text: string
+}
+
+const hintOf = ({ hint, look, usual }: Setting, isStored: boolean): string | undefined => {
+  if (look === 'secret' && isStored) return 'Empty keeps the one that is stored. It is never shown again.'
+  return hint ?? (usual === undefined ? undefined : `Empty: ${usual}`)
+}
+
+/** One setting of a provider. */
+export function SettingField({ setting, isNeeded, isStored, text }: SettingFieldProps) {
+  const { name, label, look = 'text', example, usual } = setting
+  const isRequired = isNeeded && !(look === 'secret' && isStored)
+  const field = { name, label, hint: hintOf(setting, isStored), required: isRequired, isOptional: !isRequired }
+  if (look === 'secret') return <PasswordField {...field} autoComplete="new-password" maxLength={2000} />
+  if (look === 'certificate') return <TextArea {...field} defaultValue={text} rows={4} spellCheck={false} isMono />
+  return (
+    <TextField
+      {...field}
+      defaultValue={text}
+      placeholder={example ?? usual}
+      inputMode={look === 'url' ? 'url' : 'text'}
+      autoComplete="off"
+      autoCapitalize="none"
+      spellCheck={false}
+      maxLength={500}
+      isMono
+    />
+  )
+}

@@ -1,0 +1,52 @@
+import { Layers } from 'lucide-react'
+import { api, ask, type Schemas } from '../../api/client.ts'
+import { Badge } from '../../kit/badge.tsx'
+import { PagedTable } from '../../kit/paged-table.tsx'
+import { EmptyState } from '../../kit/state.tsx'
+import { Time } from '../../kit/time.tsx'
+import { pageRows } from '../../kit/use-pages.ts'
+import { RowLink, type VirtualColumn } from '../../kit/virtual-table.tsx'
+
+type Batch = Schemas['Batch']
+
+const columns: VirtualColumn<Batch>[] = [
+  {
+    title: 'Batch',
+    width: 'minmax(10rem, 2fr)',
+    narrow: 'lead',
+    cell: ({ id, submittedCount }) => (
+      <RowLink to="/jobs/batches/$batchId" params={{ batchId: id }}>
+        {submittedCount === 1 ? '1 job' : `${submittedCount} jobs`} <span className="visually-hidden">{id}</span>
+      </RowLink>
+    ),
+  },
+  {
+    title: 'Status',
+    width: '8rem',
+    narrow: 'mark',
+    cell: ({ status }) => <Badge tone={status === 'Finished' ? 'quiet' : 'busy'}>{status}</Badge>,
+  },
+  { title: 'Completed', width: '7rem', isEnd: true, cell: ({ counts }) => counts.completed },
+  { title: 'Failed', width: '7rem', isEnd: true, cell: ({ counts }) => counts.failed },
+  { title: 'Submitted', width: '9rem', cell: ({ createdAt }) => <Time at={createdAt} /> },
+]
+
+/** Batches, newest first. */
+export const BatchList = () => (
+  <PagedTable
+    label="Batches"
+    queryKey={['batches', 'list']}
+    fetchPage={(page, signal) =>
+      ask(api.GET('/api/v1/jobs/batch', { params: { query: { page, pageSize: pageRows } }, signal }))
+    }
+    columns={columns}
+    rowKey={({ id }) => id}
+    pollSeconds={5}
+    summary={(total) => (total === 1 ? '1 batch' : `${total.toLocaleString()} batches`)}
+    empty={
+      <EmptyState icon={Layers} title="No batches yet">
+        Run a script and choose several clusters: that makes a batch.
+      </EmptyState>
+    }
+  />
+)

@@ -1,0 +1,137 @@
+import { useQuery } from '@tanstack/react-query'
+import { Link, useNavigate, useParams } from '@tanstack/react-router'
+import { Ban, RotateCw } from 'lucide-react'
+import { useEffect, useState } from 'react'
+import { useMay } from '../../api/account.ts'
+import { api, ask, type Schemas } from '../../api/client.ts'
+import { every, queries } from '../../api/query.ts'
+import { Badge } from '../../kit/badge.tsx'
+import { Button } from '../../kit/button.tsx'
+import { Card, Facts } from '../../kit/card.tsx'
+import { Confirm } from '../../kit/dialog.tsx'
+import { Page } from '../../kit/page.tsx'
+import { Loaded } from '../../kit/state.tsx'
+import { Time } from '../../kit/time.tsx'
+import { announce } from '../../kit/toast.tsx'
+import { BatchProgress } from './batch-progress.tsx'
+import { JobList } from './job-list.tsx'
+
+type Batch = Schemas['Batch']
+
+const batchKey = (batchId: string) => ['batches', 'one', batchId]
+
+/** One batch: how far it is, and its jobs. */
+export function BatchPage() {
+  const { batchId } = useParams({ from: '/signed-in/jobs/batches/$batchId' })
+  const query = useQuery({
+    queryKey: batchKey(batchId),
+    queryFn: () => ask(api.GET('/api/v1/jobs/batch/{batchId}', { params: { path: { batchId } } })),
+    refetchInterval: (it) => (it.state.data?.status === 'Finished' ? false : every(2)(it)),
+  })
+  const batch = query.data
+  const isOver = batch?.status === 'Finished'
+  useEffect(() => {
+    // The list is not looked at again by itself from here on: once more, for how the last jobs have ended.
+    if (isOver) void queries.invalidateQueries({ queryKey: ['jobs', 'list'] })
+  }, [isOver])
+  return (
+    <Page
+      title={batch === undefined ? 'Batch' : titleOf(batch)}
+      mark={batch && <Badge tone={batch.status === 'Finished' ? 'quiet' : 'busy'}>{batch.status}</Badge>}
+      trail={{ label: 'Jobs', to: '/jobs' }}
+      actions={batch && <BatchActions batch={batch} />}
+    >
+      <Loaded query={query} what="the batch">
+        {(it) => (
+          <>
+            <BatchOverview batch={it} />
+            <Card title="Jobs">
+              <JobList filter={{ batchId: it.id }} isLive={it.status !== 'Finished'} />
+            </Card>
+          </>
+        )}
+      </Loaded>
+    </Page>
+  )
+}
+
+const titleOf = ({ submittedCount }: Batch): string =>
+  `Batch of ${submittedCount} ${submittedCount === 1 ? 'job' : 'jobs'}`
+
+const BatchOverview = ({ batch }: { batch: Batch }) => (
+  <Card title="Progress">
+    <BatchProgress counts={batch.counts} />
+    <Facts
+      items={[
+        ['Submitted', <Time key="s" at={batch.createdAt} isAbsolute />],
+        ['Finished', batch.finishedAt === undefined ? 'not yet' : <Time key="f" at={batch.finishedAt} isAbsolute />],
+        ['At once', batch.maxConcurrency ?? 'all'],
+        ['Stops after failures', batch.maxErrors ?? 'never'],
+        ...(batch.retryOf === undefined ? [] : [['Runs again', <BatchLink key="r" id={batch.retryOf} />] as const]),
+      ]}
+    />
+  </Card>
+)
+
+const BatchLink = ({ id }: { id: string }) => (
+  <Link to="/jobs/batches/$batchId" params={{ batchId: id }}>
+    {id}
+  </Link>
+)
+
+function BatchActions({ batch }: { batch: Batch }) {
+  const mayWrite = useMay('jobs:write')
+  const [asking, setAsking] = useState<'cancel' | 'retry'>()
+  const actions = useBatchActions(batch.id)
+  if (!mayWrite) return null
+  const unsuccessful = batch.counts.failed + batch.counts.cancelled
+  const close = () => setAsking(undefined)
+  return (
+    <>
+      {batch.status !== 'Finished' && (
+        <Button icon={Ban} onClick={() => setAsking('cancel')} disabled={batch.status === 'Cancelling'}>
+          Cancel batch
+        </Button>
+      )}
+      {unsuccessful > 0 && (
+        <Button icon={RotateCw} onClick={() => setAsking('retry')}>
+          Retry failed jobs
+        </Button>
+      )}
+      <Confirm
+        isOpen={asking === 'cancel'}
+        onClose={close}
+        title="Cancel this batch?"
+        description="Jobs that have not begun never run. Those that run are ended; what they have done stays done."
+        confirmLabel="Cancel batch"
+        onConfirm={actions.cancel}
+      />
+      <Confirm
+        isOpen={asking === 'retry'}
+        onClose={close}
+        title="Retry failed jobs?"
+        description={`The ${unsuccessful} jobs that failed or were cancelled are submitted anew, as a new batch.`}
+        confirmLabel="Retry failed jobs"
+        look="primary"
+        onConfirm={actions.retry}
+      />
+    </>
+  )
+}
+
+function useBatchActions(batchId: string) {
+  const navigate = useNavigate()
+  const params = { path: { batchId } }
+  return {
+    cancel: async () => {
+      const batch = await ask(api.POST('/api/v1/jobs/batch/{batchId}/cancel', { params }))
+      queries.setQueryData(batchKey(batchId), batch)
+      await queries.invalidateQueries({ queryKey: ['jobs'] })
+    },
+    retry: async () => {
+      const { batchId: newId, submittedCount } = await ask(api.POST('/api/v1/jobs/batch/{batchId}/retry', { params }))
+      announce(`${submittedCount} jobs were submitted again`)
+      await navigate({ to: '/jobs/batches/$batchId', params: { batchId: newId } })
+    },
+  }
+}

@@ -1,0 +1,67 @@
+import { Link } from '@tanstack/react-router'
+import type { ReactNode } from 'react'
+import type { Schemas } from '../../api/client.ts'
+import { Card, Facts } from '../../kit/card.tsx'
+import { CopyButton } from '../../kit/copy.tsx'
+import { durationText, Time, useNow } from '../../kit/time.tsx'
+import { reasonText } from './reasons.ts'
+import styles from './jobs.module.css'
+
+interface JobFactsProps {
+  job: Schemas['Job']
+  clusterName: string | undefined
+}
+
+/** Where and when a job ran, and why it ended. */
+export function JobFacts({ job, clusterName }: JobFactsProps) {
+  const { clusterId, statusReason, result, lateResult } = job
+  const items: (readonly [string, ReactNode])[] = [
+    [
+      'Id',
+      <span key="id" className={styles['id']}>
+        <code>{job.id}</code> <CopyButton text={job.id} label="Copy id" />
+      </span>,
+    ],
+    ...(clusterId === undefined
+      ? []
+      : [['Cluster', <ClusterLink key="c" id={clusterId} name={clusterName} />] as const]),
+    ['Submitted', <Time key="s" at={job.createdAt} isAbsolute />],
+    ...(job.startedAt === undefined ? [] : [['Started', <Time key="b" at={job.startedAt} isAbsolute />] as const]),
+    ...(job.completedAt === undefined ? [] : [['Ended', <Time key="e" at={job.completedAt} isAbsolute />] as const]),
+    ...(job.startedAt === undefined ? [] : [['Duration', <Duration key="d" job={job} />] as const]),
+    ...(job.status === 'Queued' && clusterId !== undefined
+      ? [['Fails unless picked up', <Time key="x" at={job.expiresAt} />] as const]
+      : []),
+    ...(result === undefined ? [] : [['Exit code', result.exitCode ?? 'none'] as const]),
+  ]
+  return (
+    <Card title="Overview">
+      {statusReason !== undefined && <p>{reasonText(statusReason)}</p>}
+      {job.cancelRequestedAt !== undefined && job.status === 'Running' && (
+        <p>Cancelling: the relay is asked to end it.</p>
+      )}
+      <Facts items={items} />
+      {lateResult !== undefined && (
+        <p>
+          After that its relay reported <strong>{lateResult.outcome}</strong>, exit code {lateResult.exitCode ?? 'none'}{' '}
+          (
+          <Time at={lateResult.reportedAt} isAbsolute />
+          ). The status stays as it was.
+        </p>
+      )}
+    </Card>
+  )
+}
+
+const ClusterLink = ({ id, name }: { id: string; name: string | undefined }) => (
+  <Link to="/clusters/$clusterId" params={{ clusterId: id }}>
+    {name ?? id}
+  </Link>
+)
+
+/** How long it took, or has taken by now. */
+function Duration({ job: { startedAt = '', completedAt } }: { job: Schemas['Job'] }) {
+  const nowMs = useNow()
+  const endMs = completedAt === undefined ? nowMs : Date.parse(completedAt)
+  return durationText(Math.max(0, endMs - Date.parse(startedAt)))
+}

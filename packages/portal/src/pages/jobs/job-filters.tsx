@@ -1,0 +1,49 @@
+import { X } from 'lucide-react'
+import { Button } from '../../kit/button.tsx'
+import { SelectField } from '../../kit/field.tsx'
+import styles from './jobs.module.css'
+import { type JobStatus, jobStatuses } from './status.ts'
+import { useCluster } from './use-names.ts'
+
+/** What the list of jobs is narrowed to. */
+export interface JobFilter {
+  status?: JobStatus
+  clusterId?: string
+  batchId?: string
+}
+
+interface JobFiltersProps {
+  filter: JobFilter
+  onChange: (filter: JobFilter) => void
+}
+
+const statuses = [{ value: '', label: 'All' }, ...jobStatuses.map((status) => ({ value: status, label: status }))]
+
+/** Narrows the list of jobs. A cluster comes by a link from its page, and goes by its cross. */
+export function JobFilters({ filter: { status, ...rest }, onChange }: JobFiltersProps) {
+  const { clusterId, ...withoutCluster } = rest
+  const cluster = useCluster(clusterId)
+  const change = (value: string): JobFilter => {
+    const next = jobStatuses.find((each) => each === value)
+    return next === undefined ? rest : { ...rest, status: next }
+  }
+  return (
+    <div className={styles['filters']}>
+      <SelectField
+        name="status"
+        label="Status"
+        value={status ?? ''}
+        options={statuses}
+        onChange={(value) => onChange(change(value))}
+      />
+      {clusterId !== undefined && (
+        <Button
+          icon={X}
+          onClick={() => onChange(status === undefined ? withoutCluster : { ...withoutCluster, status })}
+        >
+          Only on {cluster.data?.name ?? clusterId}
+        </Button>
+      )}
+    </div>
+  )
+}

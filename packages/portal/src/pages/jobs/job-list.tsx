@@ -1,0 +1,97 @@
+import { Link } from '@tanstack/react-router'
+import { SquareTerminal } from 'lucide-react'
+import { useMay } from '../../api/account.ts'
+import { api, ask, type Schemas } from '../../api/client.ts'
+import { StatusBadge } from '../../kit/badge.tsx'
+import { ButtonLink } from '../../kit/button.tsx'
+import { PagedTable } from '../../kit/paged-table.tsx'
+import { EmptyState } from '../../kit/state.tsx'
+import { durationText, Time } from '../../kit/time.tsx'
+import { pageRows } from '../../kit/use-pages.ts'
+import { RowLink, type VirtualColumn } from '../../kit/virtual-table.tsx'
+import type { JobFilter } from './job-filters.tsx'
+import { titleOfType } from './status.ts'
+import { useCluster } from './use-names.ts'
+
+type Job = Schemas['JobSummary']
+
+const columns: VirtualColumn<Job>[] = [
+  {
+    title: 'Job',
+    width: 'minmax(12rem, 2fr)',
+    narrow: 'lead',
+    cell: ({ id, type }) => (
+      <RowLink to="/jobs/$jobId" params={{ jobId: id }}>
+        {titleOfType(type)} <span className="visually-hidden">{id}</span>
+      </RowLink>
+    ),
+  },
+  { title: 'Status', width: '9rem', narrow: 'mark', cell: ({ status }) => <StatusBadge status={status} /> },
+  { title: 'Cluster', width: 'minmax(8rem, 2fr)', cell: ({ clusterId }) => <ClusterName id={clusterId} /> },
+  { title: 'Submitted', width: '9rem', cell: ({ createdAt }) => <Time at={createdAt} /> },
+  { title: 'Took', width: '7rem', narrow: 'hidden', isEnd: true, cell: (job) => tookText(job) },
+]
+
+/** Names are asked for once a cluster, and shared with every page that shows them. */
+function ClusterName({ id }: { id: string | undefined }) {
+  const { data } = useCluster(id)
+  if (id === undefined) return 'the platform'
+  return (
+    <Link to="/clusters/$clusterId" params={{ clusterId: id }}>
+      {data?.name ?? id}
+    </Link>
+  )
+}
+
+const tookText = ({ startedAt, completedAt }: Job): string =>
+  startedAt === undefined || completedAt === undefined
+    ? ''
+    : durationText(Math.max(0, Date.parse(completedAt) - Date.parse(startedAt)))
+
+interface JobListProps {
+  filter: JobFilter
+  /** Whether more may come, or what is there may change. */
+  isLive: boolean
+}
+
+/** Jobs, newest first. */
+export const JobList = ({ filter, isLive }: JobListProps) => (
+  <PagedTable
+    label="Jobs"
+    queryKey={['jobs', 'list', filter]}
+    fetchPage={(page, signal) =>
+      ask(api.GET('/api/v1/jobs', { params: { query: { ...filter, page, pageSize: pageRows } }, signal }))
+    }
+    columns={columns}
+    rowKey={({ id }) => id}
+    pollSeconds={isLive ? 5 : undefined}
+    summary={(total) => (total === 1 ? '1 job' : `${total.toLocaleString()} jobs`)}
+    empty={<NoJobs isFiltered={Object.keys(filter).length > 0} />}
+  />
+)
+
+function NoJobs({ isFiltered }: { isFiltered: boolean }) {
+  const mayRun = useMay('jobs:write')
+  if (isFiltered) {
+    return (
+      <EmptyState icon={SquareTerminal} title="No job fits">
+        Choose another status, or look at all of them.
+      </EmptyState>
+    )
+  }
+  return (
+    <EmptyState
+      icon={SquareTerminal}
+      title="No jobs yet"
+      action={
+        mayRun && (
+          <ButtonLink to="/jobs/new" look="primary">
+            Run a script
+          </ButtonLink>
+        )
+      }
+    >
+      A job is a script that runs on the nodes of a cluster. Its output appears here while it runs.
+    </EmptyState>
+  )
+}

@@ -1,0 +1,107 @@
+import { useQuery } from '@tanstack/react-query'
+import { Link, useParams } from '@tanstack/react-router'
+import { Ban, Play } from 'lucide-react'
+import { useState } from 'react'
+import { useMay } from '../../api/account.ts'
+import { api, ask, type Schemas } from '../../api/client.ts'
+import { every, queries } from '../../api/query.ts'
+import { StatusBadge } from '../../kit/badge.tsx'
+import { Button, ButtonLink } from '../../kit/button.tsx'
+import { Card } from '../../kit/card.tsx'
+import { CopyButton } from '../../kit/copy.tsx'
+import { Confirm } from '../../kit/dialog.tsx'
+import { Page } from '../../kit/page.tsx'
+import { Loaded } from '../../kit/state.tsx'
+import { JobFacts } from './job-facts.tsx'
+import { JobSteps } from './job-steps.tsx'
+import styles from './jobs.module.css'
+import { NodeResults } from './node-results.tsx'
+import { OutputPanel } from './output-panel.tsx'
+import { isOver, titleOfType } from './status.ts'
+import { nodeNames, useCluster } from './use-names.ts'
+
+const jobQuery = (jobId: string) => ({
+  queryKey: ['jobs', 'one', jobId],
+  queryFn: () => ask(api.GET('/api/v1/jobs/{id}', { params: { path: { id: jobId } } })),
+})
+
+/** One job: what it was asked to do, how it goes, and what came of it. */
+export function JobPage() {
+  const { jobId } = useParams({ from: '/signed-in/jobs/$jobId' })
+  const query = useQuery({
+    ...jobQuery(jobId),
+    refetchInterval: (it) => (it.state.data && isOver(it.state.data.status) ? false : every(2)(it)),
+  })
+  const job = query.data
+  return (
+    <Page
+      title={job === undefined ? 'Job' : titleOfType(job.type)}
+      mark={job && <StatusBadge status={job.status} />}
+      trail={{ label: 'Jobs', to: '/jobs' }}
+      actions={job && <JobActions job={job} />}
+    >
+      <Loaded query={query} what="the job">
+        {(it) => <JobView key={it.id} job={it} />}
+      </Loaded>
+    </Page>
+  )
+}
+
+function JobView({ job }: { job: Schemas['Job'] }) {
+  const { data: cluster } = useCluster(job.clusterId)
+  const nameOf = nodeNames(cluster)
+  const { script } = job.payload
+  return (
+    <>
+      <JobFacts job={job} clusterName={cluster?.name} />
+      {job.steps !== undefined && job.steps.length > 0 && <JobSteps steps={job.steps} />}
+      {job.result !== undefined && job.result.nodes.length > 0 && (
+        <NodeResults nodes={job.result.nodes} nameOf={nameOf} />
+      )}
+      {job.type === 'InvokeScript' && job.status !== 'Queued' && <OutputPanel jobId={job.id} nameOf={nameOf} />}
+      {typeof script === 'string' && (
+        <Card title="Script" actions={<CopyButton text={script} label="Copy script" />}>
+          <pre role="region" className={styles['script']} tabIndex={0} aria-label="Script of the job">
+            {script}
+          </pre>
+        </Card>
+      )}
+    </>
+  )
+}
+
+function JobActions({ job }: { job: Schemas['Job'] }) {
+  const mayWrite = useMay('jobs:write')
+  const [isAsking, setIsAsking] = useState(false)
+  if (!mayWrite || job.type !== 'InvokeScript') return null
+  const cancel = async () => {
+    const answer = await ask(api.POST('/api/v1/jobs/{id}/cancel', { params: { path: { id: job.id } } }))
+    queries.setQueryData(jobQuery(job.id).queryKey, answer)
+  }
+  return (
+    <>
+      {isOver(job.status) ? (
+        <ButtonLink to="/jobs/new" search={{ from: job.id }} icon={Play}>
+          Run again
+        </ButtonLink>
+      ) : (
+        <Button icon={Ban} onClick={() => setIsAsking(true)} disabled={job.cancelRequestedAt !== undefined}>
+          {job.cancelRequestedAt === undefined ? 'Cancel job' : 'Cancelling …'}
+        </Button>
+      )}
+      {job.batchId !== undefined && (
+        <Link to="/jobs/batches/$batchId" params={{ batchId: job.batchId }}>
+          Batch
+        </Link>
+      )}
+      <Confirm
+        isOpen={isAsking}
+        onClose={() => setIsAsking(false)}
+        title="Cancel this job?"
+        description="What the script has already done stays done. A relay that does not answer is given a minute."
+        confirmLabel="Cancel job"
+        onConfirm={cancel}
+      />
+    </>
+  )
+}

@@ -1,0 +1,43 @@
+import { useNavigate, useSearch } from '@tanstack/react-router'
+import { Play } from 'lucide-react'
+import { useMay } from '../../api/account.ts'
+import { ButtonLink } from '../../kit/button.tsx'
+import { Page } from '../../kit/page.tsx'
+import { Tabs } from '../../kit/tabs.tsx'
+import { BatchList } from './batch-list.tsx'
+import { JobFilters } from './job-filters.tsx'
+import { JobList } from './job-list.tsx'
+
+/** Jobs and batches, newest first. What is filtered by stands in the address. */
+export function JobsPage() {
+  const { tab = 'jobs', ...filter } = useSearch({ from: '/signed-in/jobs' })
+  const navigate = useNavigate({ from: '/jobs' })
+  const mayRun = useMay('jobs:write')
+  const run = mayRun && (
+    <ButtonLink to="/jobs/new" look="primary" icon={Play}>
+      Run a script
+    </ButtonLink>
+  )
+  return (
+    <Page title="Jobs" actions={run}>
+      <Tabs
+        label="What to show"
+        value={tab === 'batches' ? 'batches' : 'jobs'}
+        onChange={(name) => void navigate({ search: name === 'jobs' ? {} : { tab: name }, replace: true })}
+        tabs={[
+          {
+            name: 'jobs',
+            label: 'Jobs',
+            content: (
+              <>
+                <JobFilters filter={filter} onChange={(change) => void navigate({ search: change, replace: true })} />
+                <JobList filter={filter} isLive />
+              </>
+            ),
+          },
+          { name: 'batches', label: 'Batches', content: <BatchList /> },
+        ]}
+      />
+    </Page>
+  )
+}

@@ -1,0 +1,104 @@
+import { useQuery } from '@tanstack/react-query'
+import { useNavigate, useSearch } from '@tanstack/react-router'
+import { useState } from 'react'
+import { useMay } from '../../api/account.ts'
+import { api, ask, type Schemas } from '../../api/client.ts'
+import { queries } from '../../api/query.ts'
+import { Card } from '../../kit/card.tsx'
+import { Form, type FormValues } from '../../kit/form.tsx'
+import { Page } from '../../kit/page.tsx'
+import { Loaded } from '../../kit/state.tsx'
+import { announce } from '../../kit/toast.tsx'
+import { BatchLimits, JobLimits } from './job-limits.tsx'
+import styles from './jobs.module.css'
+import { ScriptEditor } from './script-editor.tsx'
+import { type Draft, submissionsOf } from './submission.ts'
+import { NodePicker } from './node-picker.tsx'
+import { TargetPicker } from './target-picker.tsx'
+
+/** Writes a script and runs it: on one cluster as a job, on several as a batch. */
+export function NewJobPage() {
+  const { clusterId, from } = useSearch({ from: '/signed-in/jobs/new' })
+  const earlier = useQuery({
+    queryKey: ['jobs', 'one', from],
+    enabled: from !== undefined,
+    queryFn: () => ask(api.GET('/api/v1/jobs/{id}', { params: { path: { id: from ?? '' } } })),
+  })
+  const mayRun = useMay('jobs:write')
+  return (
+    <Page title="Run a script" trail={{ label: 'Jobs', to: '/jobs' }}>
+      {!mayRun && <p>You may look at jobs, and not submit any. Ask an administrator for the role Operator.</p>}
+      {mayRun && from === undefined && <JobForm draft={{ script: '', clusterIds: clusterId ? [clusterId] : [] }} />}
+      {mayRun && from !== undefined && (
+        <Loaded query={earlier} what="the earlier job">
+          {(job) => <JobForm draft={draftOf(job)} />}
+        </Loaded>
+      )}
+    </Page>
+  )
+}
+
+/** What it takes to run a job again. */
+function draftOf({ payload, clusterId }: Schemas['Job']): Draft {
+  const { script, targetNodeIds, timeoutSeconds } = payload
+  return {
+    script: typeof script === 'string' ? script : '',
+    clusterIds: clusterId === undefined ? [] : [clusterId],
+    ...(Array.isArray(targetNodeIds) && { nodeIds: targetNodeIds.map(String) }),
+    ...(typeof timeoutSeconds === 'number' && { timeoutSeconds }),
+  }
+}
+
+function JobForm({ draft }: { draft: Draft }) {
+  const [script, setScript] = useState(draft.script)
+  const [clusterIds, setClusterIds] = useState(draft.clusterIds)
+  const [nodeIds, setNodeIds] = useState(draft.nodeIds)
+  const submit = useSubmit()
+  const isBatch = clusterIds.length > 1
+  const choose = (ids: string[]) => {
+    setClusterIds(ids)
+    // Nodes are those of one cluster.
+    setNodeIds(undefined)
+  }
+  return (
+    <Form
+      submitLabel={isBatch ? `Run on ${clusterIds.length} clusters` : 'Run job'}
+      onSubmit={(values) => submit({ ...draft, script, clusterIds, nodeIds }, values)}
+    >
+      <div className={styles['columns']}>
+        <Card title={<span id="script-label">Script</span>}>
+          <ScriptEditor initial={draft.script} onChange={setScript} labelledBy="script-label" />
+          <p className={styles['quiet']}>
+            A first line such as <code>#!/usr/bin/env python3</code> chooses what runs it; without one it is{' '}
+            <code>sh</code>.
+          </p>
+        </Card>
+        <Card title="Targets">
+          <TargetPicker chosen={clusterIds} onChange={choose} />
+          {clusterIds.length === 1 && <NodePicker clusterId={clusterIds[0]!} chosen={nodeIds} onChange={setNodeIds} />}
+          <JobLimits timeoutSeconds={draft.timeoutSeconds} />
+          {isBatch && <BatchLimits />}
+        </Card>
+      </div>
+    </Form>
+  )
+}
+
+/** Sends what was written and goes where one can follow it. */
+function useSubmit() {
+  const navigate = useNavigate()
+  return async (draft: Draft, values: FormValues): Promise<void> => {
+    const { jobs, limits } = submissionsOf(draft, values)
+    const [only] = jobs
+    if (jobs.length === 1 && only !== undefined) {
+      const { id } = await ask(api.POST('/api/v1/jobs', { body: only }))
+      announce('The job was submitted')
+      await navigate({ to: '/jobs/$jobId', params: { jobId: id } })
+    } else {
+      const { batchId } = await ask(api.POST('/api/v1/jobs/batch', { body: { jobs, ...limits } }))
+      announce(`${jobs.length} jobs were submitted`)
+      await navigate({ to: '/jobs/batches/$batchId', params: { batchId } })
+    }
+    await queries.invalidateQueries({ queryKey: ['jobs'] })
+  }
+}

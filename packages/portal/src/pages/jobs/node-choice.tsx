@@ -1,0 +1,33 @@
+import { useId } from 'react'
+import field from '../../kit/field.module.css'
+import { classes } from '../../kit/class-names.ts'
+
+interface NodeChoiceProps {
+  nodeIds: readonly string[]
+  nameOf: (nodeId: string) => string
+  nodeId: string
+  setNodeId: (nodeId: string) => void
+}
+
+/** Of which node one sees what: of all, or of one. */
+export function NodeChoice({ nodeIds, nameOf, nodeId, setNodeId }: NodeChoiceProps) {
+  const id = useId()
+  return (
+    <label htmlFor={id}>
+      <span className="visually-hidden">Node</span>
+      <select
+        id={id}
+        className={classes(field['control'])}
+        value={nodeId}
+        onChange={(event) => setNodeId(event.currentTarget.value)}
+      >
+        <option value="">All {nodeIds.length} nodes</option>
+        {nodeIds.map((each) => (
+          <option key={each} value={each}>
+            {nameOf(each)}
+          </option>
+        ))}
+      </select>
+    </label>
+  )
+}

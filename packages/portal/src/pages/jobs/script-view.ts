@@ -1,0 +1,70 @@
+import { defaultKeymap, history, historyKeymap } from '@codemirror/commands'
+import { bracketMatching, HighlightStyle, StreamLanguage, syntaxHighlighting } from '@codemirror/language'
+import { python } from '@codemirror/legacy-modes/mode/python'
+import { shell } from '@codemirror/legacy-modes/mode/shell'
+import { Compartment, EditorState } from '@codemirror/state'
+import { drawSelection, EditorView, highlightActiveLine, keymap, lineNumbers, placeholder } from '@codemirror/view'
+import { tags } from '@lezer/highlight'
+
+const colours = HighlightStyle.define([
+  { tag: [tags.comment, tags.meta], color: 'var(--muted)' },
+  { tag: [tags.keyword, tags.operatorKeyword, tags.controlKeyword], color: 'var(--accent)', fontWeight: '600' },
+  { tag: [tags.string, tags.special(tags.string)], color: 'var(--good)' },
+  { tag: [tags.variableName, tags.definition(tags.variableName), tags.attributeName], color: 'var(--warn)' },
+  { tag: [tags.number, tags.bool], color: 'var(--bad)' },
+])
+
+const look = EditorView.theme({
+  '&': { color: 'var(--ink)', backgroundColor: 'var(--surface)', fontSize: '0.875rem' },
+  '&.cm-focused': { outline: 'none' },
+  '.cm-scroller': { fontFamily: 'var(--mono)', lineHeight: '1.6', minHeight: '14rem', maxHeight: '60dvh' },
+  '.cm-content': { caretColor: 'var(--ink)' },
+  '.cm-cursor': { borderLeftColor: 'var(--ink)' },
+  '.cm-gutters': { backgroundColor: 'var(--sunken)', color: 'var(--muted)', borderRightColor: 'var(--line)' },
+  '.cm-activeLine, .cm-activeLineGutter': { backgroundColor: 'var(--sunken)' },
+  '.cm-selectionBackground, &.cm-focused .cm-selectionBackground': { backgroundColor: 'var(--accent-tint) !important' },
+  '.cm-placeholder': { color: 'var(--muted)' },
+})
+
+/** By its first line: a script without one is run by `sh` (D23). */
+const languageOf = (script: string) => StreamLanguage.define(/^#!.*python/.test(script) ? python : shell)
+
+interface ScriptViewOptions {
+  root: ShadowRoot
+  initial: string
+  label: string
+  onChange: (script: string) => void
+}
+
+/** Shows an editor and returns what takes it away. Tab leaves it, as it leaves any field. */
+export function scriptView({ root, initial, label, onChange }: ScriptViewOptions): () => void {
+  const language = new Compartment()
+  const follow = EditorView.updateListener.of(({ docChanged, state, startState, view }) => {
+    if (!docChanged) return
+    onChange(state.doc.toString())
+    const [before, after] = [startState.doc.line(1).text, state.doc.line(1).text]
+    if (before !== after) view.dispatch({ effects: language.reconfigure(languageOf(after)) })
+  })
+  const view = new EditorView({
+    root,
+    parent: root,
+    state: EditorState.create({
+      doc: initial,
+      extensions: [
+        lineNumbers(),
+        history(),
+        drawSelection(),
+        highlightActiveLine(),
+        bracketMatching(),
+        placeholder('#!/bin/sh'),
+        language.of(languageOf(initial)),
+        syntaxHighlighting(colours),
+        look,
+        keymap.of([...defaultKeymap, ...historyKeymap]),
+        EditorView.contentAttributes.of({ 'aria-label': label, contenteditable: 'plaintext-only', spellcheck: 'false', autocapitalize: 'off' }),
+        follow,
+      ],
+    }),
+  })
+  return () => view.destroy()
+}

@@ -1,0 +1,78 @@
+import { useEffect, useState } from 'react'
+import { api, ask, type Schemas } from '../../api/client.ts'
+import { backOffMs } from '../../api/query.ts'
+
+/** Live output as far as it has come. */
+export interface LiveOutput {
+  chunks: readonly Schemas['OutputChunk'][]
+  isFinished: boolean
+  /** What keeps it from going on just now; it is tried again by itself. */
+  failure: unknown
+}
+
+const nothing: LiveOutput = { chunks: [], isFinished: false, failure: undefined }
+const waitSeconds = 15
+
+/** Follows the output of one job to its end (give the component the job's id as its key): each question waits on the server until there is more. */
+export function useOutput(jobId: string): LiveOutput {
+  const [output, setOutput] = useState(nothing)
+  useEffect(() => {
+    const leaving = new AbortController()
+    void follow(jobId, leaving.signal, (change) => setOutput((before) => ({ ...before, ...change(before) })))
+    return () => leaving.abort()
+  }, [jobId])
+  return output
+}
+
+type Change = (before: LiveOutput) => Partial<LiveOutput>
+
+async function follow(jobId: string, signal: AbortSignal, onChange: (change: Change) => void): Promise<void> {
+  let offset = 0
+  let failures = 0
+  let isFinished = false
+  while (!isFinished && !signal.aborted) {
+    try {
+      await seen(signal)
+      const page = await ask(
+        api.GET('/api/v1/jobs/{id}/output', {
+          params: { path: { id: jobId }, query: { offset, waitSeconds } },
+          signal,
+        }),
+      )
+      if (signal.aborted) return
+      failures = 0
+      offset = page.nextOffset
+      isFinished = page.finished
+      onChange(({ chunks }) => ({
+        chunks: page.items.length > 0 ? [...chunks, ...page.items] : chunks,
+        isFinished: page.finished,
+        failure: undefined,
+      }))
+    } catch (failure) {
+      if (signal.aborted) return
+      failures += 1
+      onChange(() => ({ failure }))
+      await pause(backOffMs(failures, failure), signal)
+    }
+  }
+}
+
+/** Waits until the tab is seen: nobody reads along in one that is not. */
+async function seen(signal: AbortSignal): Promise<void> {
+  while (document.hidden && !signal.aborted) await event(document, 'visibilitychange', signal)
+}
+
+const event = (target: EventTarget, name: string, signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    target.addEventListener(name, () => resolve(), { once: true, signal })
+    signal.addEventListener('abort', () => resolve(), { once: true })
+  })
+
+const pause = (ms: number, signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    const timer = setTimeout(resolve, ms)
+    signal.addEventListener('abort', () => {
+      clearTimeout(timer)
+      resolve()
+    })
+  })

@@ -1,0 +1,79 @@
+import type { AnswerMessage, CallError, CallMessage } from './messages.ts'
+import { isOwnPath } from './own-path.ts'
+
+/** What a call may be: the methods and headers that the platform hands on to a module, and its limits. */
+const methods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'])
+const sent = new Set([
+  'accept',
+  'accept-language',
+  'content-language',
+  'content-type',
+  'idempotency-key',
+  'if-match',
+  'if-modified-since',
+  'if-none-match',
+  'if-unmodified-since',
+])
+const requestBytes = 4 * 1024 * 1024
+/** Of an answer as it is unpacked: what is sent as 4.5 MB may be a thousand times that. */
+const answerBytes = 8 * 1024 * 1024
+
+export interface CallOptions {
+  origin: string
+  /** Paths that the module answers. */
+  bases: readonly string[]
+  fetch: (request: Request) => Promise<Response>
+  signal: AbortSignal
+}
+
+/** Makes a call for a page; answers what came of it, also where that is nothing. */
+export async function call(message: CallMessage, options: CallOptions): Promise<AnswerMessage> {
+  const { id } = message
+  const failed = (error: CallError) => ({ platform: 'response', id, status: 0, headers: {}, body: '', error }) as const
+  const request = requestOf(message, options)
+  if (typeof request === 'string') return failed(request)
+  try {
+    const response = await options.fetch(request)
+    const body = await textOf(response)
+    if (body === undefined) return failed('too_large')
+    return { platform: 'response', id, status: response.status, headers: Object.fromEntries(response.headers), body }
+  } catch {
+    return failed('unreachable')
+  }
+}
+
+function requestOf({ method, path, headers, body }: CallMessage, options: CallOptions): Request | CallError {
+  const { origin, bases, signal } = options
+  if (!methods.has(method) || !isOwnPath(path, bases)) return 'not_allowed'
+  if (body !== undefined && new TextEncoder().encode(body).length > requestBytes) return 'too_large'
+  try {
+    return new Request(`${origin}${path}`, {
+      method,
+      headers: Object.entries(headers).filter(([name]) => sent.has(name.toLowerCase())),
+      // Where a redirect leads to is the module's word, and not looked at here.
+      redirect: 'error',
+      signal,
+      ...(body !== undefined && { body }),
+    })
+  } catch {
+    // A body of a GET, or a header that is none.
+    return 'not_allowed'
+  }
+}
+
+/** The text of an answer; undefined where it is longer than anybody should take in. */
+async function textOf({ body }: Response): Promise<string | undefined> {
+  if (body === null) return ''
+  const decoder = new TextDecoder()
+  let [text, bytes] = ['', 0]
+  for (const reader = body.getReader(); ;) {
+    const { done, value } = await reader.read()
+    if (done) return text + decoder.decode()
+    bytes += value.byteLength
+    if (bytes > answerBytes) {
+      await reader.cancel()
+      return undefined
+    }
+    text += decoder.decode(value, { stream: true })
+  }
+}

@@ -1,0 +1,53 @@
+import { api, ask, type Schemas } from '../../api/client.ts'
+import { queries } from '../../api/query.ts'
+import { Button } from '../../kit/button.tsx'
+import { Dialog } from '../../kit/dialog.tsx'
+import { TextField } from '../../kit/field.tsx'
+import { Form, type FormValues } from '../../kit/form.tsx'
+
+interface ImageDialogProps {
+  isOpen: boolean
+  onClose: () => void
+  onBegun: (accepted: Schemas['InstallAccepted']) => void
+}
+
+/** Installs a module that no catalog knows, by its image. What is wrong with the image or its manifest is shown here. */
+export function ImageDialog({ isOpen, onClose, onBegun }: ImageDialogProps) {
+  const install = async ({ imageRef = '', manifestUrl = '' }: FormValues) => {
+    const wish = manifestUrl.trim() === '' ? {} : { manifestUrl: manifestUrl.trim() }
+    const accepted = await ask(api.POST('/api/modules/install', { body: { imageRef: imageRef.trim(), ...wish } }))
+    void queries.invalidateQueries({ queryKey: ['modules'] })
+    onClose()
+    onBegun(accepted)
+  }
+  return (
+    <Dialog
+      isOpen={isOpen}
+      onClose={onClose}
+      title="Install by image"
+      description="For modules that are not in the catalog. A module that is installed is brought to the version of the image."
+    >
+      <Form submitLabel="Install" actions={<Button onClick={onClose}>Keep as it is</Button>} onSubmit={install}>
+        <TextField
+          name="imageRef"
+          label="Image"
+          isMono
+          required
+          autoComplete="off"
+          placeholder="registry.example.com/modules/hello:1.0.0"
+          hint="With its registry; a tag or a digest."
+        />
+        <TextField
+          name="manifestUrl"
+          label="Address of the manifest"
+          isOptional
+          isMono
+          type="url"
+          autoComplete="off"
+          placeholder="https://example.com/module.json"
+          hint="Empty: the module.json in the image."
+        />
+      </Form>
+    </Dialog>
+  )
+}

@@ -1,0 +1,43 @@
+import { useNavigate, useSearch } from '@tanstack/react-router'
+import { SelectField, TextField } from '../../kit/field.tsx'
+import { shows } from './filter.ts'
+import styles from './modules.module.css'
+
+/** Search and choice of modules; both stand in the address. */
+export function ModuleFilters() {
+  const { search = '', show = '' } = useSearch({ from: '/signed-in/modules' })
+  const navigate = useNavigate({ from: '/modules' })
+  const change = (wish: { search?: string; show?: string }) => {
+    const given = { search, show, ...wish }
+    void navigate({
+      replace: true,
+      resetScroll: false,
+      search: ({ module, job }) => ({
+        ...(module !== undefined && { module }),
+        ...(job !== undefined && { job }),
+        ...(given.search !== '' && { search: given.search }),
+        ...(given.show !== '' && { show: given.show }),
+      }),
+    })
+  }
+  return (
+    <search className={styles['filters']}>
+      <TextField
+        name="search"
+        label="Search"
+        type="search"
+        placeholder="Name or description"
+        defaultValue={search}
+        maxLength={200}
+        onChange={(text) => change({ search: text })}
+      />
+      <SelectField
+        name="show"
+        label="Show"
+        options={shows}
+        value={show}
+        onChange={(value) => change({ show: value })}
+      />
+    </search>
+  )
+}

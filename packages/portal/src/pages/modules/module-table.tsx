@@ -1,0 +1,67 @@
+import { Link } from '@tanstack/react-router'
+import { ArrowUp } from 'lucide-react'
+import { Badge, StatusBadge } from '../../kit/badge.tsx'
+import { type Column, Table } from '../../kit/table.tsx'
+import { ModuleActions } from './module-actions.tsx'
+import styles from './modules.module.css'
+import type { ModuleEntry } from './use-modules.ts'
+import { VerifiedBadge } from './verified-badge.tsx'
+
+interface ModuleTableProps {
+  entries: readonly ModuleEntry[]
+  onBegun: (moduleId: string, jobId: string) => void
+}
+
+const nameId = (id: string): string => `module-${id}`
+
+const columns = (onBegun: ModuleTableProps['onBegun']): Column<ModuleEntry>[] => [
+  { title: 'Module', cell: (entry) => <Name {...entry} /> },
+  { title: 'Version', cell: (entry) => <Version {...entry} /> },
+  { title: 'Signature', cell: ({ installed, offer }) => <Signature of={installed ?? offer} /> },
+  { title: 'State', cell: (entry) => <State {...entry} /> },
+  {
+    title: '',
+    hiddenTitle: 'Actions',
+    cell: (entry) => (
+      <ModuleActions entry={entry} describedBy={nameId(entry.id)} onBegun={(jobId) => onBegun(entry.id, jobId)} />
+    ),
+  },
+]
+
+/** Modules, what they are, and what can be done with them. */
+export const ModuleTable = ({ entries, onBegun }: ModuleTableProps) => (
+  <Table label="Modules" columns={columns(onBegun)} rows={entries} keyOf={({ id }) => id} />
+)
+
+const Name = ({ id, name, description }: ModuleEntry) => (
+  <span className={styles['name']}>
+    <Link to="/modules" search={(search) => ({ ...search, module: id })} id={nameId(id)} resetScroll={false}>
+      {name}
+    </Link>
+    <span className={styles['quiet']}>{description}</span>
+  </span>
+)
+
+const Version = ({ offer, installed }: ModuleEntry) => (
+  <span className={styles['state']}>
+    {installed?.version ?? offer?.version}
+    {offer?.updateAvailable && (
+      <Badge tone="busy" icon={ArrowUp}>
+        {offer.version} available
+      </Badge>
+    )}
+  </span>
+)
+
+const Signature = ({ of }: { of: ModuleEntry['offer'] | ModuleEntry['installed'] }) => of && <VerifiedBadge {...of} />
+
+/** Of one that runs its health says more than that it does. */
+const State = ({ installed }: ModuleEntry) => (
+  <span className={styles['state']}>
+    {installed === undefined ? (
+      <Badge>Not installed</Badge>
+    ) : (
+      <StatusBadge status={installed.state === 'Running' ? installed.health : installed.state} />
+    )}
+  </span>
+)

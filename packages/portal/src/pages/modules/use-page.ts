@@ -1,0 +1,33 @@
+import { queryOptions } from '@tanstack/react-query'
+import { ApiFault } from '../../api/fault.ts'
+import { fetchInSession } from '../../api/session.ts'
+
+/**
+ * Whether there is a page to show at a path, asked anew whenever it is opened: nobody can tell from a frame what came of it,
+ * and a frame cannot renew the session. What a module itself says, good or bad, its frame shows.
+ */
+export const pageQuery = (path: string) =>
+  queryOptions({
+    queryKey: ['module-page', path],
+    queryFn: () => look(path),
+    staleTime: Infinity,
+    gcTime: 0,
+    refetchOnWindowFocus: false,
+    refetchOnReconnect: false,
+  })
+
+async function look(path: string): Promise<true> {
+  if ((await ask(path, 'HEAD')).ok) return true
+  // Why not, only a body can tell.
+  const response = await ask(path, 'GET')
+  const isSaid = response.headers.get('content-type')?.startsWith('application/json') === true
+  if (response.ok || !isSaid) return true
+  throw new ApiFault(response.status, await response.json().catch(() => undefined), response.headers)
+}
+
+const ask = (path: string, method: string): Promise<Response> =>
+  fetchInSession(new Request(location.origin + path, { method, headers: { accept: 'text/html' } })).catch(
+    (cause: unknown) => {
+      throw ApiFault.unreachable(cause)
+    },
+  )

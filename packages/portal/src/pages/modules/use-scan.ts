@@ -1,0 +1,42 @@
+import { useQuery } from '@tanstack/react-query'
+import { useEffect, useState } from 'react'
+import { api, ask } from '../../api/client.ts'
+import { every } from '../../api/query.ts'
+import { announce, announceFailure } from '../../kit/toast.tsx'
+import { catalogQuery } from './use-modules.ts'
+
+/** A registry has a minute to answer, and there may be some of them. */
+const patienceMs = 180_000
+
+/** Has the platform look for modules, and follows the catalog until it has. */
+export function useScan(): { isScanning: boolean; scan: () => void } {
+  /** When the sources were looked at before, once there was a wish for another look. */
+  const [wish, setWish] = useState<{ before: string | undefined }>()
+  const { data } = useQuery(catalogQuery)
+  const isScanning = wish !== undefined && data?.scannedAt === wish.before
+  useQuery({ ...catalogQuery, ...(isScanning && { refetchInterval: every(1) }) })
+  const isDone = wish !== undefined && !isScanning
+  const count = data?.totalCount ?? 0
+
+  useEffect(() => {
+    if (isDone) announce('The catalog is up to date', `It holds ${count} ${count === 1 ? 'module' : 'modules'}.`)
+    // Told once a look, however the number changes afterwards.
+    // oxlint-disable-next-line react/exhaustive-deps
+  }, [isDone])
+
+  useEffect(() => {
+    if (!isScanning) return undefined
+    const timer = setTimeout(() => {
+      setWish(undefined)
+      announce('The sources take long to answer', 'The catalog shows what is found when they have.')
+    }, patienceMs)
+    return () => clearTimeout(timer)
+  }, [isScanning])
+
+  const scan = () =>
+    void ask(api.POST('/api/v1/modules/catalog/scan')).then(
+      ({ scannedAt }) => setWish({ before: scannedAt }),
+      (error: unknown) => announceFailure('The platform did not begin to look', error),
+    )
+  return { isScanning, scan }
+}

@@ -1,0 +1,29 @@
+import { ShieldAlert, ShieldCheck } from 'lucide-react'
+import { Badge } from '../../kit/badge.tsx'
+import styles from './modules.module.css'
+
+interface Verification {
+  verified: boolean
+  verifiedBy?: string | undefined
+  unverifiedReason?: string | undefined
+}
+
+/** Whether a trusted key has signed the image, which one, or why it counts for nothing. */
+export const VerifiedBadge = ({ verified, verifiedBy, unverifiedReason }: Verification) => (
+  <span className={styles['verified']}>
+    {verified ? (
+      <Badge tone="good" icon={ShieldCheck}>
+        Verified
+      </Badge>
+    ) : (
+      <Badge tone="warn" icon={ShieldAlert}>
+        Not verified
+      </Badge>
+    )}
+    <span className={styles['reason']}>
+      {verified
+        ? verifiedBy !== undefined && `Signed with the key “${verifiedBy}”`
+        : (unverifiedReason ?? 'No trusted key has signed it.')}
+    </span>
+  </span>
+)

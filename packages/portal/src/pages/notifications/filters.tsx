@@ -1,0 +1,77 @@
+import { useNavigate, useSearch } from '@tanstack/react-router'
+import { SelectField } from '../../kit/field.tsx'
+import styles from './notifications.module.css'
+import type { Filter, Notification } from './use-notifications.ts'
+
+/** Every kind of notification, in words. */
+const types: Record<Notification['type'], string> = {
+  ClusterHealthDegraded: 'Cluster degraded',
+  ClusterOffline: 'Cluster offline',
+  ClusterRecovered: 'Cluster recovered',
+  JobFailed: 'Job failed',
+  BatchFinished: 'Batch finished',
+  ModuleInstalled: 'Module installed',
+  ModuleFailed: 'Module failed',
+  UpdateAvailable: 'Update available',
+  UpdateCompleted: 'Update completed',
+  UpdateFailed: 'Update failed',
+  SecurityAlert: 'Security alert',
+  WebhookDisabled: 'Webhook switched off',
+}
+const severities: Record<Notification['severity'], string> = { info: 'Info', warning: 'Warning', critical: 'Critical' }
+
+const keyIn = <Name extends string>(names: Record<Name, string>, value: string | undefined): Name | undefined =>
+  isKeyOf(names, value) ? value : undefined
+
+const isKeyOf = <Name extends string>(names: Record<Name, string>, value: string | undefined): value is Name =>
+  value !== undefined && Object.hasOwn(names, value)
+
+const optionsOf = (names: Record<string, string>, all: string) => [
+  { value: '', label: all },
+  ...Object.entries(names).map(([value, label]) => ({ value, label })),
+]
+
+/** What the address says that the list is narrowed to. */
+export function useFilter(): Filter {
+  const { show, type, severity } = useSearch({ from: '/signed-in/notifications' })
+  return { unreadOnly: show === 'unread', type: keyIn(types, type), severity: keyIn(severities, severity) }
+}
+
+/** Narrows the list. What is chosen is part of the address. */
+export function Filters() {
+  const { unreadOnly, type, severity } = useFilter()
+  const navigate = useNavigate()
+  const choose = (change: { show?: 'unread' | undefined; type?: string; severity?: string }) => {
+    const next = { show: unreadOnly ? ('unread' as const) : undefined, type, severity, ...change }
+    const search = Object.fromEntries(Object.entries(next).filter(([, value]) => value))
+    void navigate({ to: '/notifications', search, replace: true })
+  }
+  return (
+    <div role="group" aria-label="Filter" className={styles['filters']}>
+      <SelectField
+        name="show"
+        label="Show"
+        options={[
+          { value: '', label: 'All' },
+          { value: 'unread', label: 'Unread' },
+        ]}
+        value={unreadOnly ? 'unread' : ''}
+        onChange={(value) => choose({ show: value === 'unread' ? 'unread' : undefined })}
+      />
+      <SelectField
+        name="type"
+        label="Type"
+        options={optionsOf(types, 'All types')}
+        value={type ?? ''}
+        onChange={(value) => choose({ type: value })}
+      />
+      <SelectField
+        name="severity"
+        label="Severity"
+        options={optionsOf(severities, 'All severities')}
+        value={severity ?? ''}
+        onChange={(value) => choose({ severity: value })}
+      />
+    </div>
+  )
+}

@@ -1,0 +1,79 @@
+import { BellOff, CheckCheck, FilterX } from 'lucide-react'
+import { useSummary } from '../../api/account.ts'
+import { Button, ButtonLink } from '../../kit/button.tsx'
+import { Page } from '../../kit/page.tsx'
+import { EmptyState, Loaded } from '../../kit/state.tsx'
+import { Filters, useFilter } from './filters.tsx'
+import { NotificationRow } from './notification-row.tsx'
+import styles from './notifications.module.css'
+import { markRead, useNotifications } from './use-notifications.ts'
+
+/** What the user should know of. */
+export function NotificationsPage() {
+  const filter = useFilter()
+  const query = useNotifications(filter)
+  const unread = useSummary().data?.unreadCount ?? 0
+  const { hasNextPage, isFetchingNextPage, fetchNextPage } = query
+  return (
+    <Page
+      title="Notifications"
+      lead="What has happened in the last 90 days that concerns you."
+      actions={
+        unread > 0 && (
+          <Button icon={CheckCheck} onClick={() => void markRead('all')}>
+            Mark all as read
+          </Button>
+        )
+      }
+    >
+      <Filters />
+      <p role="status" className="visually-hidden">
+        {unread} unread
+      </p>
+      <Loaded query={query} what="notifications">
+        {({ items, totalCount }) =>
+          items.length === 0 ? (
+            <NothingThere isFiltered={filter.unreadOnly || !!filter.type || !!filter.severity} />
+          ) : (
+            <>
+              <ul className={styles['list']} aria-label="Notifications" tabIndex={-1}>
+                {items.map((notification) => (
+                  <NotificationRow key={notification.id} notification={notification} />
+                ))}
+              </ul>
+              <div className={styles['more']}>
+                <span>
+                  {items.length} of {totalCount}
+                </span>
+                {hasNextPage && (
+                  <Button isBusy={isFetchingNextPage} onClick={() => void fetchNextPage()}>
+                    Show more
+                  </Button>
+                )}
+              </div>
+            </>
+          )
+        }
+      </Loaded>
+    </Page>
+  )
+}
+
+const NothingThere = ({ isFiltered }: { isFiltered: boolean }) =>
+  isFiltered ? (
+    <EmptyState
+      icon={FilterX}
+      title="No notification fits the filter"
+      action={
+        <ButtonLink to="/notifications" search={{}}>
+          Show all
+        </ButtonLink>
+      }
+    >
+      Those that you have read stay in the list of all.
+    </EmptyState>
+  ) : (
+    <EmptyState icon={BellOff} title="Nothing has happened yet">
+      When a cluster goes offline, a job of yours fails or somebody should look at something, it is told here.
+    </EmptyState>
+  )

@@ -1,0 +1,79 @@
+import { type InfiniteData, infiniteQueryOptions, useInfiniteQuery } from '@tanstack/react-query'
+import { summaryQuery } from '../../api/account.ts'
+import { api, ask, type Schemas, tell } from '../../api/client.ts'
+import { queries } from '../../api/query.ts'
+import { announceFailure } from '../../kit/toast.tsx'
+
+export type Notification = Schemas['Notification']
+
+/** What the list is narrowed to. */
+export interface Filter {
+  unreadOnly: boolean
+  type?: Notification['type'] | undefined
+  severity?: Notification['severity'] | undefined
+}
+
+const pageSize = 30
+const listKey = ['notifications', 'list']
+
+const pageOf = (page: number, { unreadOnly, type, severity }: Filter) => {
+  const query = { unreadOnly, ...(type && { type }), ...(severity && { severity }), page, pageSize }
+  return ask(api.GET('/api/v1/notifications', { params: { query } }))
+}
+
+const listQuery = (filter: Filter) =>
+  infiniteQueryOptions({
+    queryKey: [...listKey, filter],
+    initialPageParam: 1,
+    queryFn: ({ pageParam }) => pageOf(pageParam, filter),
+    getNextPageParam: ({ page, totalCount }) => (page * pageSize < totalCount ? page + 1 : undefined),
+  })
+
+type Pages = InfiniteData<Awaited<ReturnType<typeof pageOf>>, number>
+
+/** The notifications that fit, newest first, as far as they were asked for. The bell's poll says when to look again. */
+export function useNotifications(filter: Filter) {
+  return useInfiniteQuery({ ...listQuery(filter), select: inOneList })
+}
+
+/** What came in meanwhile has pushed rows to the next page: each is shown once. */
+function inOneList({ pages }: Pages): { items: Notification[]; totalCount: number } {
+  const byId = new Map(pages.flatMap(({ items }) => items).map((item) => [item.id, item]))
+  return { items: [...byId.values()], totalCount: pages[0]?.totalCount ?? 0 }
+}
+
+/** Marks as read: at once to the eye, in every list and at the bell; taken back where the platform does not do it. */
+export async function markRead(which: 'all' | readonly string[]): Promise<void> {
+  await Promise.all([queries.cancelQueries({ queryKey: listKey }), queries.cancelQueries(summaryQuery)])
+  const lists = queries.getQueriesData<Pages>({ queryKey: listKey })
+  const summary = queries.getQueryData(summaryQuery.queryKey)
+  show(which, summary?.unreadCount ?? 0)
+  try {
+    await tell(
+      api.PATCH('/api/v1/notifications', { body: which === 'all' ? { markAllRead: true } : { ids: [...which] } }),
+    )
+  } catch (error) {
+    for (const [key, data] of lists) queries.setQueryData(key, data)
+    if (summary) queries.setQueryData(summaryQuery.queryKey, summary)
+    announceFailure('Nothing was marked as read', error)
+  }
+  await Promise.all([
+    queries.invalidateQueries({ queryKey: ['notifications'] }),
+    queries.invalidateQueries(summaryQuery),
+  ])
+}
+
+function show(which: 'all' | readonly string[], unreadCount: number): void {
+  const isMeant = ({ id }: Notification) => which === 'all' || which.includes(id)
+  queries.setQueriesData<Pages>(
+    { queryKey: listKey },
+    (before) =>
+      before && { ...before, pages: before.pages.map((page) => ({ ...page, items: page.items.map(asRead) })) },
+  )
+  const left = which === 'all' ? 0 : Math.max(0, unreadCount - which.length)
+  queries.setQueryData(summaryQuery.queryKey, (before) => before && { ...before, unreadCount: left })
+
+  function asRead(item: Notification): Notification {
+    return isMeant(item) ? { ...item, read: true } : item
+  }
+}

@@ -1,0 +1,83 @@
+import { type ReactNode, useId } from 'react'
+import { ApiFault } from '../../api/fault.ts'
+import { StatusBadge } from '../../kit/badge.tsx'
+import { classes } from '../../kit/class-names.ts'
+import { CopyButton } from '../../kit/copy.tsx'
+import { ErrorNote } from '../../kit/error-note.tsx'
+import { Loading } from '../../kit/state.tsx'
+import { Time } from '../../kit/time.tsx'
+import styles from './operation.module.css'
+import { StepList } from './step-list.tsx'
+import { stepText } from './steps.ts'
+import { type Operation, useOperation } from './use-operation.ts'
+
+interface OperationProgressProps {
+  jobId: string
+  title: (job: Operation) => ReactNode
+  /** Below the outcome, once there is one. */
+  after?: (job: Operation) => ReactNode
+}
+
+/** A job of the platform on itself as it goes on: its steps, and how it ended. Looks that fail are expected meanwhile. */
+export function OperationProgress({ jobId, title, after }: OperationProgressProps) {
+  const { data: job, error, failureCount, refetch } = useOperation(jobId)
+  const headingId = useId()
+  if (job === undefined) {
+    const isAway = error === null || (error instanceof ApiFault && error.isPassing)
+    return isAway ? <Loading what="the progress" /> : <ErrorNote error={error} onRetry={() => void refetch()} />
+  }
+  const isRunning = job.completedAt === undefined
+  return (
+    <section className={styles['operation']} aria-labelledby={headingId}>
+      <div className={styles['head']}>
+        <h3 id={headingId}>{title(job)}</h3>
+        <StatusBadge status={job.status} />
+        <span className={styles['duration']}>
+          begun <Time at={job.startedAt ?? job.createdAt} isAbsolute />
+        </span>
+      </div>
+      <p role="status" className="visually-hidden">
+        {announcement(job)}
+      </p>
+      <StepList steps={job.steps ?? []} />
+      {isRunning && failureCount > 0 && (
+        <p role="status" className={styles['away']}>
+          The platform does not answer just now, as it may while parts of it are replaced. The work goes on, and so does
+          this page.
+        </p>
+      )}
+      {!isRunning && <Outcome job={job} />}
+      {!isRunning && after?.(job)}
+    </section>
+  )
+}
+
+function announcement({ status, steps = [] }: Operation): string {
+  const running = steps.find((step) => step.status === 'Running')
+  return running === undefined ? status : `${stepText(running.name)}: under way`
+}
+
+/** How it ended, in the platform's words; of a failure the code, and what leads to its lines in the log. */
+function Outcome({ job: { id, status, result, statusReason } }: { job: Operation }) {
+  const text = result?.output || statusReason || status
+  const code = /PLAT-[A-Z]+-\d{4}/.exec(text)?.[0]
+  const hasFailed = status !== 'Completed'
+  return (
+    <div className={classes(styles['outcome'], hasFailed && styles['failed'])} role={hasFailed ? 'alert' : undefined}>
+      <p>{text}</p>
+      {hasFailed && (
+        <p className={styles['foot']}>
+          {code !== undefined && (
+            <span>
+              Error code <code>{code}</code>
+            </span>
+          )}
+          <span>
+            Job <code>{id}</code>
+          </span>
+          <CopyButton text={id} label="Copy job id" />
+        </p>
+      )}
+    </div>
+  )
+}

@@ -1,0 +1,37 @@
+import { queryOptions, useQuery } from '@tanstack/react-query'
+import { useEffect } from 'react'
+import { api, ask, type Schemas } from '../../api/client.ts'
+import { every, queries } from '../../api/query.ts'
+
+/** Jobs of the platform on itself: installations of modules, updates. */
+export type Operation = Schemas['Job']
+
+/** A job that does not end is looked at this often; a failing look is tried again by the habits of all queries. */
+const pollSeconds = 1
+
+const isOver = (job: Operation | undefined): boolean => job?.completedAt !== undefined
+
+export const operationQuery = (jobId: string) =>
+  queryOptions({
+    queryKey: ['jobs', jobId],
+    queryFn: () => ask(api.GET('/api/v1/jobs/{id}', { params: { path: { id: jobId } } })),
+    refetchInterval: (query) => (isOver(query.state.data) ? false : every(pollSeconds)(query)),
+    staleTime: (query) => (isOver(query.state.data) ? Infinity : 0),
+  })
+
+/** A job, followed to its end. By then whatever it may have changed is asked for anew, once. */
+export function useOperation(jobId: string) {
+  const query = useQuery(operationQuery(jobId))
+  const isDone = isOver(query.data)
+  useEffect(() => {
+    if (!isDone) return
+    for (const name of ['navigation', 'summary', 'notifications', 'updates']) {
+      void queries.invalidateQueries({ queryKey: [name] })
+    }
+    // Once the list is there, nobody asks any more for a module that is gone.
+    void queries
+      .invalidateQueries({ queryKey: ['modules'] })
+      .then(() => queries.invalidateQueries({ queryKey: ['module'] }))
+  }, [isDone, jobId])
+  return query
+}

@@ -1,0 +1,36 @@
+import { useQueryClient } from '@tanstack/react-query'
+import { api, ask, type Schemas } from '../../api/client.ts'
+import { Button } from '../../kit/button.tsx'
+import { Dialog } from '../../kit/dialog.tsx'
+import { TextField } from '../../kit/field.tsx'
+import { Form, type FormValues } from '../../kit/form.tsx'
+import { announce } from '../../kit/toast.tsx'
+
+interface CreateOrganisationProps {
+  onClose: () => void
+  onCreated: (organisation: Schemas['Organisation']) => void
+}
+
+/** Creates an organisation; it needs an administrator next. */
+export function CreateOrganisation({ onClose, onCreated }: CreateOrganisationProps) {
+  const queries = useQueryClient()
+  const create = async ({ name = '' }: FormValues) => {
+    const organisation = await ask(api.POST('/api/v1/platform/organisations', { body: { name: name.trim() } }))
+    announce(`${organisation.name} was created`)
+    onClose()
+    onCreated(organisation)
+    await queries.invalidateQueries({ queryKey: ['organisations'] })
+  }
+  return (
+    <Dialog
+      isOpen
+      onClose={onClose}
+      title="Create organisation"
+      description="It has no users yet: next you add its first administrator."
+    >
+      <Form submitLabel="Create organisation" onSubmit={create} actions={<Button onClick={onClose}>Cancel</Button>}>
+        <TextField name="name" label="Name" hint="Unique on the platform." maxLength={100} required />
+      </Form>
+    </Dialog>
+  )
+}

@@ -1,0 +1,89 @@
+import { Building2, Lock, Plus } from 'lucide-react'
+import { useState } from 'react'
+import { useMay } from '../../api/account.ts'
+import { api, ask, type Schemas } from '../../api/client.ts'
+import { Badge } from '../../kit/badge.tsx'
+import { Button } from '../../kit/button.tsx'
+import { Page } from '../../kit/page.tsx'
+import { PagedTable } from '../../kit/paged-table.tsx'
+import { EmptyState } from '../../kit/state.tsx'
+import { Time } from '../../kit/time.tsx'
+import { pageRows } from '../../kit/use-pages.ts'
+import type { VirtualColumn } from '../../kit/virtual-table.tsx'
+import { CreateUser } from '../users/create-user.tsx'
+import { CreateOrganisation } from './create-organisation.tsx'
+
+type Organisation = Schemas['Organisation']
+
+/** The tenants of the platform. */
+export const OrganisationsPage = () => (useMay('platform:admin') ? <Administration /> : <Refused />)
+
+const Refused = () => (
+  <Page title="Organisations">
+    <EmptyState icon={Lock} title="You may not administer organisations">
+      It takes the permission platform:admin, which administrators of the platform have.
+    </EmptyState>
+  </Page>
+)
+
+function Administration() {
+  const [isNew, setIsNew] = useState(false)
+  const [seeded, setSeeded] = useState<Organisation>()
+  const create = (
+    <Button look="primary" icon={Plus} onClick={() => setIsNew(true)}>
+      Create organisation
+    </Button>
+  )
+  return (
+    <Page
+      title="Organisations"
+      lead="Each sees its own clusters, jobs and users, and nothing of the others."
+      actions={create}
+    >
+      <PagedTable
+        label="Organisations"
+        queryKey={['organisations', 'list']}
+        fetchPage={(page, signal) =>
+          ask(api.GET('/api/v1/platform/organisations', { params: { query: { page, pageSize: pageRows } }, signal }))
+        }
+        columns={columns(setSeeded)}
+        rowKey={({ id }) => id}
+        summary={(total) => (total === 1 ? '1 organisation' : `${total} organisations`)}
+        empty={
+          <EmptyState icon={Building2} title="No organisations">
+            Create one for each tenant of the platform.
+          </EmptyState>
+        }
+      />
+      {isNew && <CreateOrganisation onClose={() => setIsNew(false)} onCreated={setSeeded} />}
+      {seeded && <CreateUser organisation={seeded} onClose={() => setSeeded(undefined)} />}
+    </Page>
+  )
+}
+
+const columns = (onSeed: (organisation: Organisation) => void): VirtualColumn<Organisation>[] => [
+  {
+    title: 'Name',
+    width: 'minmax(8rem, 3fr)',
+    narrow: 'lead',
+    cell: ({ name, isPlatform }) => (
+      <>
+        {name} {isPlatform && <Badge tone="good">Platform</Badge>}
+      </>
+    ),
+  },
+  { title: 'Id', width: 'minmax(8rem, 3fr)', cell: ({ id }) => <code>{id}</code> },
+  { title: 'Created', width: '8rem', narrow: 'hidden', cell: ({ createdAt }) => <Time at={createdAt} /> },
+  {
+    title: '',
+    width: '13rem',
+    isEnd: true,
+    narrow: 'mark',
+    cell: (organisation) =>
+      !organisation.isPlatform && (
+        <Button onClick={() => onSeed(organisation)} aria-label={`Add first administrator of ${organisation.name}`}>
+          Add first administrator
+        </Button>
+      ),
+  },
+]

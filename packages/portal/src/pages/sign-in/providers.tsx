@@ -1,0 +1,58 @@
+import { useQuery, useSuspenseQuery } from '@tanstack/react-query'
+import { configurationQuery } from '../../api/account.ts'
+import { api, ask, type Schemas } from '../../api/client.ts'
+import { Button } from '../../kit/button.tsx'
+import { ErrorNote } from '../../kit/error-note.tsx'
+import styles from './sign-in.module.css'
+
+const choicesQuery = { queryKey: ['sign-in-choices'], queryFn: () => ask(api.GET('/api/v1/auth/providers')) }
+
+/** The most characters that the platform carries through a sign-in. */
+const longestPlace = 500
+
+/** With whom else one can sign in. Whoever signs in with a directory does so in the form above. */
+export function Providers({ returnTo }: { returnTo: string | undefined }) {
+  const { data, error, refetch } = useQuery(choicesQuery)
+  const { publicUrl } = useSuspenseQuery(configurationQuery).data
+  if (error !== null && data === undefined) return <ErrorNote error={error} onRetry={() => void refetch()} />
+  const items = data?.items ?? []
+  const directories = items.filter(({ authorizeUrl }) => authorizeUrl === undefined)
+  const ways = items.flatMap((choice) => {
+    const url = addressOf(choice, returnTo, publicUrl)
+    return url === undefined ? [] : [{ ...choice, url }]
+  })
+  return (
+    <>
+      {directories.length > 0 && (
+        <p className={styles['hint']}>
+          Accounts of {directories.map(({ displayName }) => displayName).join(', ')} sign in here too.
+        </p>
+      )}
+      {ways.length > 0 && (
+        <>
+          <p className={styles['or']}>or</p>
+          <div className={styles['providers']}>
+            {ways.map(({ id, displayName, url }) => (
+              <Button key={id} onClick={() => location.assign(url)}>
+                Continue with {displayName}
+              </Button>
+            ))}
+          </div>
+        </>
+      )}
+    </>
+  )
+}
+
+/** Where a browser begins: at this platform, by this or its public address, and nowhere else. */
+function addressOf(
+  { authorizeUrl }: Schemas['SignInChoice'],
+  returnTo: string | undefined,
+  publicUrl: string | undefined,
+): string | undefined {
+  const url = URL.parse(authorizeUrl ?? '')
+  const own = [location.origin, publicUrl && URL.parse(publicUrl)?.origin]
+  if (url === null || !own.includes(url.origin)) return undefined
+  if (returnTo !== undefined && returnTo.length <= longestPlace) url.searchParams.set('returnTo', returnTo)
+  return url.href
+}

@@ -1,0 +1,63 @@
+import { useSuspenseQuery } from '@tanstack/react-query'
+import { useSearch } from '@tanstack/react-router'
+import { configurationQuery } from '../../api/account.ts'
+import { ErrorNote } from '../../kit/error-note.tsx'
+import { TextField } from '../../kit/field.tsx'
+import { Form } from '../../kit/form.tsx'
+import { PasswordField } from '../../kit/password-field.tsx'
+import { Loading } from '../../kit/state.tsx'
+import { useFirstField } from '../../kit/use-first-field.ts'
+import { Standalone } from '../../shell/standalone.tsx'
+import { Providers } from './providers.tsx'
+import styles from './sign-in.module.css'
+import { type Entrance, useEntrance } from './use-entrance.ts'
+
+const notices = { 'setup-complete': 'Setup is complete. Sign in as the administrator.' }
+
+/** The sign-in: by name and password, or with an identity provider. */
+export function SignInPage() {
+  const { platformName } = useSuspenseQuery(configurationQuery).data
+  const { notice } = useSearch({ from: '/sign-in' })
+  const { enter, failure, returnTo, isTrading } = useEntrance()
+  return (
+    <Standalone title="Sign in" brand={platformName ?? 'Platform'}>
+      {notice !== undefined && (
+        <p role="status" className={styles['notice']}>
+          {notices[notice]}
+        </p>
+      )}
+      {failure !== undefined && <ErrorNote error={failure} />}
+      {isTrading ? (
+        <Loading what="your session" />
+      ) : (
+        <>
+          <Credentials enter={enter} />
+          <Providers returnTo={returnTo} />
+        </>
+      )}
+    </Standalone>
+  )
+}
+
+function Credentials({ enter }: Pick<Entrance, 'enter'>) {
+  const element = useFirstField<HTMLDivElement>()
+  return (
+    <div ref={element}>
+      <Form
+        submitLabel="Sign in"
+        onSubmit={({ username = '', password = '' }) => enter({ username: username.trim(), password })}
+      >
+        <TextField
+          name="username"
+          label="User name"
+          autoComplete="username"
+          autoCapitalize="none"
+          spellCheck={false}
+          maxLength={254}
+          required
+        />
+        <PasswordField name="password" label="Password" autoComplete="current-password" maxLength={1024} required />
+      </Form>
+    </div>
+  )
+}

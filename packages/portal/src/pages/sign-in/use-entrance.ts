@@ -1,0 +1,54 @@
+import { useNavigate, useSearch } from '@tanstack/react-router'
+import { useEffect, useEffectEvent, useState } from 'react'
+import { meQuery } from '../../api/account.ts'
+import { queries } from '../../api/query.ts'
+import { type Proof, signIn } from '../../api/sign-in.ts'
+import { defined } from '../../app/search.ts'
+import { providerFailure, withTimeToRetry } from './failures.ts'
+import { ownPlace } from './own-place.ts'
+
+/** Codes that this page has traded: each works once, and an effect may run twice. */
+const traded = new Set<string>()
+
+export type Entrance = ReturnType<typeof useEntrance>
+
+/** The way in: by what the address holds, by a session that is there already, or by what is typed. */
+export function useEntrance() {
+  const search = useSearch({ from: '/sign-in' })
+  const navigate = useNavigate()
+  const [{ code, error, traceId }] = useState(search)
+  const [failure, setFailure] = useState<unknown>(() => error && providerFailure(error, traceId))
+  const returnTo = ownPlace(search.returnTo)
+
+  const goOn = () => navigate({ href: returnTo ?? '/dashboard', replace: true })
+  const open = async (proof: Proof) => {
+    try {
+      await signIn(proof)
+    } catch (refusal) {
+      throw withTimeToRetry(refusal)
+    }
+    await goOn()
+  }
+  const enter = async (proof: Proof) => {
+    setFailure(undefined)
+    await open(proof)
+  }
+  const trade = async (secret: string) => {
+    if (traded.has(secret)) return
+    traded.add(secret)
+    await navigate({ to: '/sign-in', search: defined({ returnTo: search.returnTo }), replace: true })
+    await open({ code: secret }).catch(setFailure)
+  }
+  const goOnIfSignedIn = async () => {
+    // Whoever was just led here by a page has no session, or none any more.
+    if (queries.getQueryState(meQuery.queryKey) !== undefined) return
+    const me = await queries.fetchQuery(meQuery).catch(() => undefined)
+    if (me !== undefined) await goOn()
+  }
+  const begin = useEffectEvent(() => {
+    if (code !== undefined) void trade(code)
+    else if (error === undefined) void goOnIfSignedIn()
+  })
+  useEffect(() => begin(), [])
+  return { enter, failure, returnTo, isTrading: code !== undefined && failure === undefined }
+}

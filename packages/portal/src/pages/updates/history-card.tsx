@@ -1,0 +1,53 @@
+import { useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { StatusBadge } from '../../kit/badge.tsx'
+import { Card } from '../../kit/card.tsx'
+import { Loaded } from '../../kit/state.tsx'
+import { type Column, Table } from '../../kit/table.tsx'
+import { durationText, Time } from '../../kit/time.tsx'
+import { operationQuery } from '../operation/use-operation.ts'
+import styles from './updates.module.css'
+import { type JobSummary, useHistory } from './use-updates.ts'
+
+const columns: Column<JobSummary>[] = [
+  { title: 'When', cell: ({ createdAt }) => <Time at={createdAt} /> },
+  { title: 'What', cell: (job) => <What {...job} /> },
+  { title: 'Outcome', cell: ({ status }) => <StatusBadge status={status} /> },
+  {
+    title: 'Took',
+    cell: ({ startedAt, completedAt }) =>
+      startedAt === undefined || completedAt === undefined
+        ? '–'
+        : durationText(Date.parse(completedAt) - Date.parse(startedAt)),
+  },
+]
+
+/** The last updates and ways back. */
+export function HistoryCard() {
+  const { query } = useHistory()
+  return (
+    <Card title="History">
+      <Loaded query={query} what="the last updates">
+        {(jobs) =>
+          jobs.length > 0 ? (
+            <Table label="Updates so far" columns={columns} rows={jobs} keyOf={({ id }) => id} />
+          ) : (
+            <p className={styles['quiet']}>The platform was not updated yet.</p>
+          )
+        }
+      </Loaded>
+    </Card>
+  )
+}
+
+/** The list does not tell versions; what an ended job says of them is asked for once. */
+function What({ id, type }: JobSummary) {
+  const { data } = useQuery({ ...operationQuery(id), refetchInterval: false })
+  const version = data?.payload['targetVersion']
+  const what = type === 'PlatformRollback' ? 'Back to' : 'Update to'
+  return (
+    <Link to="/jobs/$jobId" params={{ jobId: id }}>
+      {typeof version === 'string' ? `${what} ${version}` : `${what} …`}
+    </Link>
+  )
+}

@@ -1,0 +1,70 @@
+import { useState } from 'react'
+import { api, ask, type Schemas } from '../../api/client.ts'
+import { isFault } from '../../api/fault.ts'
+import { queries } from '../../api/query.ts'
+import { Button } from '../../kit/button.tsx'
+import { Dialog } from '../../kit/dialog.tsx'
+import { CheckField } from '../../kit/field.tsx'
+import { Form } from '../../kit/form.tsx'
+
+/** What an administrator wants, from version to version. */
+export interface Wish {
+  action: Schemas['UpdateRequest']['action']
+  from: string
+  to: string
+}
+
+interface UpdateDialogProps {
+  wish: Wish
+  onClose: () => void
+  onBegun: (jobId: string) => void
+}
+
+const words = {
+  apply: {
+    title: ({ to }: Wish) => `Update the platform to ${to}?`,
+    text: ({ from }: Wish) =>
+      `The new version is started beside ${from}, tried, and takes over in three steps. Where one fails, ${from} serves again by itself. Requests that have begun end where they began.`,
+    verb: 'Update',
+  },
+  rollback: {
+    title: ({ to }: Wish) => `Go back to ${to}?`,
+    text: ({ from, to }: Wish) =>
+      `${to} takes the place of ${from}. What ${from} has written stays as it is: a release that damages data is not undone by going back.`,
+    verb: 'Go back',
+  },
+} as const
+
+/** Asks before the platform is changed. Where jobs run it says what that means, and asks for that too. */
+export function UpdateDialog({ wish, onClose, onBegun }: UpdateDialogProps) {
+  const [hasJobs, setHasJobs] = useState(false)
+  const [isForced, setIsForced] = useState(false)
+  const { title, text, verb } = words[wish.action]
+  const begin = async () => {
+    const body = { action: wish.action, targetVersion: wish.to, ...(isForced && { force: true }) }
+    try {
+      const { jobId } = await ask(api.PUT('/api/v1/platform/updates/apply', { body }))
+      void queries.invalidateQueries({ queryKey: ['updates', 'history'] })
+      onClose()
+      onBegun(jobId)
+    } catch (error) {
+      if (isFault(error, 'active_jobs')) setHasJobs(true)
+      if (isFault(error, 'update_in_progress')) void queries.invalidateQueries({ queryKey: ['updates', 'history'] })
+      throw error
+    }
+  }
+  return (
+    <Dialog isOpen onClose={onClose} title={title(wish)} description={text(wish)}>
+      <Form submitLabel={verb} actions={<Button onClick={onClose}>Keep as it is</Button>} onSubmit={begin}>
+        {hasJobs && (
+          <CheckField
+            label="Although jobs are running"
+            hint="They go on either way, and report to the version that serves by then."
+            checked={isForced}
+            onChange={setIsForced}
+          />
+        )}
+      </Form>
+    </Dialog>
+  )
+}

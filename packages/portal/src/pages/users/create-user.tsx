@@ -1,0 +1,55 @@
+import { useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
+import { api, ask, type Schemas } from '../../api/client.ts'
+import { Button } from '../../kit/button.tsx'
+import { Dialog } from '../../kit/dialog.tsx'
+import { Form, type FormValues } from '../../kit/form.tsx'
+import { announce } from '../../kit/toast.tsx'
+import { type Role, RolesField } from './roles.tsx'
+import { EmailField, NameField, NewPasswordField } from './user-fields.tsx'
+
+interface CreateUserProps {
+  onClose: () => void
+  /** Another organisation, which has no user yet: this one becomes its administrator. */
+  organisation?: Schemas['Organisation']
+}
+
+/** Creates a user with a password of this platform. */
+export function CreateUser({ onClose, organisation }: CreateUserProps) {
+  const [roles, setRoles] = useState<Role[]>(organisation ? ['OrgAdmin'] : [])
+  const [isTried, setIsTried] = useState(false)
+  const queries = useQueryClient()
+  const create = async ({ username = '', email = '', password = '' }: FormValues) => {
+    setIsTried(true)
+    if (roles.length === 0) return
+    const place = organisation && { organisationId: organisation.id }
+    const body = { username: username.trim(), email: email.trim(), password, roles, ...place }
+    const user = await ask(api.POST('/api/v1/users', { body }))
+    announce(`${user.username} was created`)
+    onClose()
+    await queries.invalidateQueries({ queryKey: ['users'] })
+  }
+  return (
+    <Dialog
+      isOpen
+      onClose={onClose}
+      title={organisation ? `First administrator of ${organisation.name}` : 'Create user'}
+      description={
+        organisation && 'The user administers the organisation as OrgAdmin, and creates its other users from then on.'
+      }
+    >
+      <Form submitLabel="Create user" onSubmit={create} actions={<Button onClick={onClose}>Cancel</Button>}>
+        <NameField />
+        <EmailField />
+        <NewPasswordField />
+        {!organisation && (
+          <RolesField
+            chosen={roles}
+            onChange={setRoles}
+            problem={isTried && roles.length === 0 ? 'Choose at least one role.' : undefined}
+          />
+        )}
+      </Form>
+    </Dialog>
+  )
+}

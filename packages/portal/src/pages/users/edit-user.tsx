@@ -1,0 +1,69 @@
+import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
+import { useMe } from '../../api/account.ts'
+import { api, ask, type Schemas } from '../../api/client.ts'
+import { Button } from '../../kit/button.tsx'
+import { Dialog } from '../../kit/dialog.tsx'
+import { Form, type FormValues } from '../../kit/form.tsx'
+import { Loaded } from '../../kit/state.tsx'
+import { announce } from '../../kit/toast.tsx'
+import { type Role, RolesField } from './roles.tsx'
+import { EmailField, ResetPasswordField } from './user-fields.tsx'
+
+type User = Schemas['UserProfile']
+
+interface EditUserProps {
+  id: string
+  onClose: () => void
+}
+
+/** Changes a user's e-mail, roles and password. */
+export function EditUser({ id, onClose }: EditUserProps) {
+  const query = useQuery({
+    queryKey: ['users', id],
+    queryFn: () => ask(api.GET('/api/v1/users/{id}', { params: { path: { id } } })),
+    // What is being edited does not change under the hands.
+    refetchOnWindowFocus: false,
+  })
+  return (
+    <Dialog isOpen onClose={onClose} title={query.data ? `Edit ${query.data.username}` : 'Edit user'}>
+      <Loaded query={query} what="the user">
+        {(user) =>
+          user.authProvider === 'local' ? (
+            <EditForm user={user} onClose={onClose} />
+          ) : (
+            <p>This account belongs to an identity provider. Its e-mail, roles and password are changed there.</p>
+          )
+        }
+      </Loaded>
+    </Dialog>
+  )
+}
+
+const isRole = (name: string): name is Role =>
+  ['PlatformAdmin', 'OrgAdmin', 'ClusterAdmin', 'Operator', 'Viewer', 'Auditor'].includes(name)
+
+function EditForm({ user, onClose }: { user: User; onClose: () => void }) {
+  const { id } = user
+  const [roles, setRoles] = useState<Role[]>(user.roles.filter(isRole))
+  const me = useMe()
+  const queries = useQueryClient()
+  const isEmpty = roles.length === 0
+  const save = async ({ email = '', password = '' }: FormValues) => {
+    if (isEmpty) return
+    const body = { email: email.trim(), roles, ...(password !== '' && { password }) }
+    await ask(api.PATCH('/api/v1/users/{id}', { params: { path: { id } }, body }))
+    announce(`${user.username} was changed`)
+    onClose()
+    await queries.invalidateQueries({ queryKey: ['users'] })
+    if (id === me.id) await queries.invalidateQueries({ queryKey: ['me'] })
+  }
+  return (
+    <Form submitLabel="Save" onSubmit={save} actions={<Button onClick={onClose}>Cancel</Button>}>
+      <EmailField email={user.email} />
+      <RolesField chosen={roles} onChange={setRoles} problem={isEmpty ? 'Choose at least one role.' : undefined} />
+      {id === me.id ? <p>Your own password is changed under Account.</p> : <ResetPasswordField />}
+      <p>New roles count within 15 minutes, and at once for the user’s API tokens.</p>
+    </Form>
+  )
+}

@@ -1,0 +1,88 @@
+import { useQueryClient } from '@tanstack/react-query'
+import { Ellipsis, KeyRound, LogOut, Pencil, Trash2 } from 'lucide-react'
+import { useState } from 'react'
+import { api, type Schemas, tell } from '../../api/client.ts'
+import { IconButton } from '../../kit/button.tsx'
+import { Confirm } from '../../kit/dialog.tsx'
+import { Menu } from '../../kit/menu.tsx'
+import { announce } from '../../kit/toast.tsx'
+
+type User = Schemas['UserProfile']
+
+interface Action {
+  label: string
+  title: (username: string) => string
+  description: string
+  done: (username: string) => string
+  send: (id: string) => Promise<unknown>
+}
+
+const params = (id: string) => ({ params: { path: { id } } })
+
+/** What is done to a user only after one was asked. */
+const actions = {
+  endSessions: {
+    label: 'End sessions',
+    title: (username) => `End all sessions of ${username}?`,
+    description: 'The user has to sign in again, within 15 minutes at the latest. API tokens stay.',
+    done: (username) => `The sessions of ${username} have ended`,
+    send: (id) => tell(api.DELETE('/api/v1/users/{id}/sessions', params(id))),
+  },
+  revokeTokens: {
+    label: 'Revoke API tokens',
+    title: (username) => `Revoke all API tokens of ${username}?`,
+    description: 'Programs that use them are refused from now on.',
+    done: (username) => `The API tokens of ${username} are revoked`,
+    send: (id) => tell(api.DELETE('/api/v1/users/{id}/tokens', params(id))),
+  },
+  remove: {
+    label: 'Remove',
+    title: (username) => `Remove ${username}?`,
+    description:
+      'Sessions end and API tokens are refused. The name is free again; what the user did stays in the audit trail.',
+    done: (username) => `${username} was removed`,
+    send: (id) => tell(api.DELETE('/api/v1/users/{id}', params(id))),
+  },
+} as const satisfies Record<string, Action>
+
+interface UserActionsProps {
+  user: User
+  onEdit: () => void
+}
+
+/** What can be done with a user of the list. */
+export function UserActions({ user: { id, username, authProvider }, onEdit }: UserActionsProps) {
+  const [asked, setAsked] = useState<keyof typeof actions>()
+  const queries = useQueryClient()
+  const confirm = async ({ send, done }: Action) => {
+    await send(id)
+    announce(done(username))
+    await queries.invalidateQueries({ queryKey: ['users'] })
+  }
+  const ask = (name: keyof typeof actions) => () => setAsked(name)
+  const action = asked && actions[asked]
+  return (
+    <>
+      <Menu
+        trigger={<IconButton label={`Actions for ${username}`} icon={Ellipsis} />}
+        actions={[
+          { label: 'Edit', icon: Pencil, onSelect: onEdit, isDisabled: authProvider !== 'local' },
+          { label: actions.endSessions.label, icon: LogOut, onSelect: ask('endSessions') },
+          { label: actions.revokeTokens.label, icon: KeyRound, onSelect: ask('revokeTokens') },
+          'separator',
+          { label: actions.remove.label, icon: Trash2, onSelect: ask('remove'), isDanger: true },
+        ]}
+      />
+      {action && (
+        <Confirm
+          isOpen
+          onClose={() => setAsked(undefined)}
+          title={action.title(username)}
+          description={action.description}
+          confirmLabel={action.label}
+          onConfirm={() => confirm(action)}
+        />
+      )}
+    </>
+  )
+}

@@ -1,0 +1,55 @@
+import { TextField } from '../../kit/field.tsx'
+import { PasswordField } from '../../kit/password-field.tsx'
+
+/** What is asked of a user wherever one is made or changed. */
+
+const shortest = 8
+const tooShort = 'Enter at least 8 characters.'
+
+export const NameField = () => (
+  <TextField
+    name="username"
+    label="User name"
+    hint="What the user types to sign in. Unique on the platform."
+    maxLength={64}
+    autoComplete="off"
+    autoCapitalize="none"
+    spellCheck={false}
+    required
+  />
+)
+
+export const EmailField = ({ email }: { email?: string }) => (
+  <TextField
+    name="email"
+    label="E-mail"
+    defaultValue={email}
+    inputMode="email"
+    maxLength={254}
+    autoComplete="off"
+    required
+  />
+)
+
+export const NewPasswordField = () => (
+  <PasswordField
+    name="password"
+    label="Password"
+    hint="At least 8 characters. Tell the user, who can change it under Account."
+    check={(password) => (password.length < shortest ? tooShort : undefined)}
+    maxLength={1024}
+    autoComplete="new-password"
+  />
+)
+
+export const ResetPasswordField = () => (
+  <PasswordField
+    name="password"
+    label="New password"
+    isOptional
+    hint="Ends all sessions of the user and revokes the user’s API tokens."
+    check={(password) => (password !== '' && password.length < shortest ? tooShort : undefined)}
+    maxLength={1024}
+    autoComplete="new-password"
+  />
+)

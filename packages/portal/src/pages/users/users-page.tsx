@@ -1,0 +1,110 @@
+import { Link, useNavigate, useSearch } from '@tanstack/react-router'
+import { Lock, UserPlus, Users } from 'lucide-react'
+import { useState } from 'react'
+import { useMay, useMe } from '../../api/account.ts'
+import { api, ask, type Schemas } from '../../api/client.ts'
+import { Badge } from '../../kit/badge.tsx'
+import { Button } from '../../kit/button.tsx'
+import { Page } from '../../kit/page.tsx'
+import { PagedTable } from '../../kit/paged-table.tsx'
+import { EmptyState } from '../../kit/state.tsx'
+import { Time } from '../../kit/time.tsx'
+import { pageRows } from '../../kit/use-pages.ts'
+import type { VirtualColumn } from '../../kit/virtual-table.tsx'
+import { CreateUser } from './create-user.tsx'
+import { EditUser } from './edit-user.tsx'
+import { UserActions } from './user-actions.tsx'
+
+type User = Schemas['UserProfile']
+
+/** The users of the organisation. */
+export const UsersPage = () => (useMay('users:admin') ? <Administration /> : <Refused />)
+
+const Refused = () => (
+  <Page title="Users">
+    <EmptyState icon={Lock} title="You may not administer users">
+      It takes the permission users:admin, which administrators of your organisation have.
+    </EmptyState>
+  </Page>
+)
+
+function Administration() {
+  const [isNew, setIsNew] = useState(false)
+  const isPlatformAdmin = useMay('platform:admin')
+  const { user } = useSearch({ from: '/signed-in/settings/users' })
+  const navigate = useNavigate()
+  const edit = (id?: string) => void navigate({ to: '/settings/users', search: id === undefined ? {} : { user: id } })
+  return (
+    <Page
+      title="Users"
+      lead={
+        <>
+          Who belongs to your organisation, and what they may do.
+          {isPlatformAdmin && (
+            <>
+              {' '}
+              The first user of another one is added at <Link to="/settings/organisations">Organisations</Link>.
+            </>
+          )}
+        </>
+      }
+      actions={
+        <Button look="primary" icon={UserPlus} onClick={() => setIsNew(true)}>
+          Create user
+        </Button>
+      }
+    >
+      <UserTable onEdit={edit} />
+      {isNew && <CreateUser onClose={() => setIsNew(false)} />}
+      {user !== undefined && <EditUser id={user} onClose={() => edit()} />}
+    </Page>
+  )
+}
+
+function UserTable({ onEdit }: { onEdit: (id: string) => void }) {
+  const me = useMe()
+  const columns: VirtualColumn<User>[] = [
+    {
+      title: 'User name',
+      width: 'minmax(8rem, 2fr)',
+      narrow: 'lead',
+      cell: ({ id, username }) => (
+        <>
+          {username} {id === me.id && <Badge>You</Badge>}
+        </>
+      ),
+    },
+    { title: 'E-mail', width: 'minmax(8rem, 3fr)', cell: ({ email }) => email },
+    { title: 'Roles', width: 'minmax(8rem, 2fr)', cell: ({ roles }) => roles.join(', ') },
+    {
+      title: 'Account',
+      width: '9rem',
+      narrow: 'hidden',
+      cell: ({ authProvider }) => (authProvider === 'local' ? 'Local' : 'Identity provider'),
+    },
+    { title: 'Created', width: '8rem', narrow: 'hidden', cell: ({ createdAt }) => <Time at={createdAt} /> },
+    {
+      title: '',
+      width: '2.5rem',
+      narrow: 'mark',
+      cell: (user) => <UserActions user={user} onEdit={() => onEdit(user.id)} />,
+    },
+  ]
+  return (
+    <PagedTable
+      label="Users"
+      queryKey={['users', 'list']}
+      fetchPage={(page, signal) =>
+        ask(api.GET('/api/v1/users', { params: { query: { page, pageSize: pageRows } }, signal }))
+      }
+      columns={columns}
+      rowKey={({ id }) => id}
+      summary={(total) => (total === 1 ? '1 user' : `${total} users`)}
+      empty={
+        <EmptyState icon={Users} title="No users">
+          Create one for each person who works with the platform.
+        </EmptyState>
+      }
+    />
+  )
+}

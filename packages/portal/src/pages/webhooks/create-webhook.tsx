@@ -1,0 +1,60 @@
+import { useState } from 'react'
+import { api, ask } from '../../api/client.ts'
+import { queries } from '../../api/query.ts'
+import { Button } from '../../kit/button.tsx'
+import { CopyField } from '../../kit/copy.tsx'
+import { Dialog } from '../../kit/dialog.tsx'
+import { Form } from '../../kit/form.tsx'
+import { AddressField } from './address-field.tsx'
+import { EventChoice, noEvents, subscriptionsOf } from './event-choice.tsx'
+import styles from './webhooks.module.css'
+import { webhooksKey } from './webhooks-key.ts'
+
+/** Adds a webhook, and shows its secret this once. */
+export function CreateWebhook({ onClose }: { onClose: () => void }) {
+  const [secret, setSecret] = useState<string>()
+  return (
+    <Dialog isOpen onClose={onClose} title={secret === undefined ? 'Add a webhook' : 'The webhook was added'}>
+      {secret === undefined ? (
+        <WebhookForm onClose={onClose} onCreated={setSecret} />
+      ) : (
+        <div className={styles['stack']}>
+          <p>This secret verifies that deliveries are the platform’s. It is shown now, and never again.</p>
+          <CopyField label="Secret" text={secret} />
+          <div>
+            <Button look="primary" onClick={onClose}>
+              I have kept it
+            </Button>
+          </div>
+        </div>
+      )}
+    </Dialog>
+  )
+}
+
+interface WebhookFormProps {
+  onClose: () => void
+  onCreated: (secret: string) => void
+}
+
+function WebhookForm({ onClose, onCreated }: WebhookFormProps) {
+  const [events, setEvents] = useState<string[]>([])
+  const [isTried, setIsTried] = useState(false)
+  const create = async (url: string) => {
+    setIsTried(true)
+    if (events.length === 0) return
+    const created = await ask(api.POST('/api/v1/webhooks', { body: { url, events: subscriptionsOf(events) } }))
+    onCreated(created.secret)
+    await queries.invalidateQueries({ queryKey: webhooksKey })
+  }
+  return (
+    <Form
+      submitLabel="Add webhook"
+      actions={<Button onClick={onClose}>Cancel</Button>}
+      onSubmit={({ url = '' }) => create(url.trim())}
+    >
+      <AddressField />
+      <EventChoice chosen={events} onChange={setEvents} problem={isTried ? noEvents(events) : undefined} />
+    </Form>
+  )
+}

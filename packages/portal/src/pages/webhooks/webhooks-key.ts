@@ -1,0 +1,2 @@
+/** The webhooks of the organisation, as queries know them. */
+export const webhooksKey = ['webhooks']

@@ -1,0 +1,86 @@
+import { useQuery } from '@tanstack/react-query'
+import { useNavigate, useSearch } from '@tanstack/react-router'
+import { Plus, Webhook as WebhookIcon } from 'lucide-react'
+import { useState } from 'react'
+import { useMay } from '../../api/account.ts'
+import { api, ask, type Schemas } from '../../api/client.ts'
+import { every } from '../../api/query.ts'
+import { Button } from '../../kit/button.tsx'
+import { Page } from '../../kit/page.tsx'
+import { EmptyState, Loaded } from '../../kit/state.tsx'
+import { type Column, Table } from '../../kit/table.tsx'
+import { Time } from '../../kit/time.tsx'
+import { CreateWebhook } from './create-webhook.tsx'
+import { subscriptionText } from './event-choice.tsx'
+import { WebhookDialog } from './webhook-dialog.tsx'
+import { WebhookState } from './webhook-state.tsx'
+import styles from './webhooks.module.css'
+import { webhooksKey } from './webhooks-key.ts'
+
+type Webhook = Schemas['Webhook']
+
+const columnsOf = (open: (id: string) => void): Column<Webhook>[] => [
+  {
+    title: 'Address',
+    cell: ({ id, url }) => (
+      <button type="button" className={styles['open']} onClick={() => open(id)}>
+        {url}
+      </button>
+    ),
+  },
+  { title: 'State', cell: (webhook) => <WebhookState webhook={webhook} />, isNarrow: true },
+  { title: 'Events', cell: ({ events }) => <EventNames names={events} /> },
+  { title: 'Added', cell: ({ createdAt }) => <Time at={createdAt} />, isNarrow: true },
+]
+
+const EventNames = ({ names }: { names: readonly string[] }) => (
+  <>
+    {names.slice(0, 3).map(subscriptionText).join(', ')}
+    {names.length > 3 && ` and ${names.length - 3} more`}
+  </>
+)
+
+/** Where the platform posts its events to. */
+export function WebhooksPage() {
+  const { webhook: openId } = useSearch({ from: '/signed-in/settings/webhooks' })
+  const navigate = useNavigate({ from: '/settings/webhooks' })
+  const [isCreating, setIsCreating] = useState(false)
+  const [columns] = useState(() => columnsOf((webhook) => void navigate({ search: { webhook } })))
+  const query = useQuery({
+    queryKey: webhooksKey,
+    queryFn: () => ask(api.GET('/api/v1/webhooks')),
+    refetchInterval: every(15),
+  })
+  const mayAdd = useMay('users:admin')
+  const create = mayAdd && (
+    <Button look="primary" icon={Plus} onClick={() => setIsCreating(true)}>
+      Add webhook
+    </Button>
+  )
+  return (
+    <Page
+      title="Webhooks"
+      lead="Events of the organisation, posted to an address as they happen, and signed as Standard Webhooks."
+      actions={create}
+    >
+      <Loaded query={query} what="webhooks">
+        {({ items }) => (
+          <>
+            {items.length > 0 && <Table label="Webhooks" columns={columns} rows={items} keyOf={({ id }) => id} />}
+            {items.length === 0 && (
+              <EmptyState icon={WebhookIcon} title="No webhooks yet" action={create}>
+                Add the address of a program of yours, and it hears of every job, cluster or module event that you
+                choose.
+              </EmptyState>
+            )}
+            <WebhookDialog
+              webhook={items.find(({ id }) => id === openId)}
+              onClose={() => void navigate({ search: {} })}
+            />
+          </>
+        )}
+      </Loaded>
+      {isCreating && <CreateWebhook onClose={() => setIsCreating(false)} />}
+    </Page>
+  )
+}

@@ -1,0 +1,20 @@
+import { type ErrorComponentProps, useRouter } from '@tanstack/react-router'
+import { ApiFault } from '../api/fault.ts'
+import { ErrorNote } from '../kit/error-note.tsx'
+import { Page } from '../kit/page.tsx'
+import { NotFound } from './not-found.tsx'
+
+/** Instead of a page that could not be shown. */
+export function PageFailure({ error, reset }: ErrorComponentProps) {
+  const router = useRouter()
+  const retry = () => {
+    reset()
+    void router.invalidate()
+  }
+  if (error instanceof ApiFault && error.status === 404) return <NotFound />
+  return (
+    <Page title="This page could not be shown">
+      <ErrorNote error={error} onRetry={retry} />
+    </Page>
+  )
+}

@@ -1,0 +1,126 @@
+import { useSuspenseQuery } from '@tanstack/react-query'
+import { Link, useNavigate } from '@tanstack/react-router'
+import { Bell, BookOpen, CircleUser, LogOut, Monitor, Moon, Search, Sun } from 'lucide-react'
+import { lazy, type ReactNode, Suspense, useEffect, useState } from 'react'
+import { configurationQuery, useMe, useSummary } from '../api/account.ts'
+import { signOut } from '../api/sign-in.ts'
+import { chooseTheme, type Theme, useTheme } from '../app/theme.ts'
+import { IconButton } from '../kit/button.tsx'
+import { Menu } from '../kit/menu.tsx'
+import { announceFailure } from '../kit/toast.tsx'
+import { Brand } from './brand.tsx'
+import styles from './shell.module.css'
+
+const Palette = lazy(async () => ({ default: (await import('./palette.tsx')).Palette }))
+
+/** The bar at the top: the platform, the search, notifications, the look, and the user. */
+export function TopBar({ menu }: { menu: ReactNode }) {
+  const { data: configuration } = useSuspenseQuery(configurationQuery)
+  return (
+    <header className={styles['bar']}>
+      {menu}
+      <Brand name={configuration.platformName ?? 'Platform'} />
+      <PaletteButton />
+      <NotificationBell />
+      <ThemeMenu />
+      <UserMenu />
+    </header>
+  )
+}
+
+/** Opens the command palette, as Ctrl K and ⌘ K do from anywhere. */
+function PaletteButton() {
+  const [isOpen, setIsOpen] = useState(false)
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent) => {
+      if (event.key.toLowerCase() !== 'k' || !(event.ctrlKey || event.metaKey) || event.altKey) return
+      event.preventDefault()
+      setIsOpen(true)
+    }
+    addEventListener('keydown', onKey)
+    return () => removeEventListener('keydown', onKey)
+  }, [])
+  return (
+    <>
+      <button
+        type="button"
+        className={styles['search']}
+        onClick={() => setIsOpen(true)}
+        aria-keyshortcuts="Control+K Meta+K"
+      >
+        <Search size={16} aria-hidden />
+        <span className={styles['words']}>Search</span>
+        <kbd aria-hidden>Ctrl K</kbd>
+      </button>
+      {isOpen && (
+        <Suspense>
+          <Palette onClose={() => setIsOpen(false)} />
+        </Suspense>
+      )}
+    </>
+  )
+}
+
+const most = 99
+
+function NotificationBell() {
+  const unread = useSummary().data?.unreadCount ?? 0
+  return (
+    <Link
+      to="/notifications"
+      className={styles['bell']}
+      aria-label={unread > 0 ? `Notifications, ${unread} unread` : 'Notifications'}
+    >
+      <Bell size={18} aria-hidden />
+      {unread > 0 && <span className={styles['count']}>{unread > most ? `${most}+` : unread}</span>}
+    </Link>
+  )
+}
+
+const themes = [
+  { theme: 'system', label: 'As the system', icon: Monitor },
+  { theme: 'light', label: 'Light', icon: Sun },
+  { theme: 'dark', label: 'Dark', icon: Moon },
+] as const satisfies { theme: Theme; label: string; icon: unknown }[]
+
+function ThemeMenu() {
+  const theme = useTheme()
+  const { icon } = themes.find((each) => each.theme === theme) ?? themes[0]
+  return (
+    <Menu
+      trigger={<IconButton label="Theme" icon={icon} />}
+      actions={themes.map(({ theme: name, ...rest }) => ({ ...rest, onSelect: () => chooseTheme(name) }))}
+    />
+  )
+}
+
+function UserMenu() {
+  const { username, email } = useMe()
+  const navigate = useNavigate()
+  const leave = async () => {
+    await signOut()
+    await navigate({ to: '/sign-in' })
+  }
+  return (
+    <Menu
+      trigger={<IconButton label={`Account of ${username}`} icon={CircleUser} />}
+      heading={
+        <>
+          {username}
+          <br />
+          {email}
+        </>
+      }
+      actions={[
+        { label: 'Account', icon: CircleUser, onSelect: () => void navigate({ to: '/settings/account' }) },
+        { label: 'API reference', icon: BookOpen, onSelect: () => void window.open('/docs', '_blank', 'noopener') },
+        'separator',
+        {
+          label: 'Sign out',
+          icon: LogOut,
+          onSelect: () => void leave().catch((error: unknown) => announceFailure('You are still signed in', error)),
+        },
+      ]}
+    />
+  )
+}

@@ -1,0 +1,112 @@
+import { keepPreviousData, useQuery } from '@tanstack/react-query'
+import { type LinkProps, useNavigate } from '@tanstack/react-router'
+import { useEffect, useState } from 'react'
+import { type Permission, useMe } from '../api/account.ts'
+import { api, ask } from '../api/client.ts'
+import { signOut } from '../api/sign-in.ts'
+import { addressOf } from '../app/address-of.ts'
+import { chooseTheme } from '../app/theme.ts'
+import { announceFailure } from '../kit/toast.tsx'
+import { useNavigation } from './navigation.tsx'
+
+/** Something that the palette can do. */
+export interface Command {
+  id: string
+  label: string
+  icon: string
+  run: () => void
+  /** Whether it leads to another page, where one then reads on. */
+  isPlace?: boolean
+}
+
+/** Commands of one kind, under its name. */
+export interface CommandGroup {
+  value: string
+  items: Command[]
+}
+
+type Navigate = ReturnType<typeof useNavigate>
+
+const fits = (label: string, words: readonly string[]): boolean =>
+  words.every((word) => label.toLowerCase().includes(word))
+
+/** What fits the text, in groups that are not empty. Nobody is offered what the user may not do. */
+export function useCommands(text: string): { groups: CommandGroup[]; isSearching: boolean } {
+  const navigate = useNavigate()
+  const { permissions } = useMe()
+  const entries = useNavigation().toSorted((a, b) => a.slotId.localeCompare(b.slotId))
+  const pages = entries.map(({ source, id, label, icon, route }): Command => {
+    return { id: `${source} ${id}`, label, icon, isPlace: true, run: () => void navigate({ to: route }) }
+  })
+  const words = text.toLowerCase().split(/\s+/)
+  const fitting = (commands: readonly Command[]) => commands.filter(({ label }) => fits(label, words))
+  const clusters = useClusters(text, permissions.includes('clusters:read'), navigate)
+  const groups = [
+    { value: 'By id', items: byId(text, navigate) },
+    { value: 'Pages', items: fitting(pages) },
+    { value: 'Actions', items: fitting(actions(permissions, navigate)) },
+    { value: 'Clusters', items: clusters.items },
+  ]
+  return { groups: groups.filter(({ items }) => items.length > 0), isSearching: clusters.isSearching }
+}
+
+function byId(text: string, navigate: Navigate): Command[] {
+  const id = text.trim()
+  const address = addressOf(id)
+  if (address === undefined) return []
+  return [{ id, label: `Go to ${id}`, icon: 'arrow-right', isPlace: true, run: () => void navigate(address) }]
+}
+
+const deed = (label: string, icon: string, run: () => unknown): Command => {
+  return { id: label, label, icon, run: () => void run() }
+}
+
+function actions(permissions: readonly Permission[], navigate: Navigate): Command[] {
+  const may = (needs: Permission, command: Command) => (permissions.includes(needs) ? [command] : [])
+  const place = (label: string, icon: string, to: NonNullable<LinkProps['to']>): Command => {
+    return { id: label, label, icon, isPlace: true, run: () => void navigate({ to }) }
+  }
+  const leave = async () => {
+    await signOut()
+    await navigate({ to: '/sign-in' })
+  }
+  return [
+    ...may('clusters:write', place('Register cluster', 'server', '/clusters/register')),
+    ...may('jobs:write', place('Run job', 'square-terminal', '/jobs/new')),
+    ...may('modules:install', place('Install module', 'blocks', '/modules')),
+    deed('Theme: as the system', 'monitor', () => chooseTheme('system')),
+    deed('Theme: light', 'sun', () => chooseTheme('light')),
+    deed('Theme: dark', 'moon', () => chooseTheme('dark')),
+    deed('API reference', 'book-open', () => window.open('/docs', '_blank', 'noopener')),
+    deed('Sign out', 'log-out', () =>
+      leave().catch((error: unknown) => announceFailure('You are still signed in', error)),
+    ),
+  ]
+}
+
+const pauseMs = 250
+const pageSize = 8
+const longestName = 64
+
+/** Clusters whose names hold the text. Asked once the typing pauses; an answer that nobody waits for is given up. */
+function useClusters(text: string, mayRead: boolean, navigate: Navigate) {
+  const [search, setSearch] = useState('')
+  const wanted = text.trim().slice(0, longestName)
+  useEffect(() => {
+    const timer = setTimeout(() => setSearch(wanted), pauseMs)
+    return () => clearTimeout(timer)
+  }, [wanted])
+  const isWanted = mayRead && wanted !== '' && addressOf(wanted) === undefined
+  const query = useQuery({
+    queryKey: ['clusters', 'search', search],
+    enabled: isWanted && search !== '' && addressOf(search) === undefined,
+    queryFn: ({ signal }) => ask(api.GET('/api/v1/clusters', { params: { query: { search, pageSize } }, signal })),
+    placeholderData: keepPreviousData,
+  })
+  const found = isWanted && search !== '' ? (query.data?.items ?? []) : []
+  const items = found.map(({ id, name, status }): Command => {
+    const run = () => void navigate({ to: '/clusters/$clusterId', params: { clusterId: id } })
+    return { id, label: `${name} (${status})`, icon: 'server', isPlace: true, run }
+  })
+  return { items, isSearching: isWanted && (search !== wanted || query.isFetching) }
+}

@@ -1,0 +1,71 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { brotliDecompressSync, gunzipSync } from 'node:zlib'
+import { portalPaths } from '@platform/contract/portal-paths'
+import { type PortalFiles, unpacked } from '@platform/http/portal/pack'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { buildPortal } from '../../scripts/build-portal.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
+
+const root = join(import.meta.dirname, '../..')
+
+let folder: Awaited<ReturnType<typeof temporaryFolder>>
+let portal: PortalFiles
+beforeAll(async () => {
+  folder = await temporaryFolder()
+  await buildPortal(join(folder.path, 'first.pack'))
+  portal = unpacked(await readFile(join(folder.path, 'first.pack')))
+})
+afterAll(() => folder[Symbol.asyncDispose]())
+
+const textOf = (body: Uint8Array | undefined) => Buffer.from(body ?? []).toString()
+
+test('the same sources make the same bytes', async () => {
+  await buildPortal(join(folder.path, 'second.pack'))
+  const [first, second] = await Promise.all(
+    ['first', 'second'].map((name) => readFile(join(folder.path, `${name}.pack`))),
+  )
+  expect(first?.equals(second ?? Buffer.of())).toBe(true)
+})
+
+test('the page has nothing in itself that a browser would run or show: all of it is files that are there', () => {
+  const page = textOf(portal.shell.bodies.identity)
+  const named = [...page.matchAll(/\b(?:src|href)="([^"]*)"/g)].map(([, path = '']) => path)
+  expect(named.filter((path) => path.endsWith('.js'))).not.toEqual([])
+  expect(named.filter((path) => !portal.files.has(path))).toEqual([])
+  expect(page).not.toMatch(/<script(?![^>]*\bsrc=)|<style|\bstyle=|\son\w+=/)
+  expect(portal.shell.isHashed).toBe(false)
+  expect(portal.files.has('/index.html')).toBe(false)
+})
+
+test('a file that is kept for ever has its content’s hash in its name, and every other one does not', () => {
+  for (const [path, { isHashed }] of portal.files)
+    expect([path, /-[\w-]{8}\.\w+$/.test(path)]).toEqual([path, isHashed])
+})
+
+test('what is compressed is what it was, and shorter', () => {
+  for (const { bodies } of [portal.shell, ...portal.files.values()]) {
+    const { identity, br, gzip } = bodies
+    if (br) expect(brotliDecompressSync(br).equals(identity)).toBe(true)
+    if (gzip) expect(gunzipSync(gzip).equals(identity)).toBe(true)
+    for (const each of [br, gzip]) expect(each?.length ?? 0).toBeLessThan(identity.length)
+  }
+  const scripts = [...portal.files].filter(
+    ([path, { bodies }]) => path.endsWith('.js') && bodies.identity.length > 1000,
+  )
+  expect(scripts.filter(([, { bodies }]) => bodies.br === undefined || bodies.gzip === undefined)).toEqual([])
+})
+
+test('React is built as for those who use it, whoever builds it', () => {
+  const scripts = [...portal.files.values()].filter(({ contentType }) => contentType.startsWith('text/javascript'))
+  expect(scripts.some(({ bodies }) => /react-stack-bottom-frame|jsxDEV/.test(textOf(bodies.identity)))).toBe(false)
+})
+
+test('a page that the portal has is one to whoever serves it, and no other', async () => {
+  const source = await readFile(join(root, 'packages/portal/src/app/routes.tsx'), 'utf8')
+  const routes = [...source.matchAll(/^ +path: '([^']+)'/gm)].map(([, path = '']) =>
+    path.replaceAll(/\$(\w+)/g, '{$1}'),
+  )
+  // Where modules have theirs, another function answers.
+  expect(routes.filter((path) => !path.startsWith('/modules/')).toSorted()).toEqual([...portalPaths].toSorted())
+})

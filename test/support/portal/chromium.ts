@@ -1,0 +1,20 @@
+import { type Browser, chromium } from 'playwright-core'
+import { missing } from '../peers.ts'
+
+const program = 'chromium'
+
+const reason = missing(program)
+
+/** Why tests that need the browser are skipped; empty: they are not. A machine of the CI has to have it. */
+export const lacking = process.env['CI'] ? '' : reason.trim()
+
+/** Debian's Chromium without a window. It reaches this machine and nothing else, by whatever name. */
+export function launchChromium(): Promise<Browser> {
+  if (reason !== '') throw new Error('This machine has no chromium, which the tests of the portal drive.')
+  return chromium.launch({
+    executablePath: `/usr/bin/${program}`,
+    // The sandbox of Chromium does not start for root.
+    chromiumSandbox: process.getuid?.() !== 0,
+    args: ['--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost'],
+  })
+}
