@@ -4954,6 +4954,8 @@ export interface operations {
                 type?: "Hypervisor" | "CloudLocal";
                 /** @description Part of the name, without regard to case. Looks at the newest 10,000 clusters */
                 search?: string;
+                /** @description Only these clusters: up to 100 identifiers with commas between them. Those that are gone are left out */
+                ids?: string;
                 /** @description A saved filter of the caller, of the context `clusters`; other parameters win over what it says */
                 filterId?: string;
                 /** @description Page number, from 1 */

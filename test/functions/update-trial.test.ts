@@ -1,4 +1,8 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { config } from '@platform/core/config'
 import { apiFunctions } from '@platform/core/function-names'
+import { packed } from '@platform/http/portal/pack'
 import { getEvent, readiness, trialRequests } from '@platform/updates/request-event'
 import { expect, test } from 'vitest'
 import { callsOf } from '../support/store-calls.ts'
@@ -6,6 +10,15 @@ import { started } from '../support/world.ts'
 import { writes } from './writes.ts'
 
 await started()
+
+// A release brings its portal; here one with the page alone will do.
+const shell = {
+  contentType: 'text/html',
+  isHashed: false,
+  tag: 'page',
+  bodies: { identity: Buffer.from('<!doctype html>') },
+}
+writeFileSync(join(config.PLAT_ASSETS_DIR, 'portal.pack'), packed({ shell, files: new Map() }))
 
 const folder = new URL('../../functions/', import.meta.url)
 const handlerAt = async (name: string) => (await import(new URL(`${name}.ts`, folder).href)).handler

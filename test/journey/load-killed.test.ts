@@ -4,12 +4,13 @@ import { answered } from '../../conformance/answer.ts'
 import type { Platform } from '../../conformance/platform.ts'
 import { until } from '../../conformance/until.ts'
 import { Load, type Promised } from '../support/load.ts'
+import { isLong } from '../support/long.ts'
 import { PlatformProcess } from '../support/platform.ts'
 import { runRelayCommand } from '../support/relay-command.ts'
 import { ledger } from '../support/script.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 
-const kills = 4
+const kills = isLong ? 4 : 2
 const answersBetweenKills = 60
 const clients = 4
 

@@ -4,6 +4,7 @@ import type { Client } from '../../conformance/client.ts'
 import { checksOf, entriesOf, inCatalog, over } from '../../conformance/modules.ts'
 import type { Platform } from '../../conformance/platform.ts'
 import { until } from '../../conformance/until.ts'
+import { isLong } from '../support/long.ts'
 import { PlatformProcess } from '../support/platform.ts'
 import { nothingRemainsOf, processesOf } from '../support/remains.ts'
 
@@ -103,13 +104,18 @@ test('it runs again by itself after the platform was killed, and nothing of its 
   expect(answered(await admin.get('/api/v1/modules/hello'), 200)).toMatchObject({ state: 'Running', health: 'Healthy' })
 })
 
-test('its heartbeat is there every minute, however often the platform looks at it', async () => {
-  const [first, second] = await until('it has beaten again', async () => heartbeats().length > 1 && heartbeats(), 180)
-  const seconds = (Date.parse(second.time) - Date.parse(first.time)) / 1000
-  console.log(`The second heartbeat came ${seconds} s after the first.`)
-  // It is called on a grid of minutes; only a machine that is slower than that would be nearer.
-  expect(seconds).toBeGreaterThan(30)
-}, 200_000)
+// A minute of waiting: that the platform asks for it on time is shown where time can be moved.
+test.runIf(isLong)(
+  'its heartbeat is there every minute, however often the platform looks at it',
+  async () => {
+    const [first, second] = await until('it has beaten again', async () => heartbeats().length > 1 && heartbeats(), 180)
+    const seconds = (Date.parse(second.time) - Date.parse(first.time)) / 1000
+    console.log(`The second heartbeat came ${seconds} s after the first.`)
+    // It is called on a grid of minutes; only a machine that is slower than that would be nearer.
+    expect(seconds).toBeGreaterThan(30)
+  },
+  200_000,
+)
 
 test('once it is uninstalled all of it is gone', async () => {
   expect(await done(admin.delete('/api/v1/modules/hello'))).toMatchObject({

@@ -4,6 +4,7 @@ import type { Client } from '../../conformance/client.ts'
 import { over } from '../../conformance/modules.ts'
 import type { Platform } from '../../conformance/platform.ts'
 import { until } from '../../conformance/until.ts'
+import { isLong } from '../support/long.ts'
 import { PlatformProcess } from '../support/platform.ts'
 import { Traffic } from '../support/traffic.ts'
 
@@ -32,11 +33,13 @@ test('npm run release makes a release that the platform finds, and tells its adm
   expect(before).toMatchObject({ latestVersion: before.currentVersion, updateAvailable: false, refused: [] })
   const line = 'npm run -s release -- --version 9.1.0 --notes-url https://example.com/9.1.0'
   expect(await platform.command(line)).toMatch(/platform\/releases:9\.1\.0 is released: sha256:[0-9a-f]{64}, after /)
-  expect(await platform.command(line)).toMatch(/9\.1\.0 was released before, as it is: sha256:/)
-  await expect(platform.command(`SOURCE_DATE_EPOCH=0 ${line}`)).rejects.toMatchObject({
-    code: 1,
-    stderr: expect.stringMatching(/9\.1\.0 is there already, with another content/),
-  })
+  if (isLong) {
+    expect(await platform.command(line)).toMatch(/9\.1\.0 was released before, as it is: sha256:/)
+    await expect(platform.command(`SOURCE_DATE_EPOCH=0 ${line}`)).rejects.toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/9\.1\.0 is there already, with another content/),
+    })
+  }
   expect(await check()).toMatchObject({
     latestVersion: '9.1.0',
     updateAvailable: true,

@@ -8,7 +8,7 @@ import { reachingOut } from '../support/portal/layout.ts'
 import { inBothThemes } from '../support/portal/shot.ts'
 import { test } from '../support/portal/test.ts'
 
-/** What an administrator does with identity providers. Signing in with them: provider-sign-in.test.ts. */
+/** What an administrator does with identity providers. Signing in with them: provider-sign-in.test.ts. Consent: provider-consent.test.ts. */
 
 const path = '/api/v1/platform/identity/providers'
 const field = (page: Page, label: string) => page.getByLabel(label, { exact: true })
@@ -111,76 +111,50 @@ test('a change sends all that is known again: what one does not touch stays, the
   expect(await page.content()).not.toContain('a secret that nobody shall see again')
 })
 
-test('one that is there already is not changed by adding it again', async ({ api, open }) => {
-  const admin = await api.admin
-  const before = await configured(admin, { ...cloud('First'), roleMappings: [{ group: 'a', role: 'Operator' }] })
-  const page = await open('/settings/identity')
-  await press(page, 'Add provider')
-  await field(page, 'Type').selectOption('CloudDirectory')
-  await field(page, 'Tenant').fill(before.tenantId)
-  await field(page, 'Client id').fill('other')
-  await field(page, 'Client secret').fill('other secret')
-  const asked = dialog(page, 'Add an identity provider')
-  await asked.getByRole('button', { name: 'Add provider' }).click()
-  await asked.getByText('There is First at this address already').waitFor()
-  expect(await stored(admin, before.id)).toEqual(before)
-})
+/** Each at the place of the one before it, spelled otherwise. */
+const twins = [
+  [
+    { type: 'OIDC', issuer: 'https://id.example.com/acme' },
+    { Issuer: 'https://ID.example.com/acme/', 'Client id': 'other', 'Client secret': 'other' },
+  ],
+  [
+    { type: 'CloudDirectory', tenantId: 'acme.example.com' },
+    { Tenant: 'acme.example.com', 'Client id': 'other', 'Client secret': 'other' },
+  ],
+  [
+    { type: 'OpenSourceIdp', baseUrl: 'https://sso.example.com', realm: 'acme' },
+    { Address: 'https://sso.example.com/', Realm: 'acme', 'Client id': 'other', 'Client secret': 'other' },
+  ],
+  [
+    { type: 'LDAP', url: 'ldaps://directory.example.com', bindDn: 'cn=a', bindPassword: 'a', userSearchBase: 'dc=a' },
+    {
+      Address: 'ldaps://Directory.example.com:636/',
+      'Service account (DN)': 'cn=b',
+      'Password of the service account': 'b',
+      'Where people are (DN)': 'dc=b',
+    },
+  ],
+] as const
 
-test('consent is asked for at the provider, and what came of it is told until it is dismissed', async ({
+test('one that is there already is not changed by adding it again, however its address is spelled', async ({
   api,
-  origin,
   open,
 }) => {
   const admin = await api.admin
-  const { id, tenantId, displayName } = await configured(admin, cloud('Cloud of Acme'))
-  const page = await open(`/settings/identity?provider=${id}`, {
-    allow: [/^elsewhere GET https:\/\/(login\.microsoftonline\.com|platform\.example\.com)\//],
-  })
-  // The operator of the tenant, and the way back over the platform's public address, to this platform.
-  let verdict = { admin_consent: 'True' }
-  await page.route('https://login.microsoftonline.com/**', async (route) => {
-    const asked = new URL(route.request().url())
-    expect([asked.pathname, asked.searchParams.get('client_id')]).toEqual([
-      `/${tenantId}/v2.0/adminconsent`,
-      'platform',
-    ])
-    const back = new URL(asked.searchParams.get('redirect_uri') ?? '')
-    back.search = new URLSearchParams({
-      ...verdict,
-      tenant: tenantId,
-      state: asked.searchParams.get('state') ?? '',
-    }).toString()
-    const answer = await fetch(`${origin}${back.pathname}${back.search}`, { redirect: 'manual' })
-    const settings = new URL(answer.headers.get('location') ?? '')
-    expect(settings.origin).toBe('https://platform.example.com')
-    await route.fulfill({ status: 302, headers: { location: `${origin}${settings.pathname}${settings.search}` } })
-  })
-  await press(page, 'Ask for consent')
-  await page.getByText(`${displayName} has given consent: people can sign in with it.`).waitFor()
-  expect(await row(page, displayName).innerText()).toContain('Consent granted')
-  await inBothThemes(page, () => axe(page))
-  await page.getByRole('main').getByRole('button', { name: 'Dismiss' }).click()
-  await expect.poll(() => page.url()).toBe(`${origin}/settings/identity`)
-
-  verdict = { admin_consent: 'False' }
-  await press(page, displayName)
-  await press(page, 'Ask for consent')
-  await page
-    .getByRole('alert')
-    .filter({ hasText: `${displayName} has denied consent.` })
-    .waitFor()
-  expect(await row(page, displayName).innerText()).toContain('Consent denied')
-})
-
-test('an address that tells of an answer is believed only where the platform knows of it', async ({ api, open }) => {
-  const { id } = await configured(await api.admin, cloud('Never asked'))
-  const page = await open(`/settings/identity?provider=${id}&consent=granted`)
-  await page.getByRole('alert').filter({ hasText: 'the platform knows of no such answer' }).waitFor()
-  await page.goto(`/settings/identity?provider=${id}&consent=error&error=tenant_mismatch`)
-  await page.getByRole('alert').filter({ hasText: 'Another tenant has answered' }).waitFor()
-  await page.goto(`/settings/identity?consent=error&error=Call%20%2B49%20123`)
-  await page.getByRole('alert').filter({ hasText: 'Consent was asked for in vain.' }).waitFor()
-  expect(await page.getByRole('main').innerText()).not.toContain('+49')
+  const page = await open('/settings/identity')
+  for (const [settings, typed] of twins) {
+    const displayName = `First ${settings.type}`
+    const client = settings.type === 'LDAP' ? {} : { clientId: 'platform', clientSecret: 'first' }
+    const before = await configured(admin, { ...settings, ...client, displayName })
+    await page.reload()
+    await press(page, 'Add provider')
+    await field(page, 'Type').selectOption(settings.type)
+    for (const [label, text] of Object.entries(typed)) await field(page, label).fill(text)
+    const asked = dialog(page, 'Add an identity provider')
+    await asked.getByRole('button', { name: 'Add provider' }).click()
+    await asked.getByText(`There is ${displayName} at this address already`).waitFor()
+    expect(await stored(admin, before.id)).toEqual(before)
+  }
 })
 
 test('a provider is removed after it was said what becomes of its users', async ({ api, open }) => {

@@ -88,6 +88,7 @@ export type Enrollment = z.infer<typeof Enrollment>
 export type Node = z.infer<typeof Node>
 
 const params = z.object({ id: pathId('clus') })
+const someIds = /^clus_[0-9a-hjkmnp-tv-z]{26}(?:,clus_[0-9a-hjkmnp-tv-z]{26}){0,99}$/
 
 export const listClusters = endpoint({
   method: 'GET',
@@ -102,6 +103,11 @@ export const listClusters = endpoint({
       search: z.string().max(64).optional().meta({
         description: 'Part of the name, without regard to case. Looks at the newest 10,000 clusters',
         example: 'berlin',
+      }),
+      ids: z.string().max(3200).regex(someIds).optional().meta({
+        description:
+          'Only these clusters: up to 100 identifiers with commas between them. Those that are gone are left out',
+        example: 'clus_01jd8w5k3zr9x2m4c7t6v0b1qa,clus_01jd8w5k3zr9x2m4c7t6v0b1qb',
       }),
       filterId: z.string().max(200).optional().meta({
         description: 'A saved filter of the caller, of the context `clusters`; other parameters win over what it says',

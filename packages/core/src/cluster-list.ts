@@ -26,6 +26,8 @@ export interface ClusterQuery {
   type?: ClusterType | undefined
   /** Part of the name, without regard to case; nothing in particular finds everything. */
   search?: string | undefined
+  /** At most 100 identifiers with commas between them. */
+  ids?: string | undefined
   page: number
   pageSize: number
 }
@@ -44,25 +46,26 @@ const searchLimit = 10_000
 
 /**
  * One page. Two calls; a filtered page of a large organisation three, more only far from both ends. There the filter
- * goes by the status that the last beat or sweep persisted. A search reads up to 10,000 rows, in one call per 1 MB.
+ * goes by the status that the last beat or sweep persisted. A search reads up to 10,000 rows, in one call per 1 MB;
+ * named clusters are read in one.
  */
-export async function list(caller: Caller, { search = '', ...query }: ClusterQuery): Promise<ClusterPage> {
+export async function list(caller: Caller, { search = '', ids, ...query }: ClusterQuery): Promise<ClusterPage> {
   const { organisationId } = caller
   const { status, type, page, pageSize } = query
-  const isFiltered = status !== undefined || type !== undefined
-  const wanted = [keys.clusterRanks(organisationId), ...(isFiltered ? [keys.clusterTally(organisationId)] : [])]
-  const [headItem, tally] = await getAll(wanted, { stale: true })
-  const { total, ranks } = parseHead(headItem)
   const offset = (page - 1) * pageSize
   const answer = (rows: ClusterRow[], totalCount: number) => ({ items: rows.map(summary), totalCount, page, pageSize })
 
   const clusters = clustersOf(organisationId)
   const part = keys.fold(search.trim())
-  if (part !== '') {
-    const named = (await newestRows(clusters, searchLimit)).filter(isNamed(part))
-    const matching = named.map(parseRow).filter(matches(query))
+  if (part !== '' || ids !== undefined) {
+    const looked = await (ids === undefined ? newestRows(clusters, searchLimit) : named(organisationId, ids))
+    const matching = looked.filter(isNamed(part)).map(parseRow).filter(matches(query))
     return answer(matching.slice(offset, offset + pageSize), matching.length)
   }
+  const isFiltered = status !== undefined || type !== undefined
+  const wanted = [keys.clusterRanks(organisationId), ...(isFiltered ? [keys.clusterTally(organisationId)] : [])]
+  const [headItem, tally] = await getAll(wanted, { stale: true })
+  const { total, ranks } = parseHead(headItem)
   if (!isFiltered) return answer((await rowsFrom(clusters, ranks, offset, pageSize)).map(parseRow), total)
   if (total <= exactFilterLimit) {
     const matching = (await newestRows(clusters, exactFilterLimit)).map(parseRow).filter(matches(query))
@@ -70,6 +73,12 @@ export async function list(caller: Caller, { search = '', ...query }: ClusterQue
   }
   const count = tallied(tally, status, type)
   return answer(await pageByIndex(organisationId, { status, type }, count, { page, pageSize }), count)
+}
+
+/** Those of the ids that there are, in their order. */
+async function named(organisationId: string, ids: string): Promise<Item[]> {
+  const wanted = [...new Set(ids.split(','))].map((id) => keys.cluster(organisationId, id))
+  return (await getAll(wanted, { stale: true })).filter((item) => item !== undefined)
 }
 
 const isNamed =

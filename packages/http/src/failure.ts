@@ -1,6 +1,5 @@
 import { statusOf, wireCodeOf } from '@platform/contract/errors'
 import { Fault, fault } from '@platform/core/fault'
-import { tallyFault } from '@platform/core/fault-tally'
 import { currentTraceId, log } from '@platform/core/log'
 import { schemeOf } from './authorize.ts'
 import type { HttpContext } from './context.ts'
@@ -14,7 +13,7 @@ export async function failure(error: Error, context: HttpContext): Promise<Reply
   const refusal = error instanceof Fault ? error : fault('internal_error', {}, { cause: error })
   const status = statusOf(refusal.code)
   if (refusal.cause !== undefined) log(status >= 500 ? 'error' : 'debug', refusal.code, { cause: refusal.cause })
-  if (refusal.code === 'internal_error') await tallyFault()
+  if (refusal.code === 'internal_error') await tally()
 
   const { retryAfterSeconds: waitSeconds, cookies, ...shown } = refusal.extra
   const body = { error: wireCodeOf(refusal.code), message: refusal.message, traceId: currentTraceId(), ...shown }
@@ -29,3 +28,13 @@ export async function failure(error: Error, context: HttpContext): Promise<Reply
 /** Every 503 says when to try again (D8). */
 export const promisedRetry = ({ status }: Reply): Record<string, string> =>
   status === 503 ? { 'retry-after': String(retryAfterSeconds) } : {}
+
+/** Loaded when it is needed: the portal's function, which asks no store, would load the store's client for this alone. */
+async function tally(): Promise<void> {
+  try {
+    const { tallyFault } = await import('@platform/core/fault-tally')
+    await tallyFault()
+  } catch (cause) {
+    log('debug', 'A failure could not be counted', { cause })
+  }
+}

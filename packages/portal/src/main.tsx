@@ -6,7 +6,7 @@ import { createRoot } from 'react-dom/client'
 import { meQuery } from './api/account.ts'
 import { queries } from './api/query.ts'
 import { onSignedOut } from './api/session.ts'
-import { forgetUser } from './api/sign-in.ts'
+import { followOtherTabs, forgetUser } from './api/sign-in.ts'
 import { reloadOnceWhenOutdated } from './app/outdated.ts'
 import { router } from './app/router.tsx'
 import { showRememberedTheme } from './app/theme.ts'
@@ -14,6 +14,7 @@ import './style/base.css'
 
 showRememberedTheme()
 reloadOnceWhenOutdated()
+followOtherTabs()
 onSignedOut(() => {
   const { href, pathname } = router.state.location
   // Whoever was not signed in has no session that could have ended.

@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
 import { createSecureContext, TLSSocket } from 'node:tls'
 import { afterAll } from 'vitest'
+import { freePorts } from '../../support/free-ports.ts'
 import { certificates, type Certificates } from '../../support/slapd.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 
@@ -13,13 +14,6 @@ import { temporaryFolder } from '../../support/temporary-folder.ts'
 const listening = async (server: Server): Promise<number> => {
   await once(server.listen(0, '127.0.0.1'), 'listening')
   return (server.address() as AddressInfo).port
-}
-
-async function freePorts(count: number): Promise<number[]> {
-  const servers = Array.from({ length: count }, () => createServer())
-  const ports = await Promise.all(servers.map(listening))
-  for (const server of servers) server.close()
-  return ports
 }
 
 /** A server that does what a test says with each connection; ends what is left of them when the test file ends. */

@@ -21,8 +21,8 @@ const parts = {
   healthChecks: checks.map(({ name }) => ({ name, path: `/health/${name}`, tags: ['informational'] })),
 }
 
-/** Puts modules with hostile texts into a platform's own registry: `hostile` is installed, `broken` cannot be, the others are offered. */
-export async function hostileModules(platform: PlatformProcess, api: Platform): Promise<void> {
+/** Puts modules with hostile texts into a platform's own registry: `hostile` is installed, `broken` cannot be, the others are offered. Answers which job has failed. */
+export async function hostileModules(platform: PlatformProcess, api: Platform): Promise<string> {
   const { registry } = await readRuntimeFile(platform.dataDir)
   const client = registryClient(registry.host, { transport: plainTransport, credentials: async () => registry })
   const push = async (id: string, text: string, spec: object, command?: string) => {
@@ -45,19 +45,19 @@ export async function hostileModules(platform: PlatformProcess, api: Platform): 
   await push('hostile', script, { ...parts, navSlots: slots }, 'hostile')
   await push('broken', script, parts, 'hostile broken fails')
   for (const [index, text] of lines.entries()) await push(`offer-${index}`, text, {})
-  await installBoth(api)
+  return installBoth(api)
 }
 
-async function installBoth(api: Platform): Promise<void> {
+async function installBoth(api: Platform): Promise<string> {
   const admin = await api.admin
   answered(await admin.post('/api/v1/modules/catalog/scan'), 202)
   const last = `offer-${lines.length - 1}`
   await until('the catalog has them', async () => (await inCatalog(admin, last)) && inCatalog(admin, 'broken'))
-  for (const [id, outcome] of [
-    ['hostile', 'Completed'],
-    ['broken', 'Failed'],
-  ]) {
+  const install = async (id: string, outcome: string): Promise<string> => {
     const job = await over(api, answered(await admin.post(`/api/v1/modules/${id}/install`, {}), 202))
     if (job.status !== outcome) throw new Error(`The installation of ${id} has ${job.status}: ${job.result?.output}`)
+    return job.id
   }
+  await install('hostile', 'Completed')
+  return install('broken', 'Failed')
 }

@@ -12,6 +12,8 @@ import type { PlatformProcess } from '../platform.ts'
 export interface HostileSeed {
   clusters: string[]
   jobs: string[]
+  /** The installation of the module `broken`. */
+  failedJob: string
   places: Places
 }
 
@@ -34,8 +36,8 @@ export async function hostileSeed(platform: PlatformProcess, api: Platform): Pro
     payload: { script: lines[index] },
   }))
   const { batchId } = answered(await admin.post('/api/v1/jobs/batch', { jobs: batch }), 202)
-  await installed
-  return { clusters, jobs, places: placesOf(clusters, jobs, batchId) }
+  const failedJob = await installed
+  return { clusters, jobs, failedJob, places: placesOf(clusters, jobs, batchId) }
 }
 
 function placesOf(clusters: readonly string[], jobs: readonly string[], batchId: string): Places {

@@ -34,7 +34,7 @@ export const notSignedIn = [
 
 /** The portal for whoever has not signed in. */
 export const publicPages: readonly PortalPage[] = [
-  { name: 'sign-in', path: '/sign-in', heading: 'Sign in', asks: true },
+  { name: 'sign-in', path: '/sign-in', heading: 'Sign in', allow: notSignedIn, asks: true },
 ]
 
 /** The portal for an administrator. */

@@ -21,6 +21,8 @@ const tab = (name: string, label: string | RegExp): PortalState => ({ name, open
 const plain = (name: string, ...opens: (string | RegExp)[]): PortalState => ({ name, opens, isPlain: true })
 
 const userMenu = /^Actions for /
+/** The names of those that the seeds make. */
+const provider = /directory$|__xss/
 
 /** What the pages show when they are asked, by page. */
 export const states = {
@@ -82,7 +84,11 @@ export const states = {
     { name: 'verify', opens: ['Verify'] },
     { name: 'export', opens: ['Export'], shows: 'menu', isPlain: true },
   ],
-  identity: [],
+  identity: [
+    { name: 'add', opens: ['Add provider'], asks: true },
+    { name: 'provider', opens: [provider], asks: true },
+    { name: 'remove', opens: [provider, 'Remove provider'] },
+  ],
   organisations: [
     { name: 'create', opens: ['Create organisation'], asks: true },
     { name: 'administrator', opens: [/^Add first administrator of /], asks: true },

@@ -24,6 +24,13 @@ export async function textFields(within: Page | Locator): Promise<Locator[]> {
 /** Puts a text into every such field; answers how many there were. One that goes as another is filled is passed over. */
 export async function fillEveryTextField(within: Page | Locator, text: string): Promise<number> {
   const fields = await textFields(within)
-  for (const field of fields) if (await field.isVisible()) await field.fill(text)
+  for (const field of fields) if (await field.isVisible()) await replace(field, text)
   return fields.length
+}
+
+/** An editor is filled as a user does it: it has to hear of the selection before something takes its place. */
+async function replace(field: Locator, text: string): Promise<void> {
+  if ((await field.getAttribute('contenteditable')) === null) return field.fill(text)
+  await field.press('ControlOrMeta+A')
+  await field.page().keyboard.insertText(text)
 }

@@ -1,6 +1,7 @@
 import { queryOptions, useQuery, useSuspenseQuery } from '@tanstack/react-query'
 import { api, ask, type Schemas } from './client.ts'
-import { every, queries } from './query.ts'
+import { ApiFault } from './fault.ts'
+import { anybodys, every, queries } from './query.ts'
 
 /** What every page knows: the platform, the user, where one can go, and the numbers that change all the time. */
 
@@ -8,11 +9,18 @@ export const configurationQuery = queryOptions({
   queryKey: ['configuration'],
   queryFn: () => ask(api.GET('/api/v1/portal/configuration')),
   staleTime: Infinity,
+  meta: anybodys,
 })
 
 export const meQuery = queryOptions({
   queryKey: ['me'],
-  queryFn: () => ask(api.GET('/api/v1/auth/me')),
+  queryFn: async () => {
+    const me = await ask(api.GET('/api/v1/auth/me'))
+    const before = queries.getQueryData<Schemas['UserProfile']>(['me'])
+    // Somebody else has signed in, in another tab: nothing of what was seen here is theirs.
+    if (before !== undefined && before.id !== me.id) location.reload()
+    return me
+  },
   staleTime: 60_000,
   retry: false,
 })
@@ -34,7 +42,8 @@ export const summaryQuery = queryOptions({
   queryFn: async () => {
     const summary = await ask(api.GET('/api/v1/portal/summary'))
     const before = queries.getQueryData<Schemas['PortalSummary']>(['summary'])
-    if (before !== undefined && before.navigationTag !== summary.navigationTag) {
+    // The first time as well: the navigation may be older than the first look.
+    if (before?.navigationTag !== summary.navigationTag) {
       void queries.invalidateQueries({ queryKey: ['navigation'] })
     }
     if (before !== undefined && before.unreadCount !== summary.unreadCount) {
@@ -47,6 +56,17 @@ export const summaryQuery = queryOptions({
 
 /** All numbers that are shown outside of lists. The one poll of the portal: use it, do not poll beside it. */
 export const useSummary = () => useQuery(summaryQuery)
+
+/** Whether the platform does not answer just now: the poll says so, before it gives up as well. */
+export function useIsAway(): boolean {
+  const { error, failureReason } = useQuery({ ...summaryQuery, enabled: false })
+  const failure = error ?? failureReason
+  return failure instanceof ApiFault && failure.isPassing
+}
+
+/** How many notifications are unread, as far as it is known. Whoever uses it hears of no other number. */
+export const useUnreadCount = (): number =>
+  useQuery({ ...summaryQuery, select: ({ unreadCount }) => unreadCount }).data ?? 0
 
 export const navigationQuery = queryOptions({
   queryKey: ['navigation'],

@@ -44,7 +44,7 @@ export class ApiFault extends Error {
 
   /** No answer came: the connection, the proxy or the platform is away. */
   static unreachable(cause: unknown): ApiFault {
-    const message = 'The platform cannot be reached. Check the connection; the portal tries again by itself.'
+    const message = 'The platform cannot be reached. Check the connection and try again.'
     return new ApiFault(0, { error: 'unreachable', message }, undefined, { cause })
   }
 

@@ -23,14 +23,25 @@ export const queries = new QueryClient({
   },
 })
 
+/** Marks, as a query's `meta`, what anybody may know: it is kept when the user has gone. */
+export const anybodys = { isPublic: true }
+
 /**
  * Asks again every so often while the tab is seen; while it fails, after as long as it has failed so far. Hand it to
  * `refetchInterval`. Shared by key: however many parts of a page use a query, it is one poll.
  */
 export const every =
   (seconds: number) =>
-  (query: { state: { status: string; dataUpdatedAt: number; errorUpdatedAt: number } }): number => {
-    const { status, dataUpdatedAt, errorUpdatedAt } = query.state
-    const failingMs = status === 'error' ? errorUpdatedAt - dataUpdatedAt : 0
-    return Math.min(longestPauseMs, Math.max(seconds * secondMs, failingMs))
-  }
+  ({ state }: { state: PollState }): number =>
+    Math.min(longestPauseMs, Math.max(seconds * secondMs, state.status === 'error' ? failingMs(state) : 0))
+
+interface PollState {
+  status: string
+  dataUpdatedAt: number
+  errorUpdatedAt: number
+  errorUpdateCount: number
+}
+
+/** How long it has failed; where there never was an answer, longer each time. */
+const failingMs = ({ dataUpdatedAt, errorUpdatedAt, errorUpdateCount }: PollState): number =>
+  dataUpdatedAt === 0 ? secondMs * 2 ** errorUpdateCount : errorUpdatedAt - dataUpdatedAt

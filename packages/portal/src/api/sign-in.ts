@@ -1,10 +1,18 @@
-import { configurationQuery } from './account.ts'
+import { meQuery } from './account.ts'
 import { api, tell } from './client.ts'
-import { queries } from './query.ts'
+import { anybodys, queries } from './query.ts'
 
 /** Forgets all that was seen but what anybody may know. */
-export const forgetUser = (): void =>
-  queries.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== configurationQuery.queryKey[0] })
+export const forgetUser = (): void => queries.removeQueries({ predicate: ({ meta }) => meta !== anybodys })
+
+/** Where tabs tell each other that they have signed in or out. */
+const tabs = new BroadcastChannel('session')
+// oxlint-disable-next-line unicorn/require-post-message-target-origin -- a channel has no other origin
+const tellTabs = (): void => tabs.postMessage('changed')
+
+/** What another tab does with the session is seen here at once: who is signed in now, if anybody, is asked for. */
+export const followOtherTabs = (): void =>
+  tabs.addEventListener('message', () => void queries.invalidateQueries({ queryKey: meQuery.queryKey }))
 
 /** How one signs in: by name and password, by the code that a provider's sign-in came back with, or as setup has left one. */
 export type Proof = { username: string; password: string } | { code: string } | { refreshToken: string }
@@ -13,10 +21,11 @@ export type Proof = { username: string; password: string } | { code: string } | 
 export async function signIn(proof: Proof): Promise<void> {
   await tell(api.POST('/api/v1/auth/session', { body: proof }))
   forgetUser()
+  tellTabs()
 }
 
-/** Ends the session here and on the server, and forgets all that was seen. */
-export async function signOut(): Promise<void> {
+/** Ends the session, in all tabs and on the server. What was seen is still to be forgotten. */
+export async function endSession(): Promise<void> {
   await tell(api.DELETE('/api/v1/auth/session'))
-  forgetUser()
+  tellTabs()
 }

@@ -9,7 +9,16 @@ const yearSeconds = 365 * 24 * 3600
 export function remembered(name: string): string | undefined {
   const start = `${cookieName(name)}=`
   const pair = document.cookie.split('; ').find((each) => each.startsWith(start))
-  return pair === undefined ? undefined : decodeURIComponent(pair.slice(start.length))
+  return pair === undefined ? undefined : decoded(pair.slice(start.length))
+}
+
+/** A neighbour on a sibling domain may have put a cookie there that is none of the portal's. */
+function decoded(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return undefined
+  }
 }
 
 /** Remembers a text of at most some hundred characters; undefined forgets. */

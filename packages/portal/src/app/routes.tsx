@@ -1,9 +1,10 @@
 import { openedPage } from '@platform/contract/portal-paths'
-import { createRootRoute, createRoute, lazyRouteComponent, Outlet, redirect } from '@tanstack/react-router'
+import { createRootRoute, createRoute, Outlet, redirect } from '@tanstack/react-router'
 import { configurationQuery, meQuery, navigationQuery } from '../api/account.ts'
 import { ApiFault } from '../api/fault.ts'
 import { queries } from '../api/query.ts'
 import { Toasts } from '../kit/toast.tsx'
+import { lazyPage } from './lazy-page.ts'
 import { defined, oneOfIn, textIn } from './search.ts'
 
 /** The map of the portal. Every page is loaded when it is first needed; the sign-in and the shell do not wait for each other. */
@@ -28,7 +29,7 @@ const setup = createRoute({
   path: '/setup',
   validateSearch: (search) => defined({ step: textIn(search, 'step') }),
   beforeLoad: () => requireSetup(false),
-  component: lazyRouteComponent(() => import('../pages/setup/setup-page.tsx'), 'SetupPage'),
+  component: lazyPage(() => import('../pages/setup/setup-page.tsx'), 'SetupPage'),
 })
 
 const signIn = createRoute({
@@ -43,7 +44,7 @@ const signIn = createRoute({
       notice: oneOfIn(search, 'notice', ['setup-complete']),
     }),
   beforeLoad: () => requireSetup(true),
-  component: lazyRouteComponent(() => import('../pages/sign-in/sign-in-page.tsx'), 'SignInPage'),
+  component: lazyPage(() => import('../pages/sign-in/sign-in-page.tsx'), 'SignInPage'),
 })
 
 /** Everything behind the sign-in: it knows the user and where one can go before it shows anything. */
@@ -59,7 +60,7 @@ const signedIn = createRoute({
       throw redirect({ to: '/sign-in', search: location.href === '/' ? {} : { returnTo: location.href } })
     }
   },
-  component: lazyRouteComponent(() => import('../shell/shell.tsx'), 'Shell'),
+  component: lazyPage(() => import('../shell/shell.tsx'), 'Shell'),
 })
 
 const parent = () => signedIn
@@ -70,15 +71,23 @@ const home = createRoute({
   validateSearch: (search) => defined({ open: textIn(search, openedPage) }),
   beforeLoad: ({ search: { open } }) => {
     // The page of a module that a browser has opened by its address: the platform has sent it here.
-    throw open?.startsWith('/modules/') ? redirect({ href: open }) : redirect({ to: '/dashboard' })
+    const href = moduleAddress(open)
+    throw href === undefined ? redirect({ to: '/dashboard' }) : redirect({ href })
   },
 })
+
+/** An address below that of all modules, as a browser reads it, or nothing: it may be anybody's. */
+function moduleAddress(text = ''): string | undefined {
+  const url = URL.parse(text, location.origin)
+  const isOne = url?.origin === location.origin && url.pathname.startsWith('/modules/')
+  return isOne ? url.pathname + url.search + url.hash : undefined
+}
 
 const dashboard = createRoute({
   getParentRoute: parent,
   path: '/dashboard',
   validateSearch: (search) => defined({ range: oneOfIn(search, 'range', ['day', 'week', 'month']) }),
-  component: lazyRouteComponent(() => import('../pages/dashboard/dashboard-page.tsx'), 'DashboardPage'),
+  component: lazyPage(() => import('../pages/dashboard/dashboard-page.tsx'), 'DashboardPage'),
 })
 
 const clusters = createRoute({
@@ -90,20 +99,21 @@ const clusters = createRoute({
       type: oneOfIn(search, 'type', ['Hypervisor', 'CloudLocal']),
       search: textIn(search, 'search'),
     }),
-  component: lazyRouteComponent(() => import('../pages/clusters/clusters-page.tsx'), 'ClustersPage'),
+  component: lazyPage(() => import('../pages/clusters/clusters-page.tsx'), 'ClustersPage'),
 })
 
 const registerCluster = createRoute({
   getParentRoute: parent,
   path: '/clusters/register',
-  component: lazyRouteComponent(() => import('../pages/clusters/register-page.tsx'), 'RegisterPage'),
+  validateSearch: (search) => defined({ cluster: textIn(search, 'cluster') }),
+  component: lazyPage(() => import('../pages/clusters/register-page.tsx'), 'RegisterPage'),
 })
 
 const cluster = createRoute({
   getParentRoute: parent,
   path: '/clusters/$clusterId',
   validateSearch: (search) => defined({ tab: textIn(search, 'tab') }),
-  component: lazyRouteComponent(() => import('../pages/clusters/cluster-page.tsx'), 'ClusterPage'),
+  component: lazyPage(() => import('../pages/clusters/cluster-page.tsx'), 'ClusterPage'),
 })
 
 const jobs = createRoute({
@@ -116,26 +126,26 @@ const jobs = createRoute({
       batchId: textIn(search, 'batchId'),
       tab: textIn(search, 'tab'),
     }),
-  component: lazyRouteComponent(() => import('../pages/jobs/jobs-page.tsx'), 'JobsPage'),
+  component: lazyPage(() => import('../pages/jobs/jobs-page.tsx'), 'JobsPage'),
 })
 
 const newJob = createRoute({
   getParentRoute: parent,
   path: '/jobs/new',
   validateSearch: (search) => defined({ clusterId: textIn(search, 'clusterId'), from: textIn(search, 'from') }),
-  component: lazyRouteComponent(() => import('../pages/jobs/new-job-page.tsx'), 'NewJobPage'),
+  component: lazyPage(() => import('../pages/jobs/new-job-page.tsx'), 'NewJobPage'),
 })
 
 const job = createRoute({
   getParentRoute: parent,
   path: '/jobs/$jobId',
-  component: lazyRouteComponent(() => import('../pages/jobs/job-page.tsx'), 'JobPage'),
+  component: lazyPage(() => import('../pages/jobs/job-page.tsx'), 'JobPage'),
 })
 
 const batch = createRoute({
   getParentRoute: parent,
   path: '/jobs/batches/$batchId',
-  component: lazyRouteComponent(() => import('../pages/jobs/batch-page.tsx'), 'BatchPage'),
+  component: lazyPage(() => import('../pages/jobs/batch-page.tsx'), 'BatchPage'),
 })
 
 const modules = createRoute({
@@ -148,14 +158,14 @@ const modules = createRoute({
       search: textIn(search, 'search'),
       show: textIn(search, 'show'),
     }),
-  component: lazyRouteComponent(() => import('../pages/modules/modules-page.tsx'), 'ModulesPage'),
+  component: lazyPage(() => import('../pages/modules/modules-page.tsx'), 'ModulesPage'),
 })
 
 /** A module's own page, and whatever is below it: the rest of the path is the module's business. */
 const modulePage = createRoute({
   getParentRoute: parent,
   path: '/modules/$moduleId/$',
-  component: lazyRouteComponent(() => import('../pages/modules/module-frame-page.tsx'), 'ModuleFramePage'),
+  component: lazyPage(() => import('../pages/modules/module-frame-page.tsx'), 'ModuleFramePage'),
 })
 
 const notifications = createRoute({
@@ -167,34 +177,34 @@ const notifications = createRoute({
       type: textIn(search, 'type'),
       severity: textIn(search, 'severity'),
     }),
-  component: lazyRouteComponent(() => import('../pages/notifications/notifications-page.tsx'), 'NotificationsPage'),
+  component: lazyPage(() => import('../pages/notifications/notifications-page.tsx'), 'NotificationsPage'),
 })
 
 const health = createRoute({
   getParentRoute: parent,
   path: '/health',
-  component: lazyRouteComponent(() => import('../pages/health/health-page.tsx'), 'HealthPage'),
+  component: lazyPage(() => import('../pages/health/health-page.tsx'), 'HealthPage'),
 })
 
 const account = createRoute({
   getParentRoute: parent,
   path: '/settings/account',
   validateSearch: (search) => defined({ tab: textIn(search, 'tab') }),
-  component: lazyRouteComponent(() => import('../pages/account/account-page.tsx'), 'AccountPage'),
+  component: lazyPage(() => import('../pages/account/account-page.tsx'), 'AccountPage'),
 })
 
 const users = createRoute({
   getParentRoute: parent,
   path: '/settings/users',
   validateSearch: (search) => defined({ user: textIn(search, 'user') }),
-  component: lazyRouteComponent(() => import('../pages/users/users-page.tsx'), 'UsersPage'),
+  component: lazyPage(() => import('../pages/users/users-page.tsx'), 'UsersPage'),
 })
 
 const webhooks = createRoute({
   getParentRoute: parent,
   path: '/settings/webhooks',
   validateSearch: (search) => defined({ webhook: textIn(search, 'webhook') }),
-  component: lazyRouteComponent(() => import('../pages/webhooks/webhooks-page.tsx'), 'WebhooksPage'),
+  component: lazyPage(() => import('../pages/webhooks/webhooks-page.tsx'), 'WebhooksPage'),
 })
 
 const audit = createRoute({
@@ -208,7 +218,7 @@ const audit = createRoute({
       from: textIn(search, 'from'),
       to: textIn(search, 'to'),
     }),
-  component: lazyRouteComponent(() => import('../pages/audit/audit-page.tsx'), 'AuditPage'),
+  component: lazyPage(() => import('../pages/audit/audit-page.tsx'), 'AuditPage'),
 })
 
 const identity = createRoute({
@@ -220,19 +230,19 @@ const identity = createRoute({
       consent: textIn(search, 'consent'),
       error: textIn(search, 'error'),
     }),
-  component: lazyRouteComponent(() => import('../pages/identity/identity-page.tsx'), 'IdentityPage'),
+  component: lazyPage(() => import('../pages/identity/identity-page.tsx'), 'IdentityPage'),
 })
 
 const organisations = createRoute({
   getParentRoute: parent,
   path: '/settings/organisations',
-  component: lazyRouteComponent(() => import('../pages/organisations/organisations-page.tsx'), 'OrganisationsPage'),
+  component: lazyPage(() => import('../pages/organisations/organisations-page.tsx'), 'OrganisationsPage'),
 })
 
 const updates = createRoute({
   getParentRoute: parent,
   path: '/settings/updates',
-  component: lazyRouteComponent(() => import('../pages/updates/updates-page.tsx'), 'UpdatesPage'),
+  component: lazyPage(() => import('../pages/updates/updates-page.tsx'), 'UpdatesPage'),
 })
 
 export const routeTree = root.addChildren([

@@ -13,14 +13,18 @@ export function CopyButton({ text, label = 'Copy' }: { text: string; label?: str
     const timer = setTimeout(() => setOutcome(undefined), shownMs)
     return () => clearTimeout(timer)
   }, [outcome])
-  const copy = () =>
-    void navigator.clipboard.writeText(text).then(
-      () => setOutcome('copied'),
-      () => setOutcome('refused'),
-    )
+  const copy = async () => {
+    try {
+      // Not there at all where the page came without TLS.
+      await navigator.clipboard.writeText(text)
+      setOutcome('copied')
+    } catch {
+      setOutcome('refused')
+    }
+  }
   return (
     <>
-      <IconButton label={label} icon={outcome === 'copied' ? Check : Copy} onClick={copy} />
+      <IconButton label={label} icon={outcome === 'copied' ? Check : Copy} onClick={() => void copy()} />
       <span role="status" className="visually-hidden">
         {outcome === 'copied' && 'Copied'}
         {outcome === 'refused' && 'The browser does not let the portal copy: select the text and copy it yourself.'}

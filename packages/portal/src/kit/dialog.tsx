@@ -1,6 +1,6 @@
 import { Dialog as Base } from '@base-ui/react/dialog'
 import { X } from 'lucide-react'
-import type { ReactNode } from 'react'
+import { type ReactNode, useRef } from 'react'
 import { Button, IconButton } from './button.tsx'
 import { classes } from './class-names.ts'
 import styles from './dialog.module.css'
@@ -15,26 +15,37 @@ interface DialogProps {
   children: ReactNode
 }
 
-/** A window over the page. Escape, the cross and a click beside it close it; the focus stays in it and goes back after. */
-export const Dialog = ({ isOpen, onClose, title, description, isWide = false, children }: DialogProps) => (
-  <Base.Root open={isOpen} onOpenChange={(open) => !open && onClose()}>
-    <Base.Portal>
-      <Base.Backdrop className={styles['veil']} />
-      <Base.Popup className={classes(styles['dialog'], isWide && styles['wide'])}>
-        <div className={styles['head']}>
-          <Base.Title>{title}</Base.Title>
-          <Base.Close render={<IconButton label="Close" icon={X} />} />
-        </div>
-        {description !== undefined && (
-          <Base.Description className={styles['description']} render={<div />}>
-            {description}
-          </Base.Description>
-        )}
-        {children}
-      </Base.Popup>
-    </Base.Portal>
-  </Base.Root>
-)
+/** A window over the page. The focus goes to its first field, stays in it, and goes back after; Escape, the cross and a click beside it close it. */
+export function Dialog({ isOpen, onClose, title, description, isWide = false, children }: DialogProps) {
+  const popup = useRef<HTMLDivElement>(null)
+  return (
+    <Base.Root open={isOpen} onOpenChange={(open) => !open && onClose()}>
+      <Base.Portal>
+        <Base.Backdrop className={styles['veil']} />
+        <Base.Popup
+          ref={popup}
+          className={classes(styles['dialog'], isWide && styles['wide'])}
+          // Where a name is asked for one begins to type; on a touch screen the keyboard would hide the rest.
+          initialFocus={(openedBy) => (openedBy === 'touch' ? true : (firstField(popup.current) ?? true))}
+        >
+          <div className={styles['head']}>
+            <Base.Title>{title}</Base.Title>
+            <Base.Close render={<IconButton label="Close" icon={X} />} />
+          </div>
+          {description !== undefined && (
+            <Base.Description className={styles['description']} render={<div />}>
+              {description}
+            </Base.Description>
+          )}
+          {children}
+        </Base.Popup>
+      </Base.Portal>
+    </Base.Root>
+  )
+}
+
+const firstField = (popup: HTMLElement | null): HTMLElement | null | undefined =>
+  popup?.querySelector<HTMLElement>('form :is(input, select, textarea):not(:disabled, [type=hidden])')
 
 interface ConfirmProps extends Omit<DialogProps, 'children' | 'isWide'> {
   /** What the button says that does it: a verb. */

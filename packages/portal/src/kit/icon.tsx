@@ -40,7 +40,8 @@ type Part = readonly [tag: string, attributes: Readonly<Record<string, string>>]
 
 /** An icon by its Lucide name, as the navigation names it. */
 export function Icon({ name, size = 18 }: { name: string; size?: number }) {
-  const Known = known[name]
+  // Modules choose these names.
+  const Known = Object.hasOwn(known, name) ? known[name] : undefined
   return Known ? <Known size={size} aria-hidden /> : <FetchedIcon name={name} size={size} />
 }
 

@@ -1,5 +1,7 @@
 import { Link, type LinkProps } from '@tanstack/react-router'
 import { type ReactNode, useEffect } from 'react'
+import { configurationQuery } from '../api/account.ts'
+import { queries } from '../api/query.ts'
 import { classes } from './class-names.ts'
 import styles from './page.module.css'
 
@@ -44,6 +46,7 @@ export function Page({ title, mark, lead, trail, actions, isNarrow = false, chil
 /** Names the tab after what it shows. */
 export function useTitle(title: string): void {
   useEffect(() => {
-    document.title = `${title} · Platform`
+    const name = queries.getQueryData(configurationQuery.queryKey)?.platformName ?? 'Platform'
+    document.title = `${title} · ${name}`
   }, [title])
 }

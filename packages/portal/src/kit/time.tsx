@@ -1,4 +1,4 @@
-import { useSyncExternalStore } from 'react'
+import { useEffect, useState, useSyncExternalStore } from 'react'
 
 /** Times are shown in the zone that the browser is in, and said to be in it. */
 const absolute = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' })
@@ -46,6 +46,17 @@ function subscribe(listener: () => void): () => void {
 
 /** The time, as often as texts such as "2 min. ago" change. All of them share one timer. */
 export const useNow = (): number => useSyncExternalStore(subscribe, () => tick)
+
+/** The time by the second, for as long as something is under way that is measured by it. */
+export function useSeconds(isRunning: boolean): number {
+  const [nowMs, setNowMs] = useState(Date.now)
+  useEffect(() => {
+    if (!isRunning) return undefined
+    const clock = setInterval(() => setNowMs(Date.now()), 1000)
+    return () => clearInterval(clock)
+  }, [isRunning])
+  return nowMs
+}
 
 /** A time: how long ago it was, or the date; the whole of it with its zone as a tooltip. */
 export function Time({ at, isAbsolute = false }: { at: string; isAbsolute?: boolean }) {

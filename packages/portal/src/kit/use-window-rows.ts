@@ -4,8 +4,6 @@ import { useAnchor } from './use-anchor.ts'
 
 /** What the top bar and the heads of the columns cover of the window. */
 const coveredRem = 5.75
-/** Below this width of the list each row has two lines. */
-const narrowRem = 40
 const overscan = 6
 
 /** Heights of a row in rem: on one line, and on two where the screen is narrow. */
@@ -17,14 +15,16 @@ export interface RowHeight {
 interface RowsOptions {
   count: number
   height: RowHeight
+  /** Where the list has less room than this, each row has two lines. */
+  leastRem: number
   /** What tells rows apart; undefined for one that has not come yet. */
   keyAt: (index: number) => string | undefined
 }
 
 /** The rows of a long list that the window shows, and some more above and below; each is as high as any other. */
-export function useWindowRows({ count, height, keyAt }: RowsOptions) {
+export function useWindowRows({ count, height, leastRem, keyAt }: RowsOptions) {
   const list = useRef<HTMLDivElement>(null)
-  const { topPx, remPx, isNarrow } = useBox(list)
+  const { topPx, remPx, isNarrow } = useBox(list, leastRem)
   const rowPx = Math.round((isNarrow ? height.narrow : height.wide) * remPx)
   const [focused, setFocused] = useState<number>()
   // oxlint-disable-next-line react/incompatible-library -- nothing here is memoized by what it returns
@@ -88,14 +88,14 @@ interface Box {
 }
 
 /** Where the list begins in the document, and how much room it has. */
-function useBox(list: { current: HTMLElement | null }): Box {
+function useBox(list: { current: HTMLElement | null }, leastRem: number): Box {
   const [box, setBox] = useState<Box>({ topPx: 0, remPx: 16, isNarrow: false })
   useLayoutEffect(() => {
     const measure = () => {
       if (list.current === null) return
       const { top, width } = list.current.getBoundingClientRect()
       const remPx = Number.parseFloat(getComputedStyle(document.documentElement).fontSize)
-      const next = { topPx: Math.round(top + scrollY), remPx, isNarrow: width < narrowRem * remPx }
+      const next = { topPx: Math.round(top + scrollY), remPx, isNarrow: width < leastRem * remPx }
       setBox((last) => (JSON.stringify(last) === JSON.stringify(next) ? last : next))
     }
     measure()
@@ -104,7 +104,7 @@ function useBox(list: { current: HTMLElement | null }): Box {
     observer.observe(document.body)
     if (list.current !== null) observer.observe(list.current)
     return () => observer.disconnect()
-  }, [list])
+  }, [list, leastRem])
   return box
 }
 

@@ -2,6 +2,7 @@ import { Link, type LinkProps } from '@tanstack/react-router'
 import { type ReactNode, useEffect } from 'react'
 import { classes } from './class-names.ts'
 import { type RowHeight, useWindowRows } from './use-window-rows.ts'
+import { Cells, Head, NarrowCells, tracks } from './virtual-cells.tsx'
 import styles from './virtual-table.module.css'
 
 /** One column of a long list. */
@@ -26,6 +27,15 @@ export interface VirtualLook<Row> {
   rowKey: (row: Row) => string
   rowHeight?: RowHeight
 }
+
+/** On a list that is narrower than this, no row has one line. */
+const narrowRem = 40
+const gapRem = 1
+const marginRem = 1.5
+
+/** The room that columns take at least: what their widths begin with, and what stands between them. */
+const roomRem = (columns: readonly { width: string }[]): number =>
+  columns.reduce((sum, { width }) => sum + gapRem + Number(/[\d.]+(?=rem)/.exec(width)?.[0] ?? 0), marginRem - gapRem)
 
 interface VirtualTableProps<Row> extends VirtualLook<Row> {
   count: number
@@ -53,7 +63,12 @@ export function VirtualTable<Row>({ label, columns, rowKey, rowHeight = usual, .
     const row = index < 0 ? undefined : rowAt(index)
     return row === undefined ? undefined : rowKey(row)
   }
-  const { list, isNarrow, virtualizer, topPx } = useWindowRows({ count, height: rowHeight, keyAt })
+  const { list, isNarrow, virtualizer, topPx } = useWindowRows({
+    count,
+    height: rowHeight,
+    leastRem: Math.max(narrowRem, roomRem(columns)),
+    keyAt,
+  })
   const items = virtualizer.getVirtualItems()
   const { startIndex, endIndex } = virtualizer.range ?? { startIndex: 0, endIndex: 0 }
   useEffect(() => onRange?.(startIndex, endIndex), [onRange, startIndex, endIndex])
@@ -108,56 +123,6 @@ function freshKey(taken: Set<string>, key: string, index: number): string {
   taken.add(fresh)
   return fresh
 }
-
-const tracks = (columns: readonly { width: string }[]): string => columns.map(({ width }) => width).join(' ')
-
-const nameOf = ({ title, hiddenTitle }: { title: string; hiddenTitle?: string }): string =>
-  title || (hiddenTitle ?? 'Actions')
-
-interface HeadProps<Row> {
-  columns: readonly VirtualColumn<Row>[]
-  isNarrow: boolean
-}
-
-const Head = <Row,>({ columns, isNarrow }: HeadProps<Row>) => (
-  <div role="rowgroup" className={isNarrow ? 'visually-hidden' : styles['head']}>
-    <div role="row" aria-rowindex={1} className={styles['heads']} style={{ gridTemplateColumns: tracks(columns) }}>
-      {columns.map((column) => (
-        <div key={nameOf(column)} role="columnheader" className={classes(column.isEnd && styles['end'])}>
-          {column.title || <span className="visually-hidden">{nameOf(column)}</span>}
-        </div>
-      ))}
-    </div>
-  </div>
-)
-
-interface CellsProps<Row> {
-  columns: readonly VirtualColumn<Row>[]
-  row: Row | undefined
-}
-
-const Cell = <Row,>({ column, row }: { column: VirtualColumn<Row>; row: Row | undefined }) => (
-  <div role="cell" className={classes(styles['cell'], column.isEnd && styles['end'])}>
-    {row === undefined ? <span className={styles['blank']} /> : column.cell(row)}
-  </div>
-)
-
-const Cells = <Row,>({ columns, row }: CellsProps<Row>) =>
-  columns.map((column) => <Cell key={nameOf(column)} column={column} row={row} />)
-
-const NarrowCells = <Row,>({ columns, row }: CellsProps<Row>) => (
-  <>
-    <div className={styles['first']}>
-      <Cells columns={[...at(columns, 'lead'), ...at(columns, 'mark')]} row={row} />
-    </div>
-    <div className={styles['second']}>
-      <Cells columns={at(columns, undefined)} row={row} />
-    </div>
-  </>
-)
-
-const at = <Row,>(columns: readonly VirtualColumn<Row>[], place: VirtualColumn<Row>['narrow']) =>
-  columns.filter(({ narrow }) => narrow === place)
 
 /** A link in a row that is followed wherever the row is clicked. Other buttons and links of the row stay what they are. */
 export const RowLink = ({ children, ...rest }: LinkProps & { children: ReactNode }) => (

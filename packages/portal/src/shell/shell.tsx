@@ -4,6 +4,7 @@ import { lazy, Suspense, useEffect, useRef, useState } from 'react'
 import { IconButton } from '../kit/button.tsx'
 import { Loading } from '../kit/state.tsx'
 import { prepareToasts } from '../kit/toast.tsx'
+import { Away } from './away.tsx'
 import { Navigation } from './navigation.tsx'
 import styles from './shell.module.css'
 import { TopBar } from './top-bar.tsx'
@@ -24,6 +25,7 @@ export function Shell() {
         <Navigation />
       </aside>
       <main id="main" ref={main} tabIndex={-1} className={styles['main']}>
+        <Away />
         <Suspense fallback={<Loading what="the page" />}>
           <Outlet />
         </Suspense>

@@ -2,14 +2,13 @@ import { useSuspenseQuery } from '@tanstack/react-query'
 import { Link, useNavigate } from '@tanstack/react-router'
 import { Bell, BookOpen, CircleUser, LogOut, Monitor, Moon, Search, Sun } from 'lucide-react'
 import { lazy, type ReactNode, Suspense, useEffect, useState } from 'react'
-import { configurationQuery, useMe, useSummary } from '../api/account.ts'
-import { signOut } from '../api/sign-in.ts'
+import { configurationQuery, useMe, useUnreadCount } from '../api/account.ts'
 import { chooseTheme, type Theme, useTheme } from '../app/theme.ts'
 import { IconButton } from '../kit/button.tsx'
 import { Menu } from '../kit/menu.tsx'
-import { announceFailure } from '../kit/toast.tsx'
 import { Brand } from './brand.tsx'
 import styles from './shell.module.css'
+import { useSignOut } from './use-sign-out.ts'
 
 const Palette = lazy(async () => ({ default: (await import('./palette.tsx')).Palette }))
 
@@ -64,7 +63,7 @@ function PaletteButton() {
 const most = 99
 
 function NotificationBell() {
-  const unread = useSummary().data?.unreadCount ?? 0
+  const unread = useUnreadCount()
   return (
     <Link
       to="/notifications"
@@ -97,10 +96,7 @@ function ThemeMenu() {
 function UserMenu() {
   const { username, email } = useMe()
   const navigate = useNavigate()
-  const leave = async () => {
-    await signOut()
-    await navigate({ to: '/sign-in' })
-  }
+  const signOut = useSignOut()
   return (
     <Menu
       trigger={<IconButton label={`Account of ${username}`} icon={CircleUser} />}
@@ -115,11 +111,7 @@ function UserMenu() {
         { label: 'Account', icon: CircleUser, onSelect: () => void navigate({ to: '/settings/account' }) },
         { label: 'API reference', icon: BookOpen, onSelect: () => void window.open('/docs', '_blank', 'noopener') },
         'separator',
-        {
-          label: 'Sign out',
-          icon: LogOut,
-          onSelect: () => void leave().catch((error: unknown) => announceFailure('You are still signed in', error)),
-        },
+        { label: 'Sign out', icon: LogOut, onSelect: signOut },
       ]}
     />
   )

@@ -3,11 +3,10 @@ import { type LinkProps, useNavigate } from '@tanstack/react-router'
 import { useEffect, useState } from 'react'
 import { type Permission, useMe } from '../api/account.ts'
 import { api, ask } from '../api/client.ts'
-import { signOut } from '../api/sign-in.ts'
 import { addressOf } from '../app/address-of.ts'
 import { chooseTheme } from '../app/theme.ts'
-import { announceFailure } from '../kit/toast.tsx'
 import { useNavigation } from './navigation.tsx'
+import { useSignOut } from './use-sign-out.ts'
 
 /** Something that the palette can do. */
 export interface Command {
@@ -33,6 +32,7 @@ const fits = (label: string, words: readonly string[]): boolean =>
 /** What fits the text, in groups that are not empty. Nobody is offered what the user may not do. */
 export function useCommands(text: string): { groups: CommandGroup[]; isSearching: boolean } {
   const navigate = useNavigate()
+  const signOut = useSignOut()
   const { permissions } = useMe()
   const entries = useNavigation().toSorted((a, b) => a.slotId.localeCompare(b.slotId))
   const pages = entries.map(({ source, id, label, icon, route }): Command => {
@@ -44,7 +44,7 @@ export function useCommands(text: string): { groups: CommandGroup[]; isSearching
   const groups = [
     { value: 'By id', items: byId(text, navigate) },
     { value: 'Pages', items: fitting(pages) },
-    { value: 'Actions', items: fitting(actions(permissions, navigate)) },
+    { value: 'Actions', items: fitting(actions(permissions, navigate, signOut)) },
     { value: 'Clusters', items: clusters.items },
   ]
   return { groups: groups.filter(({ items }) => items.length > 0), isSearching: clusters.isSearching }
@@ -61,14 +61,10 @@ const deed = (label: string, icon: string, run: () => unknown): Command => {
   return { id: label, label, icon, run: () => void run() }
 }
 
-function actions(permissions: readonly Permission[], navigate: Navigate): Command[] {
+function actions(permissions: readonly Permission[], navigate: Navigate, signOut: () => void): Command[] {
   const may = (needs: Permission, command: Command) => (permissions.includes(needs) ? [command] : [])
   const place = (label: string, icon: string, to: NonNullable<LinkProps['to']>): Command => {
     return { id: label, label, icon, isPlace: true, run: () => void navigate({ to }) }
-  }
-  const leave = async () => {
-    await signOut()
-    await navigate({ to: '/sign-in' })
   }
   return [
     ...may('clusters:write', place('Register cluster', 'server', '/clusters/register')),
@@ -78,9 +74,7 @@ function actions(permissions: readonly Permission[], navigate: Navigate): Comman
     deed('Theme: light', 'sun', () => chooseTheme('light')),
     deed('Theme: dark', 'moon', () => chooseTheme('dark')),
     deed('API reference', 'book-open', () => window.open('/docs', '_blank', 'noopener')),
-    deed('Sign out', 'log-out', () =>
-      leave().catch((error: unknown) => announceFailure('You are still signed in', error)),
-    ),
+    deed('Sign out', 'log-out', signOut),
   ]
 }
 

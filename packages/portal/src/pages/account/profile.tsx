@@ -19,7 +19,7 @@ export function Profile() {
               'Signs in with',
               authProvider === 'local' ? 'A password of this platform' : `Identity provider ${authProvider}`,
             ],
-            ['Since', <Time key="since" at={createdAt} isAbsolute />],
+            ['Created', <Time key="since" at={createdAt} isAbsolute />],
             ['User id', <code key="id">{id}</code>],
             ['Organisation id', <code key="organisation">{organisationId}</code>],
           ]}

@@ -11,6 +11,7 @@ import { EmptyState } from '../../kit/state.tsx'
 import { Time } from '../../kit/time.tsx'
 import { pageRows } from '../../kit/use-pages.ts'
 import type { VirtualColumn } from '../../kit/virtual-table.tsx'
+import { Actor } from './actor.tsx'
 import { AddEntry } from './add-entry.tsx'
 import { type AuditFilter, AuditFilters } from './audit-filters.tsx'
 import styles from './audit.module.css'
@@ -33,7 +34,7 @@ const columnsOf = (show: (entry: Entry) => void): VirtualColumn<Entry>[] => [
     ),
   },
   { title: 'When', width: '9rem', narrow: 'mark', cell: ({ at }) => <Time at={at} /> },
-  { title: 'Who', width: 'minmax(8rem, 2fr)', cell: ({ actor }) => <code>{actor.id}</code> },
+  { title: 'Who', width: 'minmax(8rem, 2fr)', cell: ({ actor }) => <Actor actor={actor} /> },
   { title: 'What', width: 'minmax(8rem, 2fr)', cell: ({ resource }) => <code>{resource}</code> },
   {
     title: 'Detail',

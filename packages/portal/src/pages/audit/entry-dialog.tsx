@@ -6,6 +6,7 @@ import { Facts } from '../../kit/card.tsx'
 import { CopyField } from '../../kit/copy.tsx'
 import { Dialog } from '../../kit/dialog.tsx'
 import { Time } from '../../kit/time.tsx'
+import { Actor } from './actor.tsx'
 import type { AuditFilter } from './audit-filters.tsx'
 import styles from './audit.module.css'
 
@@ -31,7 +32,7 @@ const EntryView = ({ entry, onNarrow }: Pick<EntryDialogProps, 'onNarrow'> & { e
     <Facts
       items={[
         ['When', <Time key="w" at={entry.at} isAbsolute />],
-        ['Who', <code key="a">{`${entry.actor.kind} ${entry.actor.id}`}</code>],
+        ['Who', <Actor key="a" actor={entry.actor} isWhole />],
         ...(entry.actor.tokenId === undefined
           ? []
           : [['API token', <code key="t">{entry.actor.tokenId}</code>] as const]),
@@ -41,13 +42,22 @@ const EntryView = ({ entry, onNarrow }: Pick<EntryDialogProps, 'onNarrow'> & { e
         ['Written by', entry.extra ? 'a caller, as an extra entry' : 'the platform'],
       ]}
     />
-    <CopyField label="Trace id" text={entry.traceId} />
-    <CopyField label="Hash" text={entry.hash} />
+    <Copied label="Trace id" text={entry.traceId} />
+    <Copied label="Hash" text={entry.hash} />
     <div className={styles['buttons']}>
       <Button onClick={() => onNarrow({ actor: entry.actor.id })}>Only by the same</Button>
       <Button onClick={() => onNarrow({ action: entry.action })}>Only this action</Button>
       <Button onClick={() => onNarrow({ resource: entry.resource })}>Only about the same</Button>
     </div>
+  </div>
+)
+
+const Copied = ({ label, text }: { label: string; text: string }) => (
+  <div>
+    <p className={styles['label']} aria-hidden>
+      {label}
+    </p>
+    <CopyField label={label} text={text} />
   </div>
 )
 

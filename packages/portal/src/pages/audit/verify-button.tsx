@@ -1,5 +1,5 @@
 import { ShieldCheck, ShieldX } from 'lucide-react'
-import { useRef, useState } from 'react'
+import { useEffect, useRef, useState } from 'react'
 import { api, ask, type Schemas } from '../../api/client.ts'
 import { Button, Spinner } from '../../kit/button.tsx'
 import { CopyField } from '../../kit/copy.tsx'
@@ -18,6 +18,8 @@ type Outcome =
 export function VerifyButton() {
   const [outcome, setOutcome] = useState<Outcome>()
   const running = useRef<AbortController>(undefined)
+  // Nobody waits for it any more who has left the page.
+  useEffect(() => () => running.current?.abort(), [])
   const verify = async () => {
     const { signal } = (running.current = new AbortController())
     const show = (next: Outcome) => !signal.aborted && setOutcome(next)

@@ -1,7 +1,7 @@
-import { useEffect, useRef, useState } from 'react'
 import { useSummary } from '../../api/account.ts'
 import { defined, oneOfIn } from '../../app/search.ts'
-import { SelectField, TextField } from '../../kit/field.tsx'
+import { SelectField } from '../../kit/field.tsx'
+import { SearchField } from '../../kit/search-field.tsx'
 import { type ClusterFilter, clusterStatuses, clusterTypes, longestSearch } from './cluster-filter.ts'
 import { typeNames } from './cluster-queries.ts'
 import styles from './clusters.module.css'
@@ -29,7 +29,13 @@ export function ClusterFilters({ filter, onChange }: FiltersProps) {
         ]}
         onChange={(value) => narrow({ type: oneOfIn({ value }, 'value', clusterTypes) })}
       />
-      <SearchField search={filter.search} onChange={(search) => narrow({ search })} />
+      <SearchField
+        label="Name"
+        placeholder="Part of the name"
+        maxLength={longestSearch}
+        search={filter.search}
+        onChange={(search) => narrow({ search })}
+      />
       <SavedFilters filter={filter} onChange={onChange} />
     </div>
   )
@@ -56,41 +62,6 @@ function StatusField({ filter: { status, type, search }, onChange }: StatusProps
         ...clusterStatuses.map((each) => ({ value: each, label: labelled(each, counts?.byStatus[each]) })),
       ]}
       onChange={(value) => onChange(oneOfIn({ value }, 'value', clusterStatuses))}
-    />
-  )
-}
-
-const pauseMs = 300
-
-interface SearchProps {
-  search: string | undefined
-  onChange: (search: string | undefined) => void
-}
-
-/** Asks when the typing pauses. What else changes the address is shown as well. */
-function SearchField({ search, onChange }: SearchProps) {
-  const [draft, setDraft] = useState<string>()
-  const commit = useRef(onChange)
-  useEffect(() => {
-    commit.current = onChange
-  })
-  useEffect(() => {
-    if (draft === undefined) return undefined
-    const timer = setTimeout(() => {
-      commit.current(draft.trim() || undefined)
-      setDraft(undefined)
-    }, pauseMs)
-    return () => clearTimeout(timer)
-  }, [draft])
-  return (
-    <TextField
-      type="search"
-      name="search"
-      label="Name"
-      placeholder="Part of the name"
-      maxLength={longestSearch}
-      value={draft ?? search ?? ''}
-      onChange={setDraft}
     />
   )
 }

@@ -1,10 +1,12 @@
 import { useState } from 'react'
 import { api, ask, type Schemas } from '../../api/client.ts'
 import { queries } from '../../api/query.ts'
+import { Button } from '../../kit/button.tsx'
 import { Dialog } from '../../kit/dialog.tsx'
 import { TextField } from '../../kit/field.tsx'
 import { Form } from '../../kit/form.tsx'
 import { announce } from '../../kit/toast.tsx'
+import { clusterNameKey } from './cluster-names.ts'
 import { type Cluster, clusterListKey, clusterQuery } from './cluster-queries.ts'
 import { SiteField } from './site-field.tsx'
 
@@ -29,13 +31,13 @@ function EditForm({ cluster, onDone }: { cluster: Cluster; onDone: () => void })
       const { id } = cluster
       const changed = await ask(api.PATCH('/api/v1/clusters/{id}', { params: { path: { id } }, body }))
       queries.setQueryData(clusterQuery(id).queryKey, changed)
-      void queries.invalidateQueries({ queryKey: clusterListKey })
+      for (const queryKey of [clusterListKey, clusterNameKey]) void queries.invalidateQueries({ queryKey })
       announce('The cluster was changed')
     }
     onDone()
   }
   return (
-    <Form submitLabel="Save changes" onSubmit={save}>
+    <Form submitLabel="Save changes" onSubmit={save} actions={<Button onClick={onDone}>Cancel</Button>}>
       <TextField name="name" label="Name" defaultValue={cluster.name} required maxLength={64} autoComplete="off" />
       <SiteField value={siteId} onChange={setSiteId} />
     </Form>

@@ -9,7 +9,7 @@ type Node = Cluster['nodes'][number]
 const columns: VirtualColumn<Node>[] = [
   { title: 'Name', width: 'minmax(10rem, 2fr)', narrow: 'lead', cell: ({ name }) => name },
   { title: 'Status', width: '8rem', narrow: 'mark', cell: ({ status }) => <StatusBadge status={status} /> },
-  { title: 'Identifier', width: 'minmax(16rem, 2fr)', cell: ({ id }) => <code>{id}</code> },
+  { title: 'Id', width: 'minmax(16rem, 2fr)', cell: ({ id }) => <code>{id}</code> },
 ]
 
 /** The nodes of a cluster; there may be thousands. */

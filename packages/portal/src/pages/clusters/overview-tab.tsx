@@ -27,7 +27,7 @@ function ClusterCard({ cluster }: { cluster: Cluster }) {
           ['Nodes', cluster.nodes.length === 0 ? 'none yet' : `${online} of ${cluster.nodes.length} online`],
           ['Registered', <Time key="registered" at={cluster.registeredAt} isAbsolute />],
           ['Last seen', cluster.lastSeenAt === null ? 'never' : <Time key="seen" at={cluster.lastSeenAt} />],
-          ['Identifier', <Identifier key="id" id={cluster.id} />],
+          ['Id', <Identifier key="id" id={cluster.id} />],
         ]}
       />
     </Card>
@@ -44,7 +44,7 @@ const RelayCard = ({ relay }: { relay: Cluster['relay'] }) => (
           ['Status', <StatusBadge key="status" status={relay.status} />],
           ['Name', relay.displayName],
           ['Last heartbeat', <Time key="heartbeat" at={relay.lastHeartbeatAt} />],
-          ['Identifier', <Identifier key="id" id={relay.id} />],
+          ['Id', <Identifier key="id" id={relay.id} />],
         ]}
       />
     )}

@@ -1,4 +1,5 @@
-import { Plus } from 'lucide-react'
+import { Navigate, useNavigate, useSearch } from '@tanstack/react-router'
+import { Lock, Plus } from 'lucide-react'
 import { useState } from 'react'
 import { useMay } from '../../api/account.ts'
 import { api, ask, type Schemas } from '../../api/client.ts'
@@ -10,6 +11,7 @@ import { Dialog } from '../../kit/dialog.tsx'
 import { SelectField, TextField } from '../../kit/field.tsx'
 import { Form } from '../../kit/form.tsx'
 import { Page } from '../../kit/page.tsx'
+import { EmptyState } from '../../kit/state.tsx'
 import { clusterTypes } from './cluster-filter.ts'
 import { clusterListKey, typeNames } from './cluster-queries.ts'
 import styles from './clusters.module.css'
@@ -23,13 +25,26 @@ type RegisteredCluster = Schemas['RegisteredCluster']
 /** Registers a cluster, shows what its relay is started with, and waits for it. */
 export function RegisterPage() {
   const mayWrite = useMay('clusters:write')
-  const [registered, setRegistered] = useState<RegisteredCluster>()
+  const [last, setLast] = useState<RegisteredCluster>()
+  const { cluster } = useSearch({ from: '/signed-in/clusters/register' })
+  const navigate = useNavigate({ from: '/clusters/register' })
+  const registered = last?.id === cluster ? last : undefined
+  // The command was shown once. The page of the cluster waits for the relay too, and issues another.
+  if (cluster !== undefined && registered === undefined) {
+    return <Navigate to="/clusters/$clusterId" params={{ clusterId: cluster }} replace />
+  }
+  const onRegistered = (it: RegisteredCluster) => {
+    setLast(it)
+    void navigate({ search: { cluster: it.id }, replace: true })
+  }
   return (
     <Page title="Register a cluster" trail={{ label: 'Clusters', to: '/clusters' }} isNarrow>
       {!mayWrite && (
-        <p>You may look at clusters, and not register any. Ask an administrator for the role ClusterAdmin.</p>
+        <EmptyState icon={Lock} title="You may not register clusters">
+          You may look at clusters, and not register any. Ask an administrator for the role ClusterAdmin.
+        </EmptyState>
       )}
-      {mayWrite && registered === undefined && <RegisterForm onRegistered={setRegistered} />}
+      {mayWrite && registered === undefined && <RegisterForm onRegistered={onRegistered} />}
       {registered !== undefined && <NextSteps cluster={registered} />}
     </Page>
   )

@@ -7,6 +7,7 @@ import { EmptyState } from '../../kit/state.tsx'
 import { Time } from '../../kit/time.tsx'
 import { pageRows } from '../../kit/use-pages.ts'
 import type { VirtualColumn } from '../../kit/virtual-table.tsx'
+import { useUserName } from '../users/use-user-name.ts'
 import styles from './clusters.module.css'
 
 type Entry = Schemas['TimelineEntry']
@@ -77,6 +78,7 @@ const kinds: Record<Schemas['AuditActor']['kind'], string> = {
 
 function Who({ actor }: { actor: Entry['actor'] }) {
   const me = useMe()
+  const name = useUserName(actor?.id ?? '')
   if (actor === undefined) return null
-  return <span title={actor.id}>{actor.id === me.id ? 'you' : kinds[actor.kind]}</span>
+  return <span title={actor.id}>{actor.id === me.id ? 'you' : (name ?? kinds[actor.kind])}</span>
 }

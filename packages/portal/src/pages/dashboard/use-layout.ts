@@ -1,4 +1,4 @@
-import { queryOptions, useMutation, useQuery } from '@tanstack/react-query'
+import { queryOptions, useIsMutating, useMutation, useQuery } from '@tanstack/react-query'
 import { api, type Schemas, tell } from '../../api/client.ts'
 import { isFault } from '../../api/fault.ts'
 import { queries } from '../../api/query.ts'
@@ -27,6 +27,8 @@ const layoutQuery = queryOptions({
     return { layout, saved: layout, etag, changes: 0 }
   },
 })
+
+const mutationKey = ['save-dashboard-layout']
 
 const known = (): Known | undefined => queries.getQueryData(layoutQuery.queryKey)
 const learn = (news: Partial<Known>): void => {
@@ -62,13 +64,20 @@ async function save(change: number): Promise<void> {
  * aside while a save is under way is never sent: only the newest is.
  */
 export function useLayout() {
-  const query = useQuery(layoutQuery)
-  const { mutate, isPending } = useMutation({ mutationFn: save, scope: { id: 'dashboard-layout' } })
+  const isSaving = useIsMutating({ mutationKey }) > 0
+  const { mutate } = useMutation({ mutationKey, mutationFn: save, scope: { id: 'dashboard-layout' } })
+  // What is shown while it is saved is newer than what could be read.
+  const query = useQuery({
+    ...layoutQuery,
+    refetchOnMount: !isSaving,
+    refetchOnWindowFocus: !isSaving,
+    refetchOnReconnect: !isSaving,
+  })
   const change = (layout: Stored) => {
     void queries.cancelQueries(layoutQuery)
     const changes = (known()?.changes ?? 0) + 1
     learn({ layout, changes })
     mutate(changes)
   }
-  return { query, change, isSaving: isPending }
+  return { query, change, isSaving }
 }

@@ -43,7 +43,10 @@ function wordsFor(consent: string, error: string | undefined, provider: Provider
   const who = provider?.displayName ?? 'The provider'
   if (isBelied(consent, provider))
     return `${who}: the platform knows of no such answer. What holds is the status below.`
-  if (consent === 'granted') return `${who} has given consent: people can sign in with it.`
+  if (consent === 'granted') {
+    const isOff = provider?.status === 'Disabled'
+    return `${who} has given consent${isOff ? ', and is switched off here' : ': people can sign in with it'}.`
+  }
   if (consent === 'denied') return `${who} has denied consent. Ask again once its operator has agreed.`
   const reason = error !== undefined && Object.hasOwn(reasons, error) ? reasons[error] : otherwise
   return `Consent was asked for in vain. ${reason}`

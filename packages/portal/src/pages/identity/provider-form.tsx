@@ -62,7 +62,7 @@ export function ProviderForm({ type, before, submitLabel, onSubmit }: ProviderFo
       <RoleField
         name="defaultRole"
         label="Role without a group"
-        hint="Of whom no group below is a member of."
+        hint="For whoever is in none of the groups below."
         role={defaultRole}
         onChange={setDefaultRole}
       />

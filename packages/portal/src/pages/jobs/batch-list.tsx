@@ -6,6 +6,7 @@ import { EmptyState } from '../../kit/state.tsx'
 import { Time } from '../../kit/time.tsx'
 import { pageRows } from '../../kit/use-pages.ts'
 import { RowLink, type VirtualColumn } from '../../kit/virtual-table.tsx'
+import { ShortId } from './short-id.tsx'
 
 type Batch = Schemas['Batch']
 
@@ -16,7 +17,7 @@ const columns: VirtualColumn<Batch>[] = [
     narrow: 'lead',
     cell: ({ id, submittedCount }) => (
       <RowLink to="/jobs/batches/$batchId" params={{ batchId: id }}>
-        {submittedCount === 1 ? '1 job' : `${submittedCount} jobs`} <span className="visually-hidden">{id}</span>
+        {submittedCount === 1 ? '1 job' : `${submittedCount} jobs`} <ShortId id={id} />
       </RowLink>
     ),
   },
@@ -26,9 +27,9 @@ const columns: VirtualColumn<Batch>[] = [
     narrow: 'mark',
     cell: ({ status }) => <Badge tone={status === 'Finished' ? 'quiet' : 'busy'}>{status}</Badge>,
   },
-  { title: 'Completed', width: '7rem', isEnd: true, cell: ({ counts }) => counts.completed },
-  { title: 'Failed', width: '7rem', isEnd: true, cell: ({ counts }) => counts.failed },
-  { title: 'Submitted', width: '9rem', cell: ({ createdAt }) => <Time at={createdAt} /> },
+  { title: 'Completed', width: '6rem', isEnd: true, narrow: 'hidden', cell: ({ counts }) => counts.completed },
+  { title: 'Failed', width: '5rem', isEnd: true, narrow: 'hidden', cell: ({ counts }) => counts.failed },
+  { title: 'Submitted', width: 'minmax(9rem, 1fr)', cell: ({ createdAt }) => <Time at={createdAt} /> },
 ]
 
 /** Batches, newest first. */

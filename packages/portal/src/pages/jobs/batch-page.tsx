@@ -4,6 +4,7 @@ import { Ban, RotateCw } from 'lucide-react'
 import { useEffect, useState } from 'react'
 import { useMay } from '../../api/account.ts'
 import { api, ask, type Schemas } from '../../api/client.ts'
+import { isFault } from '../../api/fault.ts'
 import { every, queries } from '../../api/query.ts'
 import { Badge } from '../../kit/badge.tsx'
 import { Button } from '../../kit/button.tsx'
@@ -14,6 +15,7 @@ import { Loaded } from '../../kit/state.tsx'
 import { Time } from '../../kit/time.tsx'
 import { announce } from '../../kit/toast.tsx'
 import { BatchProgress } from './batch-progress.tsx'
+import { Gone } from './gone.tsx'
 import { JobList } from './job-list.tsx'
 
 type Batch = Schemas['Batch']
@@ -30,10 +32,12 @@ export function BatchPage() {
   })
   const batch = query.data
   const isOver = batch?.status === 'Finished'
+  const progress = JSON.stringify(batch?.counts)
   useEffect(() => {
-    // The list is not looked at again by itself from here on: once more, for how the last jobs have ended.
-    if (isOver) void queries.invalidateQueries({ queryKey: ['jobs', 'list'] })
-  }, [isOver])
+    // The list says what the numbers above it say, and is not looked at by itself when the batch is over.
+    void queries.invalidateQueries({ queryKey: ['jobs', 'list'] })
+  }, [isOver, progress])
+  if (isFault(query.error, 'batch_not_found')) return <Gone what="batch" />
   return (
     <Page
       title={batch === undefined ? 'Batch' : titleOf(batch)}
@@ -126,11 +130,13 @@ function useBatchActions(batchId: string) {
     cancel: async () => {
       const batch = await ask(api.POST('/api/v1/jobs/batch/{batchId}/cancel', { params }))
       queries.setQueryData(batchKey(batchId), batch)
+      void queries.invalidateQueries({ queryKey: ['batches', 'list'] })
       await queries.invalidateQueries({ queryKey: ['jobs'] })
     },
     retry: async () => {
       const { batchId: newId, submittedCount } = await ask(api.POST('/api/v1/jobs/batch/{batchId}/retry', { params }))
       announce(`${submittedCount} jobs were submitted again`)
+      void queries.invalidateQueries({ queryKey: ['batches', 'list'] })
       await navigate({ to: '/jobs/batches/$batchId', params: { batchId: newId } })
     },
   }

@@ -3,7 +3,7 @@ import type { ReactNode } from 'react'
 import type { Schemas } from '../../api/client.ts'
 import { Card, Facts } from '../../kit/card.tsx'
 import { CopyButton } from '../../kit/copy.tsx'
-import { durationText, Time, useNow } from '../../kit/time.tsx'
+import { durationText, Time, useSeconds } from '../../kit/time.tsx'
 import { reasonText } from './reasons.ts'
 import styles from './jobs.module.css'
 
@@ -61,7 +61,7 @@ const ClusterLink = ({ id, name }: { id: string; name: string | undefined }) => 
 
 /** How long it took, or has taken by now. */
 function Duration({ job: { startedAt = '', completedAt } }: { job: Schemas['Job'] }) {
-  const nowMs = useNow()
+  const nowMs = useSeconds(completedAt === undefined)
   const endMs = completedAt === undefined ? nowMs : Date.parse(completedAt)
   return durationText(Math.max(0, endMs - Date.parse(startedAt)))
 }

@@ -1,9 +1,9 @@
 import { X } from 'lucide-react'
 import { Button } from '../../kit/button.tsx'
 import { SelectField } from '../../kit/field.tsx'
+import { useClusterName } from '../clusters/cluster-names.ts'
 import styles from './jobs.module.css'
 import { type JobStatus, jobStatuses } from './status.ts'
-import { useCluster } from './use-names.ts'
 
 /** What the list of jobs is narrowed to. */
 export interface JobFilter {
@@ -22,7 +22,7 @@ const statuses = [{ value: '', label: 'All' }, ...jobStatuses.map((status) => ({
 /** Narrows the list of jobs. A cluster comes by a link from its page, and goes by its cross. */
 export function JobFilters({ filter: { status, ...rest }, onChange }: JobFiltersProps) {
   const { clusterId, ...withoutCluster } = rest
-  const cluster = useCluster(clusterId)
+  const name = useClusterName(clusterId)
   const change = (value: string): JobFilter => {
     const next = jobStatuses.find((each) => each === value)
     return next === undefined ? rest : { ...rest, status: next }
@@ -41,7 +41,7 @@ export function JobFilters({ filter: { status, ...rest }, onChange }: JobFilters
           icon={X}
           onClick={() => onChange(status === undefined ? withoutCluster : { ...withoutCluster, status })}
         >
-          Only on {cluster.data?.name ?? clusterId}
+          Only on {name ?? clusterId}
         </Button>
       )}
     </div>

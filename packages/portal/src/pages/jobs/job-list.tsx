@@ -9,9 +9,10 @@ import { EmptyState } from '../../kit/state.tsx'
 import { durationText, Time } from '../../kit/time.tsx'
 import { pageRows } from '../../kit/use-pages.ts'
 import { RowLink, type VirtualColumn } from '../../kit/virtual-table.tsx'
+import { useClusterName } from '../clusters/cluster-names.ts'
 import type { JobFilter } from './job-filters.tsx'
+import { ShortId } from './short-id.tsx'
 import { titleOfType } from './status.ts'
-import { useCluster } from './use-names.ts'
 
 type Job = Schemas['JobSummary']
 
@@ -22,7 +23,7 @@ const columns: VirtualColumn<Job>[] = [
     narrow: 'lead',
     cell: ({ id, type }) => (
       <RowLink to="/jobs/$jobId" params={{ jobId: id }}>
-        {titleOfType(type)} <span className="visually-hidden">{id}</span>
+        {titleOfType(type)} <ShortId id={id} />
       </RowLink>
     ),
   },
@@ -32,13 +33,12 @@ const columns: VirtualColumn<Job>[] = [
   { title: 'Took', width: '7rem', narrow: 'hidden', isEnd: true, cell: (job) => tookText(job) },
 ]
 
-/** Names are asked for once a cluster, and shared with every page that shows them. */
 function ClusterName({ id }: { id: string | undefined }) {
-  const { data } = useCluster(id)
+  const name = useClusterName(id)
   if (id === undefined) return 'the platform'
   return (
     <Link to="/clusters/$clusterId" params={{ clusterId: id }}>
-      {data?.name ?? id}
+      {name ?? id}
     </Link>
   )
 }

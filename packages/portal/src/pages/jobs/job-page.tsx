@@ -4,6 +4,7 @@ import { Ban, Play } from 'lucide-react'
 import { useState } from 'react'
 import { useMay } from '../../api/account.ts'
 import { api, ask, type Schemas } from '../../api/client.ts'
+import { isFault } from '../../api/fault.ts'
 import { every, queries } from '../../api/query.ts'
 import { StatusBadge } from '../../kit/badge.tsx'
 import { Button, ButtonLink } from '../../kit/button.tsx'
@@ -12,18 +13,15 @@ import { CopyButton } from '../../kit/copy.tsx'
 import { Confirm } from '../../kit/dialog.tsx'
 import { Page } from '../../kit/page.tsx'
 import { Loaded } from '../../kit/state.tsx'
+import { Gone } from './gone.tsx'
 import { JobFacts } from './job-facts.tsx'
+import { jobQuery } from './job-query.ts'
 import { JobSteps } from './job-steps.tsx'
 import styles from './jobs.module.css'
 import { NodeResults } from './node-results.tsx'
 import { OutputPanel } from './output-panel.tsx'
 import { isOver, titleOfType } from './status.ts'
 import { nodeNames, useCluster } from './use-names.ts'
-
-const jobQuery = (jobId: string) => ({
-  queryKey: ['jobs', 'one', jobId],
-  queryFn: () => ask(api.GET('/api/v1/jobs/{id}', { params: { path: { id: jobId } } })),
-})
 
 /** One job: what it was asked to do, how it goes, and what came of it. */
 export function JobPage() {
@@ -32,6 +30,7 @@ export function JobPage() {
     ...jobQuery(jobId),
     refetchInterval: (it) => (it.state.data && isOver(it.state.data.status) ? false : every(2)(it)),
   })
+  if (isFault(query.error, 'job_not_found')) return <Gone what="job" />
   const job = query.data
   return (
     <Page

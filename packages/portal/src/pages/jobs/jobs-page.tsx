@@ -7,6 +7,7 @@ import { Tabs } from '../../kit/tabs.tsx'
 import { BatchList } from './batch-list.tsx'
 import { JobFilters } from './job-filters.tsx'
 import { JobList } from './job-list.tsx'
+import styles from './jobs.module.css'
 
 /** Jobs and batches, newest first. What is filtered by stands in the address. */
 export function JobsPage() {
@@ -29,10 +30,10 @@ export function JobsPage() {
             name: 'jobs',
             label: 'Jobs',
             content: (
-              <>
+              <div className={styles['list']}>
                 <JobFilters filter={filter} onChange={(change) => void navigate({ search: change, replace: true })} />
                 <JobList filter={filter} isLive />
-              </>
+              </div>
             ),
           },
           { name: 'batches', label: 'Batches', content: <BatchList /> },

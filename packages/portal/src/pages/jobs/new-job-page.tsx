@@ -1,5 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate, useSearch } from '@tanstack/react-router'
+import { Lock } from 'lucide-react'
 import { useState } from 'react'
 import { useMay } from '../../api/account.ts'
 import { api, ask, type Schemas } from '../../api/client.ts'
@@ -7,9 +8,10 @@ import { queries } from '../../api/query.ts'
 import { Card } from '../../kit/card.tsx'
 import { Form, type FormValues } from '../../kit/form.tsx'
 import { Page } from '../../kit/page.tsx'
-import { Loaded } from '../../kit/state.tsx'
+import { EmptyState, Loaded } from '../../kit/state.tsx'
 import { announce } from '../../kit/toast.tsx'
 import { BatchLimits, JobLimits } from './job-limits.tsx'
+import { jobQuery } from './job-query.ts'
 import styles from './jobs.module.css'
 import { ScriptEditor } from './script-editor.tsx'
 import { type Draft, submissionsOf } from './submission.ts'
@@ -19,19 +21,19 @@ import { TargetPicker } from './target-picker.tsx'
 /** Writes a script and runs it: on one cluster as a job, on several as a batch. */
 export function NewJobPage() {
   const { clusterId, from } = useSearch({ from: '/signed-in/jobs/new' })
-  const earlier = useQuery({
-    queryKey: ['jobs', 'one', from],
-    enabled: from !== undefined,
-    queryFn: () => ask(api.GET('/api/v1/jobs/{id}', { params: { path: { id: from ?? '' } } })),
-  })
+  const earlier = useQuery({ ...jobQuery(from ?? ''), enabled: from !== undefined })
   const mayRun = useMay('jobs:write')
   return (
     <Page title="Run a script" trail={{ label: 'Jobs', to: '/jobs' }}>
-      {!mayRun && <p>You may look at jobs, and not submit any. Ask an administrator for the role Operator.</p>}
+      {!mayRun && (
+        <EmptyState icon={Lock} title="You may not run scripts">
+          You may look at jobs, and not submit any. Ask an administrator for the role Operator.
+        </EmptyState>
+      )}
       {mayRun && from === undefined && <JobForm draft={{ script: '', clusterIds: clusterId ? [clusterId] : [] }} />}
       {mayRun && from !== undefined && (
         <Loaded query={earlier} what="the earlier job">
-          {(job) => <JobForm draft={draftOf(job)} />}
+          {(job) => <JobForm key={job.id} draft={draftOf(job)} />}
         </Loaded>
       )}
     </Page>
@@ -99,6 +101,6 @@ function useSubmit() {
       announce(`${jobs.length} jobs were submitted`)
       await navigate({ to: '/jobs/batches/$batchId', params: { batchId } })
     }
-    await queries.invalidateQueries({ queryKey: ['jobs'] })
+    await Promise.all(['jobs', 'batches'].map((noun) => queries.invalidateQueries({ queryKey: [noun] })))
   }
 }

@@ -29,6 +29,19 @@ const look = EditorView.theme({
 /** By its first line: a script without one is run by `sh` (D23). */
 const languageOf = (script: string) => StreamLanguage.define(/^#!.*python/.test(script) ? python : shell)
 
+/**
+ * What is typed over a selection the browser would give the style of what it replaces, as an attribute: the policy refuses that, and the
+ * console of whoever types would be full of it. So the editor replaces it by itself.
+ */
+const typeOver = EditorView.domEventHandlers({
+  beforeinput: ({ inputType, data }, view) => {
+    const { state } = view
+    if (inputType !== 'insertText' || data === null || view.composing || state.selection.main.empty) return false
+    view.dispatch(state.replaceSelection(data), { userEvent: 'input.type', scrollIntoView: true })
+    return true
+  },
+})
+
 interface ScriptViewOptions {
   root: ShadowRoot
   initial: string
@@ -53,6 +66,7 @@ export function scriptView({ root, initial, label, onChange }: ScriptViewOptions
       extensions: [
         lineNumbers(),
         history(),
+        typeOver,
         drawSelection(),
         highlightActiveLine(),
         bracketMatching(),
@@ -61,7 +75,11 @@ export function scriptView({ root, initial, label, onChange }: ScriptViewOptions
         syntaxHighlighting(colours),
         look,
         keymap.of([...defaultKeymap, ...historyKeymap]),
-        EditorView.contentAttributes.of({ 'aria-label': label, contenteditable: 'plaintext-only', spellcheck: 'false', autocapitalize: 'off' }),
+        EditorView.contentAttributes.of({
+          'aria-label': label,
+          spellcheck: 'false',
+          autocapitalize: 'off',
+        }),
         follow,
       ],
     }),

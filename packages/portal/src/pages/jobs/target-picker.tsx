@@ -1,4 +1,5 @@
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
 import { X } from 'lucide-react'
 import { useDeferredValue, useState } from 'react'
 import { api, ask, type Schemas } from '../../api/client.ts'
@@ -6,9 +7,9 @@ import { StatusBadge } from '../../kit/badge.tsx'
 import { Button } from '../../kit/button.tsx'
 import { CheckField, TextField } from '../../kit/field.tsx'
 import { Loaded } from '../../kit/state.tsx'
+import { useClusterName } from '../clusters/cluster-names.ts'
 import styles from './jobs.module.css'
 import { useDebounced } from './use-debounced.ts'
-import { useCluster } from './use-names.ts'
 
 /** The most jobs of one batch (section 8). */
 const most = 500
@@ -47,7 +48,7 @@ export function TargetPicker({ chosen, onChange }: TargetPickerProps) {
               {items.map((cluster) => (
                 <Target key={cluster.id} cluster={cluster} isChosen={chosen.includes(cluster.id)} onToggle={toggle} />
               ))}
-              {items.length === 0 && <p className={styles['quiet']}>No cluster has such a name.</p>}
+              {items.length === 0 && <NoTarget isNarrowed={search !== ''} />}
             </div>
             {totalCount > items.length && (
               <p className={styles['quiet']}>{totalCount - items.length} more: type part of a name to find them.</p>
@@ -60,6 +61,18 @@ export function TargetPicker({ chosen, onChange }: TargetPickerProps) {
     </>
   )
 }
+
+const NoTarget = ({ isNarrowed }: { isNarrowed: boolean }) => (
+  <p className={styles['quiet']}>
+    {isNarrowed ? (
+      'No cluster has such a name.'
+    ) : (
+      <>
+        No cluster is registered yet. <Link to="/clusters">Go to clusters</Link>
+      </>
+    )}
+  </p>
+)
 
 interface TargetProps {
   cluster: Schemas['ClusterSummary']
@@ -112,7 +125,7 @@ function Chosen({ chosen, onRemove }: { chosen: readonly string[]; onRemove: (id
 }
 
 function ChosenCluster({ id, onRemove }: { id: string; onRemove: (id: string) => void }) {
-  const name = useCluster(id).data?.name ?? id
+  const name = useClusterName(id) ?? id
   return (
     <Button icon={X} onClick={() => onRemove(id)} aria-label={`Do not run on ${name}`}>
       {name}

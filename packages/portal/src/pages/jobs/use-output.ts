@@ -1,19 +1,23 @@
 import { useEffect, useState } from 'react'
-import { api, ask, type Schemas } from '../../api/client.ts'
+import { api, ask } from '../../api/client.ts'
 import { backOffMs } from '../../api/query.ts'
+import { kept, outputReader, type Part } from './kept-output.ts'
 
 /** Live output as far as it has come. */
 export interface LiveOutput {
-  chunks: readonly Schemas['OutputChunk'][]
+  parts: readonly Part[]
   isFinished: boolean
   /** What keeps it from going on just now; it is tried again by itself. */
   failure: unknown
 }
 
-const nothing: LiveOutput = { chunks: [], isFinished: false, failure: undefined }
+const nothing: LiveOutput = { parts: [], isFinished: false, failure: undefined }
 const waitSeconds = 15
 
-/** Follows the output of one job to its end (give the component the job's id as its key): each question waits on the server until there is more. */
+/**
+ * Follows the output of one job to its end (give the component the job's id as its key): each question waits on the server
+ * until there is more.
+ */
 export function useOutput(jobId: string): LiveOutput {
   const [output, setOutput] = useState(nothing)
   useEffect(() => {
@@ -27,6 +31,7 @@ export function useOutput(jobId: string): LiveOutput {
 type Change = (before: LiveOutput) => Partial<LiveOutput>
 
 async function follow(jobId: string, signal: AbortSignal, onChange: (change: Change) => void): Promise<void> {
+  const read = outputReader()
   let offset = 0
   let failures = 0
   let isFinished = false
@@ -43,8 +48,9 @@ async function follow(jobId: string, signal: AbortSignal, onChange: (change: Cha
       failures = 0
       offset = page.nextOffset
       isFinished = page.finished
-      onChange(({ chunks }) => ({
-        chunks: page.items.length > 0 ? [...chunks, ...page.items] : chunks,
+      const more = read(page.items)
+      onChange(({ parts }) => ({
+        parts: more.length > 0 ? kept([...parts, ...more]) : parts,
         isFinished: page.finished,
         failure: undefined,
       }))

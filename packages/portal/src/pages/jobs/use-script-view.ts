@@ -11,6 +11,7 @@ export function useScriptView(
   labelledBy: string,
 ): boolean {
   const [isReady, setIsReady] = useState(false)
+  const [failure, setFailure] = useState<unknown>()
   useEffect(() => {
     const element = host.current
     if (element === null) return undefined
@@ -24,7 +25,7 @@ export function useScriptView(
       leave = scriptView({ root, initial, label, onChange })
       setIsReady(true)
     }
-    void enter()
+    enter().catch(setFailure)
     return () => {
       isGone = true
       leave()
@@ -32,5 +33,7 @@ export function useScriptView(
     // The editor keeps its own text from here on: it is made once.
     // oxlint-disable-next-line react-hooks/exhaustive-deps
   }, [])
+  // The page says so, and offers to try again: without its editor it is of no use.
+  if (failure !== undefined) throw failure
   return isReady
 }

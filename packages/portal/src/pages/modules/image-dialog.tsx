@@ -1,9 +1,9 @@
 import { api, ask, type Schemas } from '../../api/client.ts'
-import { queries } from '../../api/query.ts'
 import { Button } from '../../kit/button.tsx'
 import { Dialog } from '../../kit/dialog.tsx'
 import { TextField } from '../../kit/field.tsx'
 import { Form, type FormValues } from '../../kit/form.tsx'
+import { refreshModules } from './use-modules.ts'
 
 interface ImageDialogProps {
   isOpen: boolean
@@ -16,7 +16,7 @@ export function ImageDialog({ isOpen, onClose, onBegun }: ImageDialogProps) {
   const install = async ({ imageRef = '', manifestUrl = '' }: FormValues) => {
     const wish = manifestUrl.trim() === '' ? {} : { manifestUrl: manifestUrl.trim() }
     const accepted = await ask(api.POST('/api/modules/install', { body: { imageRef: imageRef.trim(), ...wish } }))
-    void queries.invalidateQueries({ queryKey: ['modules'] })
+    void refreshModules()
     onClose()
     onBegun(accepted)
   }

@@ -1,11 +1,10 @@
 import { api, ask } from '../../api/client.ts'
-import { queries } from '../../api/query.ts'
 import { Button } from '../../kit/button.tsx'
 import { Dialog } from '../../kit/dialog.tsx'
 import { TextField } from '../../kit/field.tsx'
 import { Form } from '../../kit/form.tsx'
 import styles from './modules.module.css'
-import type { ModuleEntry } from './use-modules.ts'
+import { type ModuleEntry, refreshModules } from './use-modules.ts'
 import { VerifiedBadge } from './verified-badge.tsx'
 
 interface InstallDialogProps {
@@ -23,7 +22,7 @@ export function InstallDialog({ entry: { id, name, offer, installed }, isOpen, o
     const body = version === '' ? {} : { version }
     const call = api.POST('/api/v1/modules/{id}/install', { params: { path: { id } }, body })
     const { jobId } = await ask(call)
-    void queries.invalidateQueries({ queryKey: ['modules'] })
+    void refreshModules()
     onClose()
     onBegun(jobId)
   }

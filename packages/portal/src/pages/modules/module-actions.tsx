@@ -2,12 +2,11 @@ import { ArrowUpCircle, Download, ExternalLink, Trash2 } from 'lucide-react'
 import { useState } from 'react'
 import { useMay } from '../../api/account.ts'
 import { api, ask } from '../../api/client.ts'
-import { queries } from '../../api/query.ts'
 import { Button, ButtonLink } from '../../kit/button.tsx'
 import { Confirm } from '../../kit/dialog.tsx'
 import { InstallDialog } from './install-dialog.tsx'
 import styles from './modules.module.css'
-import { isServing, isUnderWay, type ModuleEntry } from './use-modules.ts'
+import { isServing, isUnderWay, type ModuleEntry, refreshModules } from './use-modules.ts'
 import { usePageOf } from './use-page-of.ts'
 
 interface ModuleActionsProps {
@@ -29,7 +28,7 @@ export function ModuleActions({ entry, describedBy, isWhole = false, onBegun }: 
   const close = () => setAsked(undefined)
   const uninstall = async () => {
     const { jobId } = await ask(api.DELETE('/api/v1/modules/{id}', { params: { path: { id } } }))
-    void queries.invalidateQueries({ queryKey: ['modules'] })
+    void refreshModules()
     onBegun(jobId)
   }
   const described = { 'aria-describedby': describedBy }

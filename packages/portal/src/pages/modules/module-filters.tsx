@@ -1,5 +1,6 @@
 import { useNavigate, useSearch } from '@tanstack/react-router'
-import { SelectField, TextField } from '../../kit/field.tsx'
+import { SelectField } from '../../kit/field.tsx'
+import { SearchField } from '../../kit/search-field.tsx'
 import { shows } from './filter.ts'
 import styles from './modules.module.css'
 
@@ -22,14 +23,12 @@ export function ModuleFilters() {
   }
   return (
     <search className={styles['filters']}>
-      <TextField
-        name="search"
+      <SearchField
         label="Search"
-        type="search"
         placeholder="Name or description"
-        defaultValue={search}
         maxLength={200}
-        onChange={(text) => change({ search: text })}
+        search={search}
+        onChange={(text = '') => change({ search: text })}
       />
       <SelectField
         name="show"

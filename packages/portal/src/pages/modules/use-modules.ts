@@ -1,6 +1,6 @@
 import { queryOptions, useQuery } from '@tanstack/react-query'
 import { api, ask, type Schemas } from '../../api/client.ts'
-import { every } from '../../api/query.ts'
+import { every, queries } from '../../api/query.ts'
 
 export type CatalogItem = Schemas['CatalogItem']
 export type Module = Schemas['Module']
@@ -44,6 +44,12 @@ export const moduleQuery = (id: string) =>
       return every(data !== undefined && isUnderWay(data) ? soonSeconds : listSeconds)(query)
     },
   })
+
+/** Asks anew for whatever is shown of modules. The list first: by then nobody asks any more for one that is gone. */
+export async function refreshModules(): Promise<void> {
+  await queries.invalidateQueries({ queryKey: ['modules'] })
+  await queries.invalidateQueries({ queryKey: ['module'] })
+}
 
 /** What can be installed and what is, in one list by name. */
 export function useModules() {

@@ -1,5 +1,5 @@
 import { BellOff, CheckCheck, FilterX } from 'lucide-react'
-import { useSummary } from '../../api/account.ts'
+import { useUnreadCount } from '../../api/account.ts'
 import { Button, ButtonLink } from '../../kit/button.tsx'
 import { Page } from '../../kit/page.tsx'
 import { EmptyState, Loaded } from '../../kit/state.tsx'
@@ -12,7 +12,7 @@ import { markRead, useNotifications } from './use-notifications.ts'
 export function NotificationsPage() {
   const filter = useFilter()
   const query = useNotifications(filter)
-  const unread = useSummary().data?.unreadCount ?? 0
+  const unread = useUnreadCount()
   const { hasNextPage, isFetchingNextPage, fetchNextPage } = query
   return (
     <Page

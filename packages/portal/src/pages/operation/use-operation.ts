@@ -1,7 +1,9 @@
 import { queryOptions, useQuery } from '@tanstack/react-query'
 import { useEffect } from 'react'
-import { api, ask, type Schemas } from '../../api/client.ts'
+import type { Schemas } from '../../api/client.ts'
 import { every, queries } from '../../api/query.ts'
+import { jobQuery } from '../jobs/job-query.ts'
+import { refreshModules } from '../modules/use-modules.ts'
 
 /** Jobs of the platform on itself: installations of modules, updates. */
 export type Operation = Schemas['Job']
@@ -13,8 +15,7 @@ const isOver = (job: Operation | undefined): boolean => job?.completedAt !== und
 
 export const operationQuery = (jobId: string) =>
   queryOptions({
-    queryKey: ['jobs', jobId],
-    queryFn: () => ask(api.GET('/api/v1/jobs/{id}', { params: { path: { id: jobId } } })),
+    ...jobQuery(jobId),
     refetchInterval: (query) => (isOver(query.state.data) ? false : every(pollSeconds)(query)),
     staleTime: (query) => (isOver(query.state.data) ? Infinity : 0),
   })
@@ -28,10 +29,7 @@ export function useOperation(jobId: string) {
     for (const name of ['navigation', 'summary', 'notifications', 'updates']) {
       void queries.invalidateQueries({ queryKey: [name] })
     }
-    // Once the list is there, nobody asks any more for a module that is gone.
-    void queries
-      .invalidateQueries({ queryKey: ['modules'] })
-      .then(() => queries.invalidateQueries({ queryKey: ['module'] }))
+    void refreshModules()
   }, [isDone, jobId])
   return query
 }

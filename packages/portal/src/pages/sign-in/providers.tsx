@@ -1,11 +1,16 @@
 import { useQuery, useSuspenseQuery } from '@tanstack/react-query'
 import { configurationQuery } from '../../api/account.ts'
 import { api, ask, type Schemas } from '../../api/client.ts'
+import { anybodys } from '../../api/query.ts'
 import { Button } from '../../kit/button.tsx'
 import { ErrorNote } from '../../kit/error-note.tsx'
 import styles from './sign-in.module.css'
 
-const choicesQuery = { queryKey: ['sign-in-choices'], queryFn: () => ask(api.GET('/api/v1/auth/providers')) }
+const choicesQuery = {
+  queryKey: ['sign-in-choices'],
+  queryFn: () => ask(api.GET('/api/v1/auth/providers')),
+  meta: anybodys,
+}
 
 /** The most characters that the platform carries through a sign-in. */
 const longestPlace = 500

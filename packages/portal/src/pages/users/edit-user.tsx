@@ -20,10 +20,11 @@ interface EditUserProps {
 /** Changes a user's e-mail, roles and password. */
 export function EditUser({ id, onClose }: EditUserProps) {
   const query = useQuery({
-    queryKey: ['users', id],
+    queryKey: ['users', 'one', id],
     queryFn: () => ask(api.GET('/api/v1/users/{id}', { params: { path: { id } } })),
-    // What is being edited does not change under the hands.
+    // What is being edited does not change under the hands, and is never what it was when it was edited before.
     refetchOnWindowFocus: false,
+    gcTime: 0,
   })
   return (
     <Dialog isOpen onClose={onClose} title={query.data ? `Edit ${query.data.username}` : 'Edit user'}>

@@ -5,6 +5,7 @@ import { every } from '../../../api/query.ts'
 import { StatusBadge } from '../../../kit/badge.tsx'
 import { Loaded } from '../../../kit/state.tsx'
 import { Time } from '../../../kit/time.tsx'
+import { titleOfType } from '../../jobs/status.ts'
 import { Nothing } from './nothing.tsx'
 import styles from './widgets.module.css'
 
@@ -29,7 +30,7 @@ export function RecentJobs() {
               <li key={job.id}>
                 <StatusBadge status={job.status} />
                 <Link to="/jobs/$jobId" params={{ jobId: job.id }} className={styles['name']}>
-                  {job.type} <code>{job.id.slice(-6)}</code>
+                  {titleOfType(job.type)} <code>{job.id.slice(-6)}</code>
                 </Link>
                 <Time at={job.createdAt} />
               </li>

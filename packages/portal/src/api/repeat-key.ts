@@ -1,0 +1,42 @@
+/** Keys of POSTs whose answer was lost, by what was sent. */
+const unanswered = new Map<string, { key: string; atMs: number }>()
+
+/** Whoever sends the same again within this time means the same; later it may well be meant to happen again. */
+const sameMs = 5 * 60_000
+
+/** What a POST is known by. */
+export interface Repeatable {
+  /** The value of its `Idempotency-Key`. */
+  key: string
+  /** Hears what became of it; undefined: no answer came. */
+  settle: (response: Response | undefined) => void
+}
+
+/**
+ * The key under which the platform does a POST once, however often it is sent (D28): a fresh one, unless the same was sent
+ * just now and nobody knows what became of it.
+ */
+export async function repeatable(request: Request): Promise<Repeatable> {
+  const sent = await digestOf(request.clone())
+  const before = unanswered.get(sent)
+  const key = before !== undefined && Date.now() - before.atMs < sameMs ? before.key : freshKey()
+  const settle = (response: Response | undefined): void => {
+    if (response === undefined || lost.has(response.status)) unanswered.set(sent, { key, atMs: Date.now() })
+    else unanswered.delete(sent)
+  }
+  return { key, settle }
+}
+
+/** What a gateway says of a platform that may have done its part. */
+const lost = new Set([502, 504])
+
+/** Bodies hold secrets: none is kept. Without TLS browsers compute no digest, and each POST is another one. */
+async function digestOf(request: Request): Promise<string> {
+  if (!isSecureContext) return freshKey()
+  const bytes = new TextEncoder().encode(`${request.url} ${await request.text()}`)
+  return new Uint8Array(await crypto.subtle.digest('SHA-256', bytes)).join()
+}
+
+/** `randomUUID` is missing, too, where a page came without TLS: there the platform itself says what is wrong. */
+const freshKey = (): string =>
+  Array.from(crypto.getRandomValues(new Uint32Array(4)), (part) => part.toString(36)).join('-')

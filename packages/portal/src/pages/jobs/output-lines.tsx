@@ -1,0 +1,57 @@
+import { Fragment, memo, type UIEvent, useEffect, useRef } from 'react'
+import { lostText, type OutputRow } from './output-row.ts'
+import styles from './output-panel.module.css'
+import { plainText } from './plain-text.ts'
+
+interface OutputLinesProps {
+  rows: readonly OutputRow[]
+  /** Where several nodes write: how they are called. */
+  nameOf: ((nodeId: string) => string) | undefined
+  /** Whether the end stays in sight, as it comes. */
+  isFollowing: boolean
+  /** Hears whether whoever scrolls is at the end, or reads above it. */
+  onScrolled: (isAtEnd: boolean) => void
+}
+
+/** Browsers round where a box is scrolled to. */
+const nearPx = 4
+
+/** What was written, in the order in which it came; under the name of its node where there are several. */
+export function OutputLines({ rows, nameOf, isFollowing, onScrolled }: OutputLinesProps) {
+  const box = useRef<HTMLPreElement>(null)
+  const lastTop = useRef(0)
+  useEffect(() => {
+    if (isFollowing) box.current?.scrollTo({ top: box.current.scrollHeight })
+  }, [rows, isFollowing])
+  const onScroll = ({ currentTarget: { scrollTop, scrollHeight, clientHeight } }: UIEvent<HTMLPreElement>) => {
+    const isAtEnd = scrollHeight - clientHeight - scrollTop < nearPx
+    // What comes below moves nobody: only who goes up wants to stay there.
+    if (isAtEnd || scrollTop < lastTop.current) onScrolled(isAtEnd)
+    lastTop.current = scrollTop
+  }
+  return (
+    <pre
+      ref={box}
+      role="log"
+      className={styles['output']}
+      tabIndex={0}
+      aria-label="Output of the job"
+      onScroll={onScroll}
+    >
+      {rows.map(({ part: { offset, nodeId, stream, data }, lostBytes }, index) => (
+        <Fragment key={offset}>
+          {lostBytes > 0 && <span className={styles['node']}>{lostText(lostBytes)}</span>}
+          {nameOf && rows[index - 1]?.part.nodeId !== nodeId && (
+            <span className={styles['node']}>{`${index === 0 ? '' : '\n'}── ${nameOf(nodeId)} ──\n`}</span>
+          )}
+          <Written data={data} isError={stream === 'stderr'} />
+        </Fragment>
+      ))}
+    </pre>
+  )
+}
+
+/** Made once: an output grows by its end. */
+const Written = memo(({ data, isError }: { data: string; isError: boolean }) => (
+  <span className={isError ? styles['stderr'] : undefined}>{plainText(data)}</span>
+))

@@ -1,0 +1,30 @@
+import { useRouter } from '@tanstack/react-router'
+import { CloudOff } from 'lucide-react'
+import { useEffect, useRef } from 'react'
+import { useIsAway } from '../api/account.ts'
+import { queries } from '../api/query.ts'
+import styles from './shell.module.css'
+
+/** Says, once for the whole page, that the platform does not answer. When it does again, what has failed meanwhile is asked anew. */
+export function Away() {
+  const isAway = useIsAway()
+  const wasAway = useRef(false)
+  const router = useRouter()
+  useEffect(() => {
+    if (wasAway.current && !isAway) {
+      void queries.refetchQueries({ type: 'active', predicate: ({ state }) => state.status === 'error' })
+      void router.invalidate()
+    }
+    wasAway.current = isAway
+  }, [isAway, router])
+  return (
+    <div role="status" className={styles['away']}>
+      {isAway && (
+        <p>
+          <CloudOff size={16} aria-hidden /> The platform does not answer just now. What is shown may be out of date;
+          the portal tries again by itself.
+        </p>
+      )}
+    </div>
+  )
+}

@@ -1,0 +1,15 @@
+import { useNavigate } from '@tanstack/react-router'
+import { endSession, forgetUser } from '../api/sign-in.ts'
+import { announceFailure } from '../kit/toast.tsx'
+
+/** Signs out, and shows the sign-in. */
+export function useSignOut(): () => void {
+  const navigate = useNavigate()
+  const leave = async () => {
+    await endSession()
+    await navigate({ to: '/sign-in' })
+    // Only when nothing that needs it is shown any more.
+    forgetUser()
+  }
+  return () => void leave().catch((error: unknown) => announceFailure('You are still signed in', error))
+}
