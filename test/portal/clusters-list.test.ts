@@ -35,7 +35,7 @@ test('10,000 clusters scroll from the first to the last: few elements, few reque
   fleet: _fleet,
 }) => {
   const page = await open('/clusters')
-  await expect.poll(() => page.getByRole('status').first().textContent()).toContain('10,000 clusters')
+  await page.getByRole('status').filter({ hasText: '10,000 clusters' }).waitFor()
   await page.getByRole('link', { name: 'cluster-009999' }).waitFor()
   expect(await page.getByRole('table', { name: 'Clusters' }).getAttribute('aria-rowcount')).toBe('10001')
 
