@@ -11,6 +11,7 @@ import { EmptyState } from '../../kit/state.tsx'
 import { Time } from '../../kit/time.tsx'
 import { pageRows } from '../../kit/use-pages.ts'
 import type { VirtualColumn } from '../../kit/virtual-table.tsx'
+import { OnlyWith } from '../../shell/only-with.tsx'
 import { Actor } from './actor.tsx'
 import { AddEntry } from './add-entry.tsx'
 import { type AuditFilter, AuditFilters } from './audit-filters.tsx'
@@ -49,7 +50,13 @@ const columnsOf = (show: (entry: Entry) => void): VirtualColumn<Entry>[] => [
 ]
 
 /** Who did what, and that nobody has rewritten it since. */
-export function AuditPage() {
+export const AuditPage = () => (
+  <OnlyWith permission="audit:read" title="Audit trail">
+    <AuditTrail />
+  </OnlyWith>
+)
+
+function AuditTrail() {
   const filter = useSearch({ from: '/signed-in/settings/audit' })
   const navigate = useNavigate({ from: '/settings/audit' })
   const [shown, setShown] = useState<Entry>()
@@ -89,8 +96,6 @@ export function AuditPage() {
 
 function AuditActions() {
   const mayAdd = useMay('platform:admin')
-  const mayRead = useMay('audit:read')
-  if (!mayRead) return undefined
   return (
     <>
       {mayAdd && <AddEntry />}

@@ -1,11 +1,11 @@
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import { KeyRound, Plus } from 'lucide-react'
 import { useState } from 'react'
-import { useMay } from '../../api/account.ts'
 import { Button } from '../../kit/button.tsx'
 import { Page } from '../../kit/page.tsx'
 import { EmptyState, Loaded } from '../../kit/state.tsx'
 import { type Column, Table } from '../../kit/table.tsx'
+import { OnlyWith } from '../../shell/only-with.tsx'
 import { AddProvider } from './add-provider.tsx'
 import { ConsentNote } from './consent-note.tsx'
 import styles from './identity.module.css'
@@ -32,10 +32,15 @@ const columnsOf = (open: (id: string) => void): Column<Provider>[] => [
 ]
 
 /** With whom people sign in beside the platform itself. */
-export function IdentityPage() {
+export const IdentityPage = () => (
+  <OnlyWith permission="platform:admin" title="Identity providers">
+    <ProviderList />
+  </OnlyWith>
+)
+
+function ProviderList() {
   const { provider: chosen, consent, error } = useSearch({ from: '/signed-in/settings/identity' })
   const navigate = useNavigate({ from: '/settings/identity' })
-  const mayAdd = useMay('platform:admin')
   const [isAdding, setIsAdding] = useState(false)
   const open = (id: string) => void navigate({ search: { provider: id } })
   const [columns] = useState(() => columnsOf(open))
@@ -50,7 +55,7 @@ export function IdentityPage() {
     <Page
       title="Identity providers"
       lead="With whom people sign in beside an account of this platform. Who signs in for the first time becomes a user of your organisation."
-      actions={mayAdd && addButton}
+      actions={addButton}
     >
       <Loaded query={query} what="identity providers">
         {({ items }) => (

@@ -2,7 +2,6 @@ import { useQuery } from '@tanstack/react-query'
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import { Plus, Webhook as WebhookIcon } from 'lucide-react'
 import { useState } from 'react'
-import { useMay } from '../../api/account.ts'
 import { api, ask, type Schemas } from '../../api/client.ts'
 import { every } from '../../api/query.ts'
 import { Button } from '../../kit/button.tsx'
@@ -10,6 +9,7 @@ import { Page } from '../../kit/page.tsx'
 import { EmptyState, Loaded } from '../../kit/state.tsx'
 import { type Column, Table } from '../../kit/table.tsx'
 import { Time } from '../../kit/time.tsx'
+import { OnlyWith } from '../../shell/only-with.tsx'
 import { CreateWebhook } from './create-webhook.tsx'
 import { subscriptionText } from './event-choice.tsx'
 import { WebhookDialog } from './webhook-dialog.tsx'
@@ -41,7 +41,13 @@ const EventNames = ({ names }: { names: readonly string[] }) => (
 )
 
 /** Where the platform posts its events to. */
-export function WebhooksPage() {
+export const WebhooksPage = () => (
+  <OnlyWith permission="users:admin" title="Webhooks">
+    <WebhookList />
+  </OnlyWith>
+)
+
+function WebhookList() {
   const { webhook: openId } = useSearch({ from: '/signed-in/settings/webhooks' })
   const navigate = useNavigate({ from: '/settings/webhooks' })
   const [isCreating, setIsCreating] = useState(false)
@@ -51,8 +57,7 @@ export function WebhooksPage() {
     queryFn: () => ask(api.GET('/api/v1/webhooks')),
     refetchInterval: every(15),
   })
-  const mayAdd = useMay('users:admin')
-  const create = mayAdd && (
+  const create = (
     <Button look="primary" icon={Plus} onClick={() => setIsCreating(true)}>
       Add webhook
     </Button>
