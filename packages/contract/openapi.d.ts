@@ -3693,7 +3693,7 @@ export interface components {
                 aggregate: "Healthy" | "Degraded" | "Unhealthy";
             };
             /**
-             * @description Changes when the caller’s navigation does
+             * @description Changes when the caller’s navigation does: the `ETag` of GET /portal/navigation begins with it
              * @example 5f0c2b7a9d3e4816
              */
             navigationTag: string;

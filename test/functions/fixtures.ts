@@ -144,7 +144,9 @@ const fixtures: Record<string, Fixture> = {
   'POST /api/v1/auth/logout': nothing,
   'GET /api/v1/auth/me': nothing,
 
-  'GET /api/v1/clusters': async (who) => ({ query: { filterId: (await newFilter(who)).id } }),
+  'GET /api/v1/clusters': async (who) => ({
+    query: { filterId: (await newFilter(who)).id, ids: (await newCluster(who)).id },
+  }),
   'POST /api/v1/clusters': async (who) => ({
     body: { name: unique(), type: 'Hypervisor', siteId: (await newSite(who)).id },
   }),

@@ -67,3 +67,10 @@ test.each(['0', '721', '1.5', '-1', 'x', ''])('hours=%s is refused', async (hour
   const { status, json } = await send(handler, { target, headers: await bearer(['Viewer']) })
   expect([status, json.error]).toEqual([400, 'validation_failed'])
 })
+
+test('the tag of a navigation begins with what the summary says of it', async () => {
+  const headers = await bearer(['Operator'])
+  const navigation = await send(handler, { target: '/api/v1/portal/navigation', headers })
+  const { navigationTag } = (await send(handler, { target: '/api/v1/portal/summary', headers })).json
+  expect(navigation.headers['etag']).toMatch(new RegExp(`^"${navigationTag}`))
+})

@@ -104,7 +104,7 @@ export const PortalSummary = z
     unreadCount: count.meta({ description: 'Unread notifications of the caller' }),
     health: z.object({ aggregate: Readiness.shape.aggregate }),
     navigationTag: z.string().max(64).meta({
-      description: 'Changes when the caller’s navigation does',
+      description: 'Changes when the caller’s navigation does: the `ETag` of GET /portal/navigation begins with it',
       example: '5f0c2b7a9d3e4816',
     }),
   })

@@ -42,9 +42,9 @@ export const summaryQuery = queryOptions({
   queryFn: async () => {
     const summary = await ask(api.GET('/api/v1/portal/summary'))
     const before = queries.getQueryData<Schemas['PortalSummary']>(['summary'])
-    // The first time as well: the navigation may be older than the first look.
-    if (before?.navigationTag !== summary.navigationTag) {
-      void queries.invalidateQueries({ queryKey: ['navigation'] })
+    const shown = queries.getQueryData(navigationQuery.queryKey)?.tag
+    if (shown !== undefined && !shown.includes(summary.navigationTag)) {
+      void queries.invalidateQueries({ queryKey: navigationQuery.queryKey })
     }
     if (before !== undefined && before.unreadCount !== summary.unreadCount) {
       void queries.invalidateQueries({ queryKey: ['notifications'] })
@@ -68,8 +68,19 @@ export function useIsAway(): boolean {
 export const useUnreadCount = (): number =>
   useQuery({ ...summaryQuery, select: ({ unreadCount }) => unreadCount }).data ?? 0
 
+/** Where one can go, and what tells this very navigation from others; absent where a proxy has taken it away. */
+interface Navigation {
+  items: Schemas['NavigationEntry'][]
+  tag: string | undefined
+}
+
 export const navigationQuery = queryOptions({
   queryKey: ['navigation'],
-  queryFn: () => ask(api.GET('/api/v1/portal/navigation')),
+  queryFn: async (): Promise<Navigation> => {
+    const call = api.GET('/api/v1/portal/navigation')
+    const { items } = await ask(call)
+    const { response } = await call
+    return { items, tag: response.headers.get('etag') ?? undefined }
+  },
   staleTime: Infinity,
 })
