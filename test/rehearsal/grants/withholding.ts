@@ -5,7 +5,6 @@ import type { Denial } from '../../../rehearsal/cloud/gate.ts'
 import { allowing, type Statement } from '../../../rehearsal/graph/policy.ts'
 import type { Rehearsal } from '../../../rehearsal/rehearsal.ts'
 import { grantOf } from '../../infra/grant.ts'
-import { isLong } from '../../support/long.ts'
 
 /** What becomes of journeys while a grant is taken away. */
 
@@ -50,7 +49,7 @@ export interface Outcome extends Need {
 }
 
 /** What a refusal leads to has come by then, or does not. */
-const afterwardsMs = isLong ? 1000 : 250
+const afterwardsMs = 1000
 /** Whatever asks for nothing until then does not need the grant. */
 const patienceMs = 30_000
 
