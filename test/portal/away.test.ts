@@ -19,10 +19,14 @@ test('a tab that is open while the platform is away keeps what it shows, says so
 
   await page.getByText(banner).waitFor({ timeout: 60_000 })
   expect(await page.getByRole('link', { name: 'berlin-1' }).isVisible()).toBe(true)
+  // A part of the page that was not wanted before: told in passing, and the page stays.
+  await page.keyboard.press('Control+k')
+  await page.getByText('The search could not be opened').first().waitFor()
+  expect(await page.getByRole('link', { name: 'berlin-1' }).isVisible()).toBe(true)
   // A page whose file was not loaded yet: told, and the tab is not lost to a page of the browser.
   await page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'Audit trail' }).click()
   await heading(page, 'This page could not be shown').waitFor()
-  await page.getByRole('alert').getByText('cannot be reached').waitFor()
+  await page.getByRole('main').getByRole('alert').getByText('cannot be reached').waitFor()
 
   await platform.restart()
   await heading(page, 'Audit trail').waitFor({ timeout: 90_000 })

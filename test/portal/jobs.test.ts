@@ -71,6 +71,20 @@ test('a job without a script or without a target is not sent, and the page says 
   expect(page.url()).toMatch(/\/jobs\/new$/)
 })
 
+test('who ends the search for a cluster by Enter has not run the job', async ({ open, api, relays }) => {
+  const [{ clusterId }] = relays
+  const page = await open(`/jobs/new?clusterId=${clusterId}`)
+  await write(page, 'uptime')
+  const before = answered(await (await api.admin).get('/api/v1/jobs'), 200).totalCount
+  const { name } = await api.cluster(clusterId)
+  await page.getByRole('textbox', { name: 'Clusters' }).fill(String(name))
+  await page.keyboard.press('Enter')
+  await page.getByRole('checkbox', { name: String(name), exact: true }).waitFor()
+  await page.getByRole('textbox', { name: 'Clusters' }).press('Enter')
+  expect(page.url()).toContain('/jobs/new')
+  expect(answered(await (await api.admin).get('/api/v1/jobs'), 200).totalCount).toBe(before)
+})
+
 test('a queued job is cancelled after a question, and can be run again with its script', async ({
   open,
   api,

@@ -44,7 +44,7 @@ test('without a newer release the platform is up to date, and there is nothing t
 test('who may not update the platform is told so', async ({ api, open }) => {
   const { username, password } = await api.newPerson('OrgAdmin')
   const page = await open('/settings/updates', { as: { username, password } })
-  await page.getByText('You may not update the platform').waitFor()
+  await page.getByText('You may not see this page').waitFor()
   expect(await button(page, 'Check now').count()).toBe(0)
 })
 

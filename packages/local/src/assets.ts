@@ -22,8 +22,8 @@ const relayBuilder = join(projectDir, 'scripts/build-relay.ts')
 const hello = join(projectDir, 'packages/hello/src')
 const moduleSdk = join(projectDir, 'packages/modules/src/sdk')
 const helloBuilder = join(projectDir, 'scripts/build-hello.ts')
-const portal = ['src', 'public', 'index.html', 'vite.config.ts', 'package.json'].map((name) =>
-  join(projectDir, 'packages/portal', name),
+const portal = ['src', 'public', 'index.html', 'icons.ts', 'vite.config.ts', 'tsconfig.json', 'package.json'].map(
+  (name) => join(projectDir, 'packages/portal', name),
 )
 const portalPaths = join(projectDir, 'packages/contract/src/portal-paths.ts')
 const portalPack = join(projectDir, 'packages/http/src/portal/pack.ts')

@@ -21,18 +21,16 @@ export async function repeatable(request: Request): Promise<Repeatable> {
   const before = unanswered.get(sent)
   const key = before !== undefined && Date.now() - before.atMs < sameMs ? before.key : freshKey()
   const settle = (response: Response | undefined): void => {
-    if (response === undefined || lost.has(response.status)) unanswered.set(sent, { key, atMs: Date.now() })
+    // A platform that failed, or took too long for a gateway, may have done its part.
+    if (response === undefined || response.status >= 500) unanswered.set(sent, { key, atMs: Date.now() })
     else unanswered.delete(sent)
   }
   return { key, settle }
 }
 
-/** What a gateway says of a platform that may have done its part. */
-const lost = new Set([502, 504])
-
 /** Bodies hold secrets: none is kept. Without TLS browsers compute no digest, and each POST is another one. */
 async function digestOf(request: Request): Promise<string> {
-  if (!isSecureContext) return freshKey()
+  if (!('subtle' in crypto)) return freshKey()
   const bytes = new TextEncoder().encode(`${request.url} ${await request.text()}`)
   return new Uint8Array(await crypto.subtle.digest('SHA-256', bytes)).join()
 }

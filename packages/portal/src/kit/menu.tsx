@@ -1,13 +1,6 @@
 import type { LucideIcon } from 'lucide-react'
-import {
-  cloneElement,
-  type ComponentType,
-  type KeyboardEvent,
-  type ReactElement,
-  type ReactNode,
-  useState,
-} from 'react'
-import { announceFailure } from './toast.tsx'
+import { cloneElement, type KeyboardEvent, type ReactElement, type ReactNode } from 'react'
+import { useLate } from './use-late.ts'
 
 /** One thing to do from a menu. */
 export interface MenuAction {
@@ -30,18 +23,13 @@ const prepare = () => void load().catch(() => undefined)
 
 /** A menu of actions. What opens it is a button alone until somebody is about to: menus are large, and seldom needed. */
 export function Menu(props: MenuProps) {
-  const [Opened, setOpened] = useState<{ Menu: ComponentType<MenuProps> }>()
-  const open = () =>
-    void load().then(
-      ({ OpenedMenu }) => setOpened({ Menu: OpenedMenu }),
-      (error: unknown) => announceFailure('The menu could not be opened', error),
-    )
+  const [popup, open] = useLate(load, 'The menu could not be opened')
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.key !== 'ArrowDown' && event.key !== 'ArrowUp') return
     event.preventDefault()
     open()
   }
-  if (Opened) return <Opened.Menu {...props} />
+  if (popup) return <popup.OpenedMenu {...props} />
   const closed = { 'aria-haspopup': 'menu', 'aria-expanded': false }
   return cloneElement(props.trigger, { ...closed, onKeyDown, onClick: open, onPointerEnter: prepare, onFocus: prepare })
 }

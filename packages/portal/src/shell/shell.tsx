@@ -1,15 +1,16 @@
 import { Outlet, useRouterState } from '@tanstack/react-router'
 import { Menu as MenuIcon } from 'lucide-react'
-import { lazy, Suspense, useEffect, useRef, useState } from 'react'
+import { Suspense, useEffect, useRef, useState } from 'react'
 import { IconButton } from '../kit/button.tsx'
 import { Loading } from '../kit/state.tsx'
 import { prepareToasts } from '../kit/toast.tsx'
+import { useLate } from '../kit/use-late.ts'
 import { Away } from './away.tsx'
 import { Navigation } from './navigation.tsx'
 import styles from './shell.module.css'
 import { TopBar } from './top-bar.tsx'
 
-const Drawer = lazy(async () => ({ default: (await import('./drawer.tsx')).Drawer }))
+const loadDrawer = () => import('./drawer.tsx')
 
 /** What stands around every page behind the sign-in. */
 export function Shell() {
@@ -50,6 +51,11 @@ function useFocusOnNavigation() {
 /** Opens the navigation where there is no room for it beside the page. */
 function DrawerButton() {
   const [isOpen, setIsOpen] = useState(false)
+  const [drawer, fetchDrawer] = useLate(loadDrawer, 'The navigation could not be opened')
+  const open = () => {
+    setIsOpen(true)
+    fetchDrawer()
+  }
   return (
     <>
       <IconButton
@@ -57,14 +63,10 @@ function DrawerButton() {
         icon={MenuIcon}
         className={styles['menu']}
         aria-haspopup="dialog"
-        aria-expanded={isOpen}
-        onClick={() => setIsOpen(true)}
+        aria-expanded={isOpen && drawer !== undefined}
+        onClick={open}
       />
-      {isOpen && (
-        <Suspense>
-          <Drawer onClose={() => setIsOpen(false)} />
-        </Suspense>
-      )}
+      {isOpen && drawer && <drawer.Drawer onClose={() => setIsOpen(false)} />}
     </>
   )
 }

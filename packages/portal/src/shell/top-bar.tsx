@@ -1,16 +1,17 @@
 import { useSuspenseQuery } from '@tanstack/react-query'
 import { Link, useNavigate } from '@tanstack/react-router'
 import { Bell, BookOpen, CircleUser, LogOut, Monitor, Moon, Search, Sun } from 'lucide-react'
-import { lazy, type ReactNode, Suspense, useEffect, useState } from 'react'
+import { type ReactNode, useEffect, useEffectEvent, useState } from 'react'
 import { configurationQuery, useMe, useUnreadCount } from '../api/account.ts'
 import { chooseTheme, type Theme, useTheme } from '../app/theme.ts'
 import { IconButton } from '../kit/button.tsx'
 import { Menu } from '../kit/menu.tsx'
+import { useLate } from '../kit/use-late.ts'
 import { Brand } from './brand.tsx'
 import styles from './shell.module.css'
 import { useSignOut } from './use-sign-out.ts'
 
-const Palette = lazy(async () => ({ default: (await import('./palette.tsx')).Palette }))
+const loadPalette = () => import('./palette.tsx')
 
 /** The bar at the top: the platform, the search, notifications, the look, and the user. */
 export function TopBar({ menu }: { menu: ReactNode }) {
@@ -30,32 +31,29 @@ export function TopBar({ menu }: { menu: ReactNode }) {
 /** Opens the command palette, as Ctrl K and ⌘ K do from anywhere. */
 function PaletteButton() {
   const [isOpen, setIsOpen] = useState(false)
+  const [palette, fetchPalette] = useLate(loadPalette, 'The search could not be opened')
+  const open = () => {
+    setIsOpen(true)
+    fetchPalette()
+  }
+  const onShortcut = useEffectEvent(open)
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {
       if (event.key.toLowerCase() !== 'k' || !(event.ctrlKey || event.metaKey) || event.altKey) return
       event.preventDefault()
-      setIsOpen(true)
+      onShortcut()
     }
     addEventListener('keydown', onKey)
     return () => removeEventListener('keydown', onKey)
   }, [])
   return (
     <>
-      <button
-        type="button"
-        className={styles['search']}
-        onClick={() => setIsOpen(true)}
-        aria-keyshortcuts="Control+K Meta+K"
-      >
+      <button type="button" className={styles['search']} onClick={open} aria-keyshortcuts="Control+K Meta+K">
         <Search size={16} aria-hidden />
         <span className={styles['words']}>Search</span>
         <kbd aria-hidden>Ctrl K</kbd>
       </button>
-      {isOpen && (
-        <Suspense>
-          <Palette onClose={() => setIsOpen(false)} />
-        </Suspense>
-      )}
+      {isOpen && palette && <palette.Palette onClose={() => setIsOpen(false)} />}
     </>
   )
 }

@@ -1,10 +1,10 @@
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { type LinkProps, useNavigate } from '@tanstack/react-router'
-import { useEffect, useState } from 'react'
 import { type Permission, useMe } from '../api/account.ts'
 import { api, ask } from '../api/client.ts'
 import { addressOf } from '../app/address-of.ts'
 import { chooseTheme } from '../app/theme.ts'
+import { useDebounced } from '../kit/use-debounced.ts'
 import { useNavigation } from './navigation.tsx'
 import { useSignOut } from './use-sign-out.ts'
 
@@ -78,18 +78,13 @@ function actions(permissions: readonly Permission[], navigate: Navigate, signOut
   ]
 }
 
-const pauseMs = 250
 const pageSize = 8
 const longestName = 64
 
 /** Clusters whose names hold the text. Asked once the typing pauses; an answer that nobody waits for is given up. */
 function useClusters(text: string, mayRead: boolean, navigate: Navigate) {
-  const [search, setSearch] = useState('')
   const wanted = text.trim().slice(0, longestName)
-  useEffect(() => {
-    const timer = setTimeout(() => setSearch(wanted), pauseMs)
-    return () => clearTimeout(timer)
-  }, [wanted])
+  const search = useDebounced(wanted)
   const isWanted = mayRead && wanted !== '' && addressOf(wanted) === undefined
   const query = useQuery({
     queryKey: ['clusters', 'search', search],

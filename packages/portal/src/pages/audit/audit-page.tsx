@@ -8,6 +8,7 @@ import { Button } from '../../kit/button.tsx'
 import { Page } from '../../kit/page.tsx'
 import { PagedTable } from '../../kit/paged-table.tsx'
 import { EmptyState } from '../../kit/state.tsx'
+import { TextButton } from '../../kit/text-button.tsx'
 import { Time } from '../../kit/time.tsx'
 import { pageRows } from '../../kit/use-pages.ts'
 import type { VirtualColumn } from '../../kit/virtual-table.tsx'
@@ -15,7 +16,6 @@ import { OnlyWith } from '../../shell/only-with.tsx'
 import { Actor } from './actor.tsx'
 import { AddEntry } from './add-entry.tsx'
 import { type AuditFilter, AuditFilters } from './audit-filters.tsx'
-import styles from './audit.module.css'
 import { EntryDialog } from './entry-dialog.tsx'
 import { ExportMenu } from './export-menu.tsx'
 import { VerifyButton } from './verify-button.tsx'
@@ -28,10 +28,10 @@ const columnsOf = (show: (entry: Entry) => void): VirtualColumn<Entry>[] => [
     width: 'minmax(11rem, 2fr)',
     narrow: 'lead',
     cell: (entry) => (
-      <button type="button" className={styles['open']} onClick={() => show(entry)}>
+      <TextButton onClick={() => show(entry)}>
         {entry.action}
         <span className="visually-hidden"> {entry.seq}</span>
-      </button>
+      </TextButton>
     ),
   },
   { title: 'When', width: '9rem', narrow: 'mark', cell: ({ at }) => <Time at={at} /> },

@@ -1,7 +1,6 @@
 import { Navigate, useNavigate, useSearch } from '@tanstack/react-router'
-import { Lock, Plus } from 'lucide-react'
+import { Plus } from 'lucide-react'
 import { useState } from 'react'
-import { useMay } from '../../api/account.ts'
 import { api, ask, type Schemas } from '../../api/client.ts'
 import { queries } from '../../api/query.ts'
 import { oneOfIn } from '../../app/search.ts'
@@ -11,7 +10,7 @@ import { Dialog } from '../../kit/dialog.tsx'
 import { SelectField, TextField } from '../../kit/field.tsx'
 import { Form } from '../../kit/form.tsx'
 import { Page } from '../../kit/page.tsx'
-import { EmptyState } from '../../kit/state.tsx'
+import { OnlyWith } from '../../shell/only-with.tsx'
 import { clusterTypes } from './cluster-filter.ts'
 import { clusterListKey, typeNames } from './cluster-queries.ts'
 import styles from './clusters.module.css'
@@ -23,8 +22,13 @@ import { WaitingForRelay } from './waiting-for-relay.tsx'
 type RegisteredCluster = Schemas['RegisteredCluster']
 
 /** Registers a cluster, shows what its relay is started with, and waits for it. */
-export function RegisterPage() {
-  const mayWrite = useMay('clusters:write')
+export const RegisterPage = () => (
+  <OnlyWith permission="clusters:write" title="Register a cluster">
+    <Registration />
+  </OnlyWith>
+)
+
+function Registration() {
   const [last, setLast] = useState<RegisteredCluster>()
   const { cluster } = useSearch({ from: '/signed-in/clusters/register' })
   const navigate = useNavigate({ from: '/clusters/register' })
@@ -39,12 +43,7 @@ export function RegisterPage() {
   }
   return (
     <Page title="Register a cluster" trail={{ label: 'Clusters', to: '/clusters' }} isNarrow>
-      {!mayWrite && (
-        <EmptyState icon={Lock} title="You may not register clusters">
-          You may look at clusters, and not register any. Ask an administrator for the role ClusterAdmin.
-        </EmptyState>
-      )}
-      {mayWrite && registered === undefined && <RegisterForm onRegistered={onRegistered} />}
+      {registered === undefined && <RegisterForm onRegistered={onRegistered} />}
       {registered !== undefined && <NextSteps cluster={registered} />}
     </Page>
   )

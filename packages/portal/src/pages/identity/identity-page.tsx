@@ -5,10 +5,10 @@ import { Button } from '../../kit/button.tsx'
 import { Page } from '../../kit/page.tsx'
 import { EmptyState, Loaded } from '../../kit/state.tsx'
 import { type Column, Table } from '../../kit/table.tsx'
+import { TextButton } from '../../kit/text-button.tsx'
 import { OnlyWith } from '../../shell/only-with.tsx'
 import { AddProvider } from './add-provider.tsx'
 import { ConsentNote } from './consent-note.tsx'
-import styles from './identity.module.css'
 import { kinds, offerOf, type Provider } from './kinds.ts'
 import { ProviderDialog } from './provider-dialog.tsx'
 import { ProviderStatus } from './provider-status.tsx'
@@ -17,11 +17,7 @@ import { useProviders } from './use-providers.ts'
 const columnsOf = (open: (id: string) => void): Column<Provider>[] => [
   {
     title: 'Name',
-    cell: ({ id, displayName }) => (
-      <button type="button" className={styles['open']} onClick={() => open(id)}>
-        {displayName}
-      </button>
-    ),
+    cell: ({ id, displayName }) => <TextButton onClick={() => open(id)}>{displayName}</TextButton>,
   },
   { title: 'Type', cell: ({ type }) => kinds[type].label },
   { title: 'Status', cell: ({ status }) => <ProviderStatus status={status} />, isNarrow: true },

@@ -1,15 +1,14 @@
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate, useSearch } from '@tanstack/react-router'
-import { Lock } from 'lucide-react'
 import { useState } from 'react'
-import { useMay } from '../../api/account.ts'
 import { api, ask, type Schemas } from '../../api/client.ts'
 import { queries } from '../../api/query.ts'
 import { Card } from '../../kit/card.tsx'
 import { Form, type FormValues } from '../../kit/form.tsx'
 import { Page } from '../../kit/page.tsx'
-import { EmptyState, Loaded } from '../../kit/state.tsx'
+import { Loaded } from '../../kit/state.tsx'
 import { announce } from '../../kit/toast.tsx'
+import { OnlyWith } from '../../shell/only-with.tsx'
 import { BatchLimits, JobLimits } from './job-limits.tsx'
 import { jobQuery } from './job-query.ts'
 import styles from './jobs.module.css'
@@ -19,19 +18,19 @@ import { NodePicker } from './node-picker.tsx'
 import { TargetPicker } from './target-picker.tsx'
 
 /** Writes a script and runs it: on one cluster as a job, on several as a batch. */
-export function NewJobPage() {
+export const NewJobPage = () => (
+  <OnlyWith permission="jobs:write" title="Run a script">
+    <Writing />
+  </OnlyWith>
+)
+
+function Writing() {
   const { clusterId, from } = useSearch({ from: '/signed-in/jobs/new' })
   const earlier = useQuery({ ...jobQuery(from ?? ''), enabled: from !== undefined })
-  const mayRun = useMay('jobs:write')
   return (
     <Page title="Run a script" trail={{ label: 'Jobs', to: '/jobs' }}>
-      {!mayRun && (
-        <EmptyState icon={Lock} title="You may not run scripts">
-          You may look at jobs, and not submit any. Ask an administrator for the role Operator.
-        </EmptyState>
-      )}
-      {mayRun && from === undefined && <JobForm draft={{ script: '', clusterIds: clusterId ? [clusterId] : [] }} />}
-      {mayRun && from !== undefined && (
+      {from === undefined && <JobForm draft={{ script: '', clusterIds: clusterId ? [clusterId] : [] }} />}
+      {from !== undefined && (
         <Loaded query={earlier} what="the earlier job">
           {(job) => <JobForm key={job.id} draft={draftOf(job)} />}
         </Loaded>

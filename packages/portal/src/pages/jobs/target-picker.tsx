@@ -1,15 +1,15 @@
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { X } from 'lucide-react'
-import { useDeferredValue, useState } from 'react'
+import { type KeyboardEvent, useState } from 'react'
 import { api, ask, type Schemas } from '../../api/client.ts'
 import { StatusBadge } from '../../kit/badge.tsx'
 import { Button } from '../../kit/button.tsx'
 import { CheckField, TextField } from '../../kit/field.tsx'
 import { Loaded } from '../../kit/state.tsx'
+import { useDebounced } from '../../kit/use-debounced.ts'
 import { useClusterName } from '../clusters/cluster-names.ts'
 import styles from './jobs.module.css'
-import { useDebounced } from './use-debounced.ts'
 
 /** The most jobs of one batch (section 8). */
 const most = 500
@@ -23,7 +23,7 @@ interface TargetPickerProps {
 /** Chooses clusters: the newest that fit what is typed. */
 export function TargetPicker({ chosen, onChange }: TargetPickerProps) {
   const [typed, setTyped] = useState('')
-  const search = useDebounced(useDeferredValue(typed.trim()))
+  const search = useDebounced(typed.trim())
   const query = useQuery({
     queryKey: ['clusters', 'targets', search],
     queryFn: ({ signal }) =>
@@ -40,6 +40,7 @@ export function TargetPicker({ chosen, onChange }: TargetPickerProps) {
         placeholder="Part of the name"
         value={typed}
         onChange={setTyped}
+        onKeyDown={keepForm}
       />
       <Loaded query={query} what="clusters">
         {({ items, totalCount }) => (
@@ -60,6 +61,11 @@ export function TargetPicker({ chosen, onChange }: TargetPickerProps) {
       <Chosen chosen={chosen} onRemove={(id) => toggle(id, false)} />
     </>
   )
+}
+
+/** Whoever ends a search by Enter does not mean to run the job. */
+function keepForm(event: KeyboardEvent): void {
+  if (event.key === 'Enter') event.preventDefault()
 }
 
 const NoTarget = ({ isNarrowed }: { isNarrowed: boolean }) => (

@@ -1,6 +1,5 @@
-import { Building2, Lock, Plus } from 'lucide-react'
+import { Building2, Plus } from 'lucide-react'
 import { useState } from 'react'
-import { useMay } from '../../api/account.ts'
 import { api, ask, type Schemas } from '../../api/client.ts'
 import { Badge } from '../../kit/badge.tsx'
 import { Button } from '../../kit/button.tsx'
@@ -11,19 +10,16 @@ import { Time } from '../../kit/time.tsx'
 import { pageRows } from '../../kit/use-pages.ts'
 import type { VirtualColumn } from '../../kit/virtual-table.tsx'
 import { CreateUser } from '../users/create-user.tsx'
+import { OnlyWith } from '../../shell/only-with.tsx'
 import { CreateOrganisation } from './create-organisation.tsx'
 
 type Organisation = Schemas['Organisation']
 
 /** The tenants of the platform. */
-export const OrganisationsPage = () => (useMay('platform:admin') ? <Administration /> : <Refused />)
-
-const Refused = () => (
-  <Page title="Organisations">
-    <EmptyState icon={Lock} title="You may not administer organisations">
-      It takes the permission platform:admin, which administrators of the platform have.
-    </EmptyState>
-  </Page>
+export const OrganisationsPage = () => (
+  <OnlyWith permission="platform:admin" title="Organisations">
+    <Administration />
+  </OnlyWith>
 )
 
 function Administration() {

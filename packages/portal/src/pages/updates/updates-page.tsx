@@ -1,21 +1,22 @@
-import { Lock, RotateCw } from 'lucide-react'
+import { RotateCw } from 'lucide-react'
 import { useState } from 'react'
-import { useMay } from '../../api/account.ts'
 import { Button } from '../../kit/button.tsx'
 import { Card } from '../../kit/card.tsx'
 import { Page } from '../../kit/page.tsx'
-import { EmptyState } from '../../kit/state.tsx'
 import { OperationProgress } from '../operation/operation-progress.tsx'
 import type { Operation } from '../operation/use-operation.ts'
+import { OnlyWith } from '../../shell/only-with.tsx'
 import { HistoryCard } from './history-card.tsx'
 import { ReleaseCard } from './release-card.tsx'
 import { useHistory } from './use-updates.ts'
 
 /** Releases of the platform itself. */
 export const UpdatesPage = () => (
-  <Page title="Updates" lead="Releases of the platform itself: what runs, what there is, and the way back.">
-    {useMay('platform:admin') ? <Updates /> : <Refused />}
-  </Page>
+  <OnlyWith permission="platform:admin" title="Updates">
+    <Page title="Updates" lead="Releases of the platform itself: what runs, what there is, and the way back.">
+      <Updates />
+    </Page>
+  </OnlyWith>
 )
 
 function Updates() {
@@ -51,9 +52,3 @@ const After = ({ status }: Operation) =>
       </Button>
     </p>
   )
-
-const Refused = () => (
-  <EmptyState icon={Lock} title="You may not update the platform">
-    It takes the permission platform:admin, which administrators of the platform have.
-  </EmptyState>
-)

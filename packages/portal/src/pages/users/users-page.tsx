@@ -1,5 +1,5 @@
 import { Link, useNavigate, useSearch } from '@tanstack/react-router'
-import { Lock, UserPlus, Users } from 'lucide-react'
+import { UserPlus, Users } from 'lucide-react'
 import { useState } from 'react'
 import { useMay, useMe } from '../../api/account.ts'
 import { api, ask, type Schemas } from '../../api/client.ts'
@@ -11,6 +11,7 @@ import { EmptyState } from '../../kit/state.tsx'
 import { Time } from '../../kit/time.tsx'
 import { pageRows } from '../../kit/use-pages.ts'
 import type { VirtualColumn } from '../../kit/virtual-table.tsx'
+import { OnlyWith } from '../../shell/only-with.tsx'
 import { CreateUser } from './create-user.tsx'
 import { EditUser } from './edit-user.tsx'
 import { UserActions } from './user-actions.tsx'
@@ -18,14 +19,10 @@ import { UserActions } from './user-actions.tsx'
 type User = Schemas['UserProfile']
 
 /** The users of the organisation. */
-export const UsersPage = () => (useMay('users:admin') ? <Administration /> : <Refused />)
-
-const Refused = () => (
-  <Page title="Users">
-    <EmptyState icon={Lock} title="You may not administer users">
-      It takes the permission users:admin, which administrators of your organisation have.
-    </EmptyState>
-  </Page>
+export const UsersPage = () => (
+  <OnlyWith permission="users:admin" title="Users">
+    <Administration />
+  </OnlyWith>
 )
 
 function Administration() {

@@ -8,13 +8,13 @@ import { Button } from '../../kit/button.tsx'
 import { Page } from '../../kit/page.tsx'
 import { EmptyState, Loaded } from '../../kit/state.tsx'
 import { type Column, Table } from '../../kit/table.tsx'
+import { TextButton } from '../../kit/text-button.tsx'
 import { Time } from '../../kit/time.tsx'
 import { OnlyWith } from '../../shell/only-with.tsx'
 import { CreateWebhook } from './create-webhook.tsx'
 import { subscriptionText } from './event-choice.tsx'
 import { WebhookDialog } from './webhook-dialog.tsx'
 import { WebhookState } from './webhook-state.tsx'
-import styles from './webhooks.module.css'
 import { webhooksKey } from './webhooks-key.ts'
 
 type Webhook = Schemas['Webhook']
@@ -22,11 +22,7 @@ type Webhook = Schemas['Webhook']
 const columnsOf = (open: (id: string) => void): Column<Webhook>[] => [
   {
     title: 'Address',
-    cell: ({ id, url }) => (
-      <button type="button" className={styles['open']} onClick={() => open(id)}>
-        {url}
-      </button>
-    ),
+    cell: ({ id, url }) => <TextButton onClick={() => open(id)}>{url}</TextButton>,
   },
   { title: 'State', cell: (webhook) => <WebhookState webhook={webhook} />, isNarrow: true },
   { title: 'Events', cell: ({ events }) => <EventNames names={events} /> },

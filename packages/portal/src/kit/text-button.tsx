@@ -1,0 +1,9 @@
+import type { ReactNode } from 'react'
+import styles from './text-button.module.css'
+
+/** A button that looks like a link: it opens something on the page, a dialog mostly. */
+export const TextButton = ({ onClick, children }: { onClick: () => void; children: ReactNode }) => (
+  <button type="button" className={styles['text']} onClick={onClick}>
+    {children}
+  </button>
+)
