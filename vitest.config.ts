@@ -30,12 +30,19 @@ export default defineConfig({
           include: ofPortal,
           testTimeout: 180_000,
           hookTimeout: 180_000,
-          expect: { poll: { timeout: 20_000 } },
+          expect: { poll: { timeout: 60_000 } },
+          globalSetup: ['test/support/portal/shared-start.ts'],
         },
       },
       {
         extends: true,
-        test: { name: 'deployment', include: ofDeployment, globalSetup: ['test/support/components.ts'] },
+        test: {
+          name: 'deployment',
+          include: ofDeployment,
+          testTimeout: 180_000,
+          hookTimeout: 180_000,
+          globalSetup: ['test/support/components.ts'],
+        },
       },
       {
         extends: true,

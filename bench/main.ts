@@ -9,5 +9,5 @@ await using modules = registry
 Object.assign(process.env, world.environment, modules.settings, { PLAT_LOG_LEVEL: 'error' })
 
 // Settings are read when core is first imported: from here on.
-const { runParts } = await import('./parts.ts')
-process.exitCode = await runParts(world, { isQuick: values.quick }, values.only)
+const { runBench } = await import('./run.ts')
+process.exitCode = await runBench(world, { isQuick: values.quick }, values.only)

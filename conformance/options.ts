@@ -15,12 +15,14 @@ export interface Options {
   howToRetrieve?: string
   /** Addresses of this machine that the platform may call: `host:port`. */
   receivers?: readonly string[]
+  /** The areas whose journeys run; all of them, if absent. */
+  only?: readonly string[]
 }
 
 /** Thrown with a line for whoever typed the command. */
 export class UsageError extends Error {}
 
-export const help = `npm run conformance [-- --base-url URL] [--token TOKEN]
+export const help = `npm run conformance [-- --base-url URL] [--token TOKEN] [--only AREA,AREA]
 
 Runs black-box journeys over HTTP against a running platform. Exits with 1 when the platform breaks a promise.
 
@@ -28,6 +30,7 @@ Runs black-box journeys over HTTP against a running platform. Exits with 1 when 
                   npm run deploy:rehearsal has begun
   --token TOKEN   the initial admin token of a platform that is not set up; better in PLAT_INITIAL_ADMIN_TOKEN,
                   where other users of the machine do not see it
+  --only AREAS    only the journeys of these areas, such as Setup,Clusters,Jobs
 
 A platform that is not set up is set up. On this machine the initial admin token is retrieved with the command that the
 platform names; run this in the project's folder, in the environment that the platform was started in (PLAT_DATA_DIR).
@@ -61,6 +64,7 @@ export function readOptions(args: string[], environment: NodeJS.ProcessEnv): Opt
     initialAdminToken: flags.token ?? environment['PLAT_INITIAL_ADMIN_TOKEN'],
     ...(target.howToRetrieve !== undefined && { howToRetrieve: target.howToRetrieve }),
     receivers: isLocal ? loopbackTargets(target.outboundAllow) : [],
+    ...(flags.only !== undefined && { only: flags.only.split(',') }),
   }
 }
 
@@ -95,7 +99,8 @@ const loopbackTargets = (allowed = ''): string[] =>
 
 function parse(args: string[]) {
   try {
-    const options = { 'base-url': { type: 'string' }, token: { type: 'string' }, help: { type: 'boolean' } } as const
+    const text = { type: 'string' } as const
+    const options = { 'base-url': text, token: text, only: text, help: { type: 'boolean' } } as const
     return parseArgs({ args, options }).values
   } catch (error) {
     throw new UsageError(error instanceof Error ? error.message : String(error))

@@ -8,6 +8,7 @@ import { root } from './source.ts'
 const checks: Record<string, string> = {
   types: 'tsc -p . --noEmit',
   'types of the portal': 'tsc -p packages/portal --noEmit',
+  'types of the peers in the benchmark': 'tsc -p bench/peers --noEmit',
   lint: 'oxlint --format=unix .',
   format: 'oxfmt --check .',
   'dead code': 'knip --no-progress',
@@ -15,6 +16,7 @@ const checks: Record<string, string> = {
   'house rules': 'node scripts/house-rules.ts',
   'openapi.json is current': 'node scripts/openapi.ts --check',
   'icons.ts is current': 'node scripts/icons.ts --check',
+  'dependencies are as listed': 'node scripts/dependencies.ts --check',
   'API types are current': 'npm run -s api-types -w @platform/contract -- --check',
   'openapi.json by redocly': 'redocly lint platform --format=stylish',
   'openapi.json by spectral': 'spectral lint packages/contract/openapi.json --fail-severity=warn',

@@ -9,8 +9,8 @@ import { coldColumns, coldTitle } from '../bench/cold/table.ts'
 import { type Bundle, bundleAll } from './bundle.ts'
 import { root } from './source.ts'
 
-/** The table of all functions that stands in README.md. */
-
+/** The page that holds the table of all functions, and where in it. */
+export const pagePath = 'docs/functions.md'
 export const begin = '<!-- functions: npm run functions:table -->'
 export const end = '<!-- end of functions -->'
 export const columns = ['function', 'KiB', 'late', '× bare', 'may use']
@@ -80,8 +80,8 @@ const cellsOf = ({ name, initialKib, lateKib, ratio, grants }: FunctionRow): str
   grants,
 ]
 
-/** The table as README.md has it, with when its ratios were measured. */
+/** The table as the page has it, with when its ratios were measured. */
 export function tableOf(rows: readonly FunctionRow[], day: string): string {
   const lines = [columns, columns.map(() => '---'), ...rows.map(cellsOf)].map((cells) => `| ${cells.join(' | ')} |`)
-  return `${lines.join('\n')}\n\nThe ratios were measured on ${day}.`
+  return `<!-- oxfmt-ignore -->\n${lines.join('\n')}\n\nThe ratios were measured on ${day}.`
 }

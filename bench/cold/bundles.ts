@@ -1,11 +1,8 @@
-import { mkdir, writeFile } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { usesOf } from '@platform/contract/endpoint'
 import { routes } from '@platform/contract/index'
 import { passages } from '@platform/contract/passage'
 import { type Task, tasks } from '@platform/contract/task'
-import { build } from 'esbuild'
 import { bundle } from '../../scripts/bundle.ts'
 
 /** A program as a process of its own loads it. */
@@ -36,34 +33,6 @@ export async function buildFunction(name: string): Promise<BuiltBundle> {
     lateBytes: sum([...files.values()].map(({ length }) => length)) - bytes,
     sources: [...sources].flatMap(([source, left]) => (left > 0 ? [source] : [])),
   }
-}
-
-/** A bare handler as anybody would bundle it; `program` is its text, beside the files of the floor. */
-export async function buildFloor(name: string, program: string): Promise<BuiltBundle> {
-  const root = join(import.meta.dirname, '../..')
-  const path = join(root, `dist/bench/${name.replaceAll(/\W+/g, '-')}.mjs`)
-  const { outputFiles, metafile } = await build({
-    absWorkingDir: root,
-    stdin: { contents: program, resolveDir: 'bench/floor', loader: 'ts' },
-    outfile: path,
-    write: false,
-    bundle: true,
-    minify: true,
-    platform: 'node',
-    target: 'node24',
-    format: 'esm',
-    mainFields: ['module', 'main'],
-    banner: {
-      js: `import { createRequire as createRequireOfBundle } from 'node:module'; const require = createRequireOfBundle(import.meta.url);`,
-    },
-    metafile: true,
-    legalComments: 'none',
-  })
-  const [{ contents } = { contents: Buffer.of() }] = outputFiles
-  await mkdir(dirname(path), { recursive: true })
-  await writeFile(path, contents)
-  const sources = Object.keys(metafile.inputs)
-  return { name, path, bytes: contents.length, gzipBytes: gzipSync(contents).length, lateBytes: 0, sources }
 }
 
 /** Code that no function needs, by the place that it comes from. */

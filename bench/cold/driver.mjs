@@ -6,4 +6,7 @@ const [bundle, event] = process.argv.slice(2)
 const { handler } = await import(pathToFileURL(bundle))
 const answer = await handler(JSON.parse(event))
 const { user, system } = process.cpuUsage()
-process.stdout.write(`\nanswered ${answer?.statusCode ?? 200} after ${user + system} µs\n`, () => process.exit())
+const resident = process.memoryUsage.rss()
+process.stdout.write(`\nanswered ${answer?.statusCode ?? 200} after ${user + system} µs in ${resident} bytes\n`, () =>
+  process.exit(),
+)

@@ -8,6 +8,8 @@ import type { FirstEvent } from './events.ts'
 export interface Start {
   wallMs: number
   cpuMs: number
+  /** What it has in memory by then, with the pages that it shares with others. */
+  residentBytes: number
 }
 
 const driver = join(import.meta.dirname, 'driver.mjs')
@@ -28,12 +30,12 @@ export async function startOnce(
   })
   const exit = once(child, 'exit')
   for await (const chunk of child.stdout.setEncoding('utf8')) {
-    const [, status, cpuMicroseconds] = /\nanswered (\d+) after (\d+) µs\n/.exec(chunk) ?? []
+    const [, status, cpuMicroseconds, bytes] = /\nanswered (\d+) after (\d+) µs in (\d+) bytes\n/.exec(chunk) ?? []
     if (status === undefined) continue
     const wallMs = performance.now() - startedAtMs
     if (Number(status) >= 300 && status !== refusals[name]) throw new Error(`${name} answered ${status} at first.`)
     await exit
-    return { wallMs, cpuMs: Number(cpuMicroseconds) / 1000 }
+    return { wallMs, cpuMs: Number(cpuMicroseconds) / 1000, residentBytes: Number(bytes) }
   }
   throw new Error(`${name} answered nothing.`)
 }

@@ -12,4 +12,7 @@ export const coldColumns = [
   'min',
   'max',
   'cached',
+  '× nest',
+  'MB',
+  'MB ratio',
 ]

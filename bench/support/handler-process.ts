@@ -1,4 +1,5 @@
 import type { GatewayEvent, GatewayHandler } from '@platform/http/event'
+import { stubStore } from './stub-store.ts'
 
 /** What a handler's process is asked to do. */
 export interface Task {
@@ -29,5 +30,9 @@ async function perform({ module, events }: Task): Promise<Outcome> {
   const { user, system } = process.cpuUsage(before)
   return { cpuMicroseconds: user + system, wallMs, bodyBytes }
 }
+
+/** What a stubbed store holds, as JSON; without it the store is asked. */
+const { BENCH_STUB: stubbed, PLAT_TABLE: table = '' } = process.env
+if (stubbed !== undefined) stubStore(table, JSON.parse(stubbed))
 
 process.on('message', (task: Task) => void perform(task).then((outcome) => process.send?.(outcome)))

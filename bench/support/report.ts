@@ -1,6 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { cpus } from 'node:os'
 import type { Goal, Section } from './section.ts'
+import { goalRows } from './yardsticks.ts'
 
 const folder = new URL('../', import.meta.url)
 
@@ -45,11 +46,21 @@ function markdownOf({ title, notes, columns, rows, goals, measured }: Section): 
   return [`## ${title}`, '', ...notes, ...apart, '', ...table.map(markdownRow), '', ...verdict].join('\n')
 }
 
+/** Where the platform stands: what was aimed at, and how far from it what was measured last is. */
+function goalsTable(goals: Section['goals']): string {
+  const columns = ['#', 'goal', 'what is nearest to its limit, or farthest beyond', 'is', 'if not met, why']
+  const table = [columns, columns.map(() => '---'), ...goalRows(goals)]
+  const note =
+    'Set before anything was built; G22 and G23 are of the goals of security. A figure is what was measured of what it may be at most; where a goal is made of several, how many are met goes before it. What a section says of its own goals follows below.'
+  return ['## The goals', '', note, '', ...table.map(markdownRow)].join('\n')
+}
+
 const preface = `# Measurements
 
 Written by \`npm run bench\`; do not edit. \`npm run bench -- --quick\` is the short version, which writes nothing;
-\`npm run bench -- --only modules\` (or \`cold\`) measures that part again and keeps the rest. The bench measures the platform against a
-floor in the same run and on the same stand-ins: read the ratios and the counts; times depend on the machine. It fails
+\`npm run bench -- --only cold\` (or \`counts\`, \`cpu\`, \`batch\`, \`paging\`, \`start\`, \`http\`, \`drain\`, \`latency\`, \`neighbour\`,
+\`modules\`, \`money\`) measures that part again and keeps the rest. The bench measures the platform against a floor, and against
+peers, in the same run and on the same stand-ins: read the ratios and the counts; times depend on the machine. It fails
 when a count or a ratio exceeds its goal. What depends on the machine alone is only hoped for. The stand-ins count
 capacity as DynamoDB bills it, but do not throttle and have no network to cross.`
 
@@ -78,7 +89,8 @@ export async function keepSome(some: readonly Section[]): Promise<void> {
 
 async function write(results: Results): Promise<void> {
   const header = `${preface}\n\nMeasured ${results.measuredAt.slice(0, 10)} on ${results.machine}.`
-  const markdown = [header, ...results.sections.map(markdownOf)].join('\n\n').trimEnd()
+  const goals = goalsTable(results.sections.flatMap((section) => section.goals))
+  const markdown = [header, goals, ...results.sections.map(markdownOf)].join('\n\n').trimEnd()
   await writeFile(new URL('results.json', folder), `${JSON.stringify(results, null, 2)}\n`)
   await writeFile(new URL('README.md', folder), `${markdown}\n`)
 }

@@ -73,9 +73,11 @@ export const deliveries: Journeys = {
       assert.ok(own().every(({ source }) => source === `/organisations/${organisationId}`))
       const types = new Set(own().map(({ type }) => type))
       for (const name of ['cluster.registered', 'job.queued', 'job.cancelled']) assert.ok(types.has(`platform.${name}`))
-      const log = answered(await admin.get(`${path}/${webhookId}/deliveries?pageSize=100`), 200)
-      const logged = new Set(log.items.map(({ eventId }: any) => eventId))
-      assert.ok(own().every(({ id }) => logged.has(id)))
+      await until('all of that is in the log', async () => {
+        const log = answered(await admin.get(`${path}/${webhookId}/deliveries?pageSize=100`), 200)
+        const logged = new Set(log.items.map(({ eventId }: any) => eventId))
+        return own().every(({ id }) => logged.has(id))
+      })
     },
   ),
 

@@ -26,7 +26,10 @@ async function resources(platform: Platform): Promise<Record<string, string>> {
     '/api/v1/users': person.id,
     [`${own}/saved-filters`]: answered(await client.post(`${own}/saved-filters`, filter), 201).id,
     [`${own}/tokens`]: answered(await client.post(`${own}/tokens`, { name: 'mine' }), 201).id,
-    [`${own}/sessions`]: answered(await client.get(`${own}/sessions`), 200).items[0]?.id,
+    [`${own}/sessions`]: await until('the session is listed', async () => {
+      const { items } = answered(await client.get(`${own}/sessions`), 200)
+      return items[0]?.id
+    }),
     '/api/v1/webhooks': await newWebhook(platform, client),
   }
 }

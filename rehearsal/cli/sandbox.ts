@@ -57,6 +57,7 @@ async function run(
       PATH: process.env['PATH'],
       HOME: folder,
       XDG_CONFIG_HOME: config,
+      NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'],
       SST_SKIP_DEPENDENCY_CHECK: '1',
       ENGINE_LEDGER: ledger,
       AWS_ENDPOINT_URL: awsUrl,

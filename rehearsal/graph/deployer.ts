@@ -25,7 +25,8 @@ const answers: Record<string, (input: Build) => unknown> = {
 
 /** Starts it on loopback. Answers its URL, and closes it when it is disposed. */
 export async function startDeployer(): Promise<{ url: string } & AsyncDisposable> {
-  const server = createServer((request, response) => {
+  // It is asked from its own process, which may be busy for longer than a connection rests by default, and finds it closed.
+  const server = createServer({ keepAliveTimeout: 0 }, (request, response) => {
     void (async () => {
       const { method, params } = (await json(request)) as { method: string; params: [Build] }
       const answer = answers[method]

@@ -9,13 +9,22 @@ const distDir = join(import.meta.dirname, '../../dist')
 export const functionsDir = join(distDir, 'functions')
 
 /**
- * Builds every function as it is deployed. The old folder goes only once the new one is whole. Answers how many there are.
+ * Builds every function as it is deployed. Answers how many there are.
  * Throws `Failure` when one cannot be bundled.
  */
 export async function buildFunctions(folder = functionsDir): Promise<number> {
   const functions = await functionFiles(undefined, distDir)
   // It would keep a gigabyte for as long as this process runs.
   await stop()
+  await writeFunctions(functions, folder)
+  return functions.size
+}
+
+/** Puts the files of functions into a folder; the old one goes only once the new one is whole. */
+export async function writeFunctions(
+  functions: Awaited<ReturnType<typeof functionFiles>>,
+  folder: string,
+): Promise<void> {
   const draft = `${folder}.${process.pid}`
   for (const [name, files] of functions) {
     for (const [path, content] of Object.entries(files)) {
@@ -26,5 +35,4 @@ export async function buildFunctions(folder = functionsDir): Promise<number> {
   }
   await rm(folder, { recursive: true, force: true })
   await rename(draft, folder)
-  return functions.size
 }

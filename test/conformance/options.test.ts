@@ -84,3 +84,9 @@ test('the token of the command line comes before that of the environment', async
   expect(readOptions([], environment)).toMatchObject({ initialAdminToken: 'admin.one' })
   expect(readOptions(['--token', 'admin.two'], environment)).toMatchObject({ initialAdminToken: 'admin.two' })
 })
+
+test('areas are named one after another, and all are meant where none is named', async () => {
+  const environment = await rehearsing()
+  expect(readOptions(['--only', 'Setup,Bad input'], environment)).toMatchObject({ only: ['Setup', 'Bad input'] })
+  expect(readOptions([], environment)).not.toHaveProperty('only')
+})

@@ -7,6 +7,7 @@ import * as keys from '@platform/core/db/keys'
 import { client } from '@platform/core/db/client'
 import { get, remove, transact } from '@platform/core/db/table'
 import * as Job from '@platform/core/job'
+import { rounds } from '../support/long.ts'
 import { callerOf, refusalOf, started } from '../support/world.ts'
 import { countersOf, jobsFor, manyClusters, rowsOf, tend } from './support/batches.ts'
 import { script } from './support/jobs.ts'
@@ -51,7 +52,7 @@ test('a cancelled batch frees its clusters without any relay', async () => {
 
 test('accepting and removing at the same moment leave either the batch or no cluster', async () => {
   const outcomes = new Set<string>()
-  for (let round = 0; round < 40; round++) {
+  for (let round = 0; round < rounds(12, 40); round++) {
     const caller = await callerOf()
     const clusters = await registered(caller, 3)
     const contested = clusters[round % 3] ?? ''

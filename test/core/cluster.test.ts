@@ -182,7 +182,8 @@ test('of eight keys that enroll with one token at once exactly one wins', async 
 test('a token is refused when it is forged, expired, or replaced by a newer one', async () => {
   const caller = await callerOf()
   const { id, enrollmentToken } = await Cluster.register(caller, { name: 'guarded', type: 'Hypervisor' })
-  expect(await refusalOf(enroll(enrollRequest(`${enrollmentToken}x`)))).toBe('enrollment_token_invalid')
+  for (const more of ['x', '.', '.x', `.${enrollmentToken}`])
+    expect(await refusalOf(enroll(enrollRequest(enrollmentToken + more)))).toBe('enrollment_token_invalid')
   expect(await refusalOf(enroll(enrollRequest('anything')))).toBe('enrollment_token_invalid')
   shiftClock(24 * 3_600_000)
   expect(await refusalOf(enroll(enrollRequest(enrollmentToken)))).toBe('enrollment_token_expired')

@@ -3,6 +3,7 @@ import * as keys from '@platform/core/db/keys'
 import { get } from '@platform/core/db/table'
 import * as User from '@platform/core/user'
 import * as UserAdmin from '@platform/core/user-admin'
+import { rounds } from '../support/long.ts'
 import { colleague, type Person, platformAdministrator } from '../support/people.ts'
 import { refusalOf } from '../support/world.ts'
 
@@ -27,7 +28,7 @@ const demote = (by: Person, whom: Person) => refusalOf(UserAdmin.update(by.calle
 test('of two administrators that end each other or themselves at the same moment one is left, in every round', async () => {
   const other = await colleague(platform.caller, 'PlatformAdmin')
   const isAdmin = async ({ id }: Person) => (await User.read(platform.caller, id)).roles.includes('PlatformAdmin')
-  for (let round = 0; round < 30; round++) {
+  for (let round = 0; round < rounds(8, 30); round++) {
     expect(await administrators()).toBe(2)
     const outcomes = await Promise.all(
       round % 2 === 0

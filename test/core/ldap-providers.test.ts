@@ -89,7 +89,7 @@ test.skipIf(lack !== '')(
     const { authProvider, id } = await arrive(acme.platform.username, password)
     expect([authProvider, id]).toEqual(['local', acme.platform.id])
     expect(await callsOf(() => signIn(acme.platform.credentials, somewhere()))).toBe(3)
-    expect(await callsOf(() => refusal(acme.platform.username, 'wrong'))).toBe(4)
+    expect(await callsOf(() => refusal(acme.platform.username, 'wrong'))).toBe(5)
   },
 )
 

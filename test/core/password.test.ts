@@ -2,6 +2,7 @@ import { setImmediate } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { inTurn } from '@platform/core/hash-queue'
 import { hashPassword, passwordFits } from '@platform/core/password'
+import { rounds } from '../support/long.ts'
 import { refusalOf } from '../support/world.ts'
 
 const times = <Result>(count: number, work: () => Promise<Result>): Promise<Result>[] =>
@@ -25,7 +26,7 @@ test('one that hashes without end keeps nobody else from it', async () => {
     }
   }
   const loops = times(6, loop)
-  for (let round = 0; round < 10; round++)
+  for (let round = 0; round < rounds(3, 10); round++)
     expect(await Promise.all(times(2, hashing('modest')))).toEqual([nothing, nothing])
   work.isOver = true
   await Promise.all(loops)

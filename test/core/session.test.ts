@@ -108,6 +108,8 @@ test('a bogus token of a real session does not end the session', async () => {
   const tokens = await signIn(credentials, somewhere())
   const [session, id] = tokens.refreshToken.split('.')
   expect(await refusalOf(refresh({ refreshToken: `${session}.${id}.bogus` }))).toBe('invalid_refresh_token')
+  for (const more of ['.', '.x', `.${tokens.refreshToken}`])
+    expect(await refusalOf(refresh({ refreshToken: tokens.refreshToken + more }))).toBe('invalid_refresh_token')
   expect(await refresh(tokens)).toMatchObject({ expiresIn: 900 })
 })
 

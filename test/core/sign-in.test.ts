@@ -1,6 +1,9 @@
+import { ScanCommand } from '@aws-sdk/lib-dynamodb'
 import { beforeAll, expect, test } from 'vitest'
 import { config } from '@platform/core/config'
+import { client } from '@platform/core/db/client'
 import { signIn } from '@platform/core/session'
+import * as SignIn from '@platform/core/sign-in'
 import {
   atMinuteStart,
   colleague,
@@ -66,14 +69,28 @@ test('failures are counted for an IPv6 network, not for each of its addresses', 
 
 test('a failure costs the same calls, whether anybody has the name or not', async () => {
   const own = await colleague(platform.caller, 'Viewer')
-  const known = await used(() => guess(own))
-  const unknown = await used(() => guess(newUser()))
-  expect(known.usage.calls.toSorted()).toEqual(unknown.usage.calls.toSorted())
-  expect(known.usage.rounds).toBe(unknown.usage.rounds)
+  // The local way in, and the one that knows directories.
+  for (const way of [signIn, SignIn.signIn]) {
+    const guessBy = (whom: { username: string }) => used(() => refusalOf(way(wrongFor(whom), somewhere())))
+    const [known, unknown] = [await guessBy(own), await guessBy(newUser())]
+    expect(known.usage.calls.toSorted()).toEqual(unknown.usage.calls.toSorted())
+    expect(known.usage.rounds).toBe(unknown.usage.rounds)
+  }
 })
 
 test('a sign-in costs three calls', async () => {
   const own = await colleague(platform.caller, 'Viewer')
   const { usage } = await used(() => signedIn(own.username))
   expect(usage.calls.filter((action) => action !== 'SendMessage')).toHaveLength(3)
+})
+
+test('a password that is typed as the name stands nowhere in the store', async () => {
+  const typed = 'my-own-long-password'
+  expect(await refusalOf(signIn({ username: typed, password: 'whatever comes' }, somewhere()))).toBe(
+    'invalid_credentials',
+  )
+  const { Items, LastEvaluatedKey } = await client.send(new ScanCommand({ TableName: config.PLAT_TABLE }))
+  expect(LastEvaluatedKey).toBe(undefined)
+  expect(JSON.stringify(Items)).toContain('FAILED#user:')
+  expect(JSON.stringify(Items).toLowerCase()).not.toContain(typed)
 })

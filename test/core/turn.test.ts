@@ -2,6 +2,7 @@ import { shiftClock } from '@platform/core/clock'
 import { newId } from '@platform/core/id'
 import { inTurn } from '@platform/core/turn'
 import { expect, test } from 'vitest'
+import { rounds } from '../support/long.ts'
 
 /** Something to do that others may add to, and how many workers were at it at once. */
 function workplace() {
@@ -29,7 +30,7 @@ test('of many workers one works at a time, and nothing that came meanwhile is le
     place.add()
     await inTurn(organisationId, place.work)
   }
-  for (let round = 0; round < 10; round++) {
+  for (let round = 0; round < rounds(3, 10); round++) {
     await Promise.all(Array.from({ length: 8 }, message))
     expect(place.waiting()).toBe(0)
   }

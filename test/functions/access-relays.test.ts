@@ -1,4 +1,4 @@
-import { expect, test, vi } from 'vitest'
+import { afterAll, expect, test, vi } from 'vitest'
 import type { Caller } from '@platform/core/caller'
 import * as Cluster from '@platform/core/cluster'
 import { dispatch } from '@platform/core/dispatch'
@@ -11,11 +11,13 @@ import { relayToken } from '../support/tokens.ts'
 import { callerOf, enrollRequest, relayKey, started } from '../support/world.ts'
 import { type Ask, sentOf } from './fixtures.ts'
 import { idPlaces } from './id-places.ts'
+import { moduleWorld } from './module-world.ts'
 import { type Row, rowNamed, rows } from './table.ts'
 import { writes } from './writes.ts'
 
 await vi.hoisted(() => import('../support/unlimited.ts'))
 await vi.hoisted(() => import('./module-world.ts'))
+afterAll(() => moduleWorld[Symbol.asyncDispose]())
 await started()
 
 /** Relay × id: a relay reaches the jobs of its own cluster, and nobody else's, whatever it names. */

@@ -1,4 +1,4 @@
-import { expect, test, vi } from 'vitest'
+import { afterAll, expect, test, vi } from 'vitest'
 import { messageOf } from '@platform/contract/errors'
 import * as Cluster from '@platform/core/cluster'
 import { outbox } from '@platform/core/db/keys'
@@ -8,6 +8,7 @@ import { parseRecord } from '@platform/core/record'
 import { relayToken } from '../support/tokens.ts'
 import { callerOf, enrollRequest, relayKey } from '../support/world.ts'
 import { type Ask, askOf, call, sentOf, staleFixtures } from './fixtures.ts'
+import { moduleWorld } from './module-world.ts'
 import { needs } from './needs.ts'
 import { type Headers, type Person, personOf } from './person.ts'
 import { type Row, rowNamed, rows } from './table.ts'
@@ -15,6 +16,7 @@ import { writes } from './writes.ts'
 
 await vi.hoisted(() => import('../support/unlimited.ts'))
 await vi.hoisted(() => import('./module-world.ts'))
+afterAll(() => moduleWorld[Symbol.asyncDispose]())
 
 /**
  * Role × operation. Who may do what stands here once more, by hand: the table of D14 below, and in `needs.ts` the permission

@@ -1,14 +1,16 @@
-import { expect, test, vi } from 'vitest'
+import { afterAll, expect, test, vi } from 'vitest'
 import type { IdPrefix } from '@platform/contract/common'
 import { newId } from '@platform/core/id'
 import { type Ask, askOf, call } from './fixtures.ts'
 import { idPlaces, valueAt, withForeign } from './id-places.ts'
+import { moduleWorld } from './module-world.ts'
 import { type Person, personOf } from './person.ts'
 import { type Row, rows } from './table.ts'
 import { writes } from './writes.ts'
 
 await vi.hoisted(() => import('../support/unlimited.ts'))
 await vi.hoisted(() => import('./module-world.ts'))
+afterAll(() => moduleWorld[Symbol.asyncDispose]())
 
 /**
  * Tenant × id. Wherever a request can name a thing, in its path, query or body, it names one of another organisation. What

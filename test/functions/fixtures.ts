@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll } from 'vitest'
 import { bookAll } from '@platform/core/all-books'
 import { tendBatch } from '@platform/core/batch-tending'
 import { system } from '@platform/core/caller'
@@ -249,8 +248,6 @@ const fixtures: Record<string, Fixture> = {
   'GET /api/v1/platform/updates/check': nothing,
   'PUT /api/v1/platform/updates/apply': anUpdate,
 }
-
-afterAll(() => moduleWorld[Symbol.asyncDispose]())
 
 /** Operations that have gone, but not from here. */
 export const staleFixtures = Object.keys(fixtures).filter((name) => rows.every((row) => row.name !== name))

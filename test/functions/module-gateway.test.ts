@@ -20,16 +20,22 @@ await vi.hoisted(() => {
   return import('../support/unlimited.ts')
 })
 
-test.for(['/api/nobody', '/api/nobody/x?y=1', '/modules/nobody', '/api/v1/nobody', '/api/modules', '/api/v1/clusters'])(
-  'where no module answers, %s is answered as any unknown path: no token is asked for',
-  async (target) => {
-    const [answer, usual] = [await get(target, {}), await send(meta, { target: '/nobody' })]
-    const { traceId, ...body } = answer.json
-    expect([answer.status, body]).toEqual([404, { error: usual.json.error, message: usual.json.message }])
-    expect(Object.keys(answer.headers).toSorted()).toEqual(Object.keys(usual.headers).toSorted())
-    expect(answer.headers['x-trace-id']).toBe(traceId)
-  },
-)
+test.for([
+  '',
+  '?',
+  '/api/nobody',
+  '/api/nobody/x?y=1',
+  '/modules/nobody',
+  '/api/v1/nobody',
+  '/api/modules',
+  '/api/v1/clusters',
+])('where no module answers, %s is answered as any unknown path: no token is asked for', async (target) => {
+  const [answer, usual] = [await get(target, {}), await send(meta, { target: '/nobody' })]
+  const { traceId, ...body } = answer.json
+  expect([answer.status, body]).toEqual([404, { error: usual.json.error, message: usual.json.message }])
+  expect(Object.keys(answer.headers).toSorted()).toEqual(Object.keys(usual.headers).toSorted())
+  expect(answer.headers['x-trace-id']).toBe(traceId)
+})
 
 test('a module answers its API path and its pages, and everything below them', async () => {
   await using module = await runInstance()

@@ -1,4 +1,4 @@
-import { afterEach, expect, test, vi } from 'vitest'
+import { afterAll, afterEach, expect, test, vi } from 'vitest'
 import { createSite } from '@platform/contract/site'
 import { shiftClock } from '@platform/core/clock'
 import { config } from '@platform/core/config'
@@ -13,12 +13,14 @@ import { ScanCommand } from '@aws-sdk/lib-dynamodb'
 import { posting, type Received, send } from '../support/event.ts'
 import { logged } from '../support/output.ts'
 import { type Ask, askOf, call, sentOf } from './fixtures.ts'
+import { moduleWorld } from './module-world.ts'
 import { type Headers, password, type Person, personOf, renewed } from './person.ts'
 import { type Row, rowNamed, rows } from './table.ts'
 import { dyingAfterWrite } from './writes.ts'
 
 await vi.hoisted(() => import('../support/unlimited.ts'))
 await vi.hoisted(() => import('./module-world.ts'))
+afterAll(() => moduleWorld[Symbol.asyncDispose]())
 
 let shiftedMs = 0
 const pass = (ms: number): void => {

@@ -2,28 +2,53 @@ import { functionNames } from '@platform/core/function-names'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { expiredAccessKey } from '../../rehearsal/cli/aws.ts'
 import { type Sandbox, sandboxObstacle, startSandbox } from '../../rehearsal/cli/start.ts'
+import { isLong } from '../support/long.ts'
 
 const obstacle = sandboxObstacle()
 /** The start of the platform. */
 const invocation = 'aws:lambda/invocation:Invocation'
 const why = obstacle === undefined ? '' : ` (skipped: ${obstacle})`
 
+let sandbox: Sandbox
+
+const deploy = (stage: string, environment: Record<string, string> = {}, files: Record<string, string> = {}) =>
+  sandbox.run('deploy', ['--stage', stage], { environment, files })
+
+type Wrong = [what: string, args: string[], environment: Record<string, string>, message: RegExp]
+
+const isTold = async (...[, args, environment, message]: Wrong) => {
+  const { exitCode, output, requests, runs } = await sandbox.run('deploy', args, { environment })
+  expect(output).toMatch(message)
+  expect(output).toContain('Nothing has been deployed or changed.')
+  expect({ exitCode, requests, runs }).toEqual({ exitCode: 2, requests: [], runs: [] })
+}
+
+async function isRefused(stage: string, message: RegExp): Promise<void> {
+  const args = ['--stage', stage, '--confirm', 'production']
+  const { exitCode, output, requests, runs } = await sandbox.run('deploy:remove', args)
+  expect(output).toMatch(message)
+  expect({ exitCode, requests, runs }).toEqual({ exitCode: 2, requests: [], runs: [] })
+}
+
 /** The real commands, and the real deployer up to its engine. Tests go on with what those before them have deployed. */
 describe.skipIf(obstacle !== undefined)(`the commands that deploy and remove${why}`, { timeout: 240_000 }, () => {
-  let sandbox: Sandbox
   beforeAll(async () => {
     sandbox = await startSandbox()
   }, 240_000)
   afterAll(() => sandbox[Symbol.asyncDispose]())
 
-  const deploy = (stage: string, environment: Record<string, string> = {}, files: Record<string, string> = {}) =>
-    sandbox.run('deploy', ['--stage', stage], { environment, files })
   const failing = { ENGINE_INVOCATION_ERROR: '{"errorMessage":"the store does not answer"}' }
 
   describe('what is missing or wrong is told before anything is asked of AWS or changed:', () => {
     const right = ['--stage', 'dev']
-    test.each([
+    const noCredentials = { AWS_ACCESS_KEY_ID: '', AWS_SECRET_ACCESS_KEY: '' }
+    const wrong: Wrong[] = [
       ['no stage', [], {}, /--stage is missing/],
+      ['no credentials', right, noCredentials, /There are no credentials for AWS.*\n.*AWS_PROFILE/],
+      ['a setting that functions would refuse', right, { PLAT_LIMIT_API_BURST: '0' }, /PLAT_LIMIT_API_BURST/],
+      ['a Node that is too old', right, { NODE_OPTIONS: oldNode() }, /This is Node 20\.1\.0; .* needs Node 24/],
+    ]
+    const alsoWrong: Wrong[] = [
       [
         'a stage with a hyphen',
         ['--stage', 'my-stage'],
@@ -33,23 +58,12 @@ describe.skipIf(obstacle !== undefined)(`the commands that deploy and remove${wh
       ['a stage that is too long', ['--stage', 'a'.repeat(21)], {}, /20 at most/],
       ['an option that nobody knows', [...right, '--force'], {}, /--force/],
       ['no region', right, { AWS_REGION: '' }, /No region of AWS is set. Set AWS_REGION/],
-      [
-        'no credentials',
-        right,
-        { AWS_ACCESS_KEY_ID: '', AWS_SECRET_ACCESS_KEY: '' },
-        /There are no credentials for AWS.*\n.*AWS_PROFILE/,
-      ],
-      ['a setting that functions would refuse', right, { PLAT_LIMIT_API_BURST: '0' }, /PLAT_LIMIT_API_BURST/],
       ['a domain that is none', right, { PLAT_DOMAIN: 'https://example.com/' }, /PLAT_DOMAIN: must be a domain name/],
-      ['a Node that is too old', right, { NODE_OPTIONS: oldNode() }, /This is Node 20\.1\.0; .* needs Node 24/],
-    ])('%s', async (_, args, environment, message) => {
-      const { exitCode, output, requests, runs } = await sandbox.run('deploy', args, { environment })
-      expect(output).toMatch(message)
-      expect(output).toContain('Nothing has been deployed or changed.')
-      expect({ exitCode, requests, runs }).toEqual({ exitCode: 2, requests: [], runs: [] })
-    })
+    ]
+    test.each(wrong)('%s', isTold)
+    test.runIf(isLong).each(alsoWrong)('%s', isTold)
 
-    test('a bad setting in a file of settings', async () => {
+    test.runIf(isLong)('a bad setting in a file of settings', async () => {
       const { exitCode, output, requests } = await deploy('dev', {}, { '.env': 'PLAT_LOG_LEVEL=none\n' })
       expect(output).toMatch(/PLAT_LOG_LEVEL: /)
       expect({ exitCode, requests }).toEqual({ exitCode: 2, requests: [] })
@@ -63,23 +77,21 @@ describe.skipIf(obstacle !== undefined)(`the commands that deploy and remove${wh
       expect({ exitCode, requests, runs }).toEqual({ exitCode: 2, requests: ['Action=GetCallerIdentity'], runs: [] })
     })
 
-    test('a certificate of another region, which the gateway would refuse when half of it is done', async () => {
-      const certificate = 'arn:aws:acm:eu-central-1:000000000000:certificate/0a1b'
-      const environment = { PLAT_DOMAIN: 'platform.example.com', PLAT_DOMAIN_CERTIFICATE: certificate }
-      const { exitCode, output, runs } = await deploy('dev', environment)
-      expect(output).toMatch(/PLAT_DOMAIN_CERTIFICATE: .* is in eu-central-1, and the deployment goes to us-east-1/)
-      expect({ exitCode, runs }).toEqual({ exitCode: 2, runs: [] })
-    })
+    test.runIf(isLong)(
+      'a certificate of another region, which the gateway would refuse when half of it is done',
+      async () => {
+        const certificate = 'arn:aws:acm:eu-central-1:000000000000:certificate/0a1b'
+        const environment = { PLAT_DOMAIN: 'platform.example.com', PLAT_DOMAIN_CERTIFICATE: certificate }
+        const { exitCode, output, runs } = await deploy('dev', environment)
+        expect(output).toMatch(/PLAT_DOMAIN_CERTIFICATE: .* is in eu-central-1, and the deployment goes to us-east-1/)
+        expect({ exitCode, runs }).toEqual({ exitCode: 2, runs: [] })
+      },
+    )
 
-    test.each([
-      ['production is protected', 'production', 'production', /The stage production is protected/],
-      ['a removal names the stage twice', 'dev', 'production', /To do so: .* --stage dev --confirm dev/],
-    ])('%s', async (_, stage, confirm, message) => {
-      const args = ['--stage', stage, '--confirm', confirm]
-      const { exitCode, output, requests, runs } = await sandbox.run('deploy:remove', args)
-      expect(output).toMatch(message)
-      expect({ exitCode, requests, runs }).toEqual({ exitCode: 2, requests: [], runs: [] })
-    })
+    test('production is protected', () => isRefused('production', /The stage production is protected/))
+
+    const other = /To do so: .* --stage dev --confirm dev/
+    test.runIf(isLong)('a removal names the stage twice', () => isRefused('dev', other))
   })
 
   test('a first start that fails fails the deployment, says why, and nothing of the rest is lost', async () => {
@@ -113,7 +125,7 @@ describe.skipIf(obstacle !== undefined)(`the commands that deploy and remove${wh
     expect(exitCode).toBe(0)
   })
 
-  test('deploying twice changes nothing, and a comparison says so', async () => {
+  test.runIf(isLong)('deploying twice changes nothing, and a comparison says so', async () => {
     const [again, compared] = [await deploy('dev'), await sandbox.run('deploy', ['--stage', 'dev', '--diff'])]
     expect(again.runs).toEqual([{ command: 'up', stage: 'dev', isFine: true, changes: {} }])
     expect(again.exitCode).toBe(0)
@@ -122,7 +134,7 @@ describe.skipIf(obstacle !== undefined)(`the commands that deploy and remove${wh
     expect(compared.exitCode).toBe(0)
   })
 
-  test('an empty setting is none, and keeps what a file says of it away', async () => {
+  test.runIf(isLong)('an empty setting is none, and keeps what a file says of it away', async () => {
     const files = { '.env': 'PLAT_LOG_LEVEL=\nPLAT_ALARM_EMAIL=somebody@example.com\n' }
     const environment = { PLAT_ALARM_EMAIL: '' }
     const { exitCode, runs } = await sandbox.run('deploy', ['--stage', 'dev', '--diff'], { environment, files })
@@ -130,21 +142,24 @@ describe.skipIf(obstacle !== undefined)(`the commands that deploy and remove${wh
     expect(exitCode).toBe(0)
   })
 
-  test('another setting, for this stage alone, changes every function, and begins the platform anew; a start that fails is made up for', async () => {
-    const files = { '.env.dev': 'PLAT_LOG_LEVEL=debug\nPLAT_PORT=80\n', '.env': 'PLAT_LOG_LEVEL=none\n' }
-    const failed = await deploy('dev', failing, files)
-    expect(failed.output).toContain('PLAT_PORT is no setting of a deployment: it has no effect here.')
-    expect(failed.exitCode).toBe(1)
-    // New code, too, although the code is the same: Lambda would publish what an update has uploaded last.
-    expect(failed.runs[0]!.changes).toEqual({
-      'update aws:s3/bucketObjectv2:BucketObjectv2': functionNames.length,
-      'update aws:lambda/function:Function': functionNames.length,
-      'update aws:lambda/alias:Alias': functionNames.length,
-    })
-    const { exitCode, runs } = await deploy('dev', {}, files)
-    expect(runs).toEqual([{ command: 'up', stage: 'dev', isFine: true, changes: { [`replace ${invocation}`]: 1 } }])
-    expect(exitCode).toBe(0)
-  })
+  test.runIf(isLong)(
+    'another setting, for this stage alone, changes every function, and begins the platform anew; a start that fails is made up for',
+    async () => {
+      const files = { '.env.dev': 'PLAT_LOG_LEVEL=debug\nPLAT_PORT=80\n', '.env': 'PLAT_LOG_LEVEL=none\n' }
+      const failed = await deploy('dev', failing, files)
+      expect(failed.output).toContain('PLAT_PORT is no setting of a deployment: it has no effect here.')
+      expect(failed.exitCode).toBe(1)
+      // New code, too, although the code is the same: Lambda would publish what an update has uploaded last.
+      expect(failed.runs[0]!.changes).toEqual({
+        'update aws:s3/bucketObjectv2:BucketObjectv2': functionNames.length,
+        'update aws:lambda/function:Function': functionNames.length,
+        'update aws:lambda/alias:Alias': functionNames.length,
+      })
+      const { exitCode, runs } = await deploy('dev', {}, files)
+      expect(runs).toEqual([{ command: 'up', stage: 'dev', isFine: true, changes: { [`replace ${invocation}`]: 1 } }])
+      expect(exitCode).toBe(0)
+    },
+  )
 
   test('a stage is removed as a whole, and what the platform has made itself is named', async () => {
     const { exitCode, output, runs } = await sandbox.run('deploy:remove', ['--stage', 'dev', '--confirm', 'dev'])
@@ -158,16 +173,19 @@ describe.skipIf(obstacle !== undefined)(`the commands that deploy and remove${wh
     expect(exitCode).toBe(0)
   })
 
-  test('production is deployed with its alarms, and the deployer itself refuses to remove it, too', async () => {
-    const { exitCode, output, runs } = await deploy('production')
-    expect(runs).toMatchObject([{ command: 'up', stage: 'production', isFine: true }])
-    expect(output).toMatch(/Alarms +arn:aws:sns:us-east-1:\d{12}:platform-production-alarms/)
-    expect(exitCode).toBe(0)
-    const removed = await sandbox.run('sst', ['remove', '--stage', 'production'])
-    expect(removed.output).toMatch(/Cannot remove protected stage/)
-    expect(removed.exitCode).toBe(1)
-    expect(removed.runs).toEqual([])
-  })
+  test.runIf(isLong)(
+    'production is deployed with its alarms, and the deployer itself refuses to remove it, too',
+    async () => {
+      const { exitCode, output, runs } = await deploy('production')
+      expect(runs).toMatchObject([{ command: 'up', stage: 'production', isFine: true }])
+      expect(output).toMatch(/Alarms +arn:aws:sns:us-east-1:\d{12}:platform-production-alarms/)
+      expect(exitCode).toBe(0)
+      const removed = await sandbox.run('sst', ['remove', '--stage', 'production'])
+      expect(removed.output).toMatch(/Cannot remove protected stage/)
+      expect(removed.exitCode).toBe(1)
+      expect(removed.runs).toEqual([])
+    },
+  )
 })
 
 /** Has Node say that it is another one. */

@@ -1,7 +1,8 @@
 import { functionNames } from '@platform/core/function-names'
 import { expect, test } from 'vitest'
 import { functionsOf } from '../../rehearsal/graph/functions.ts'
-import { type Graph, graphOf, ofType } from '../../rehearsal/graph/graph.ts'
+import { type Graph, ofType } from '../../rehearsal/graph/graph.ts'
+import { graphOf } from '../support/graphs.ts'
 import { production } from './stages.ts'
 
 const apiUrls = (graph: Graph) =>

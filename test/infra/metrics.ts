@@ -1,10 +1,11 @@
 import { execFile } from 'node:child_process'
+import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { functionNames } from '@platform/core/function-names'
+import { inject } from 'vitest'
 import * as z from 'zod'
 import { type Graph, ofType } from '../../rehearsal/graph/graph.ts'
-import { bundleAll } from '../../scripts/bundle.ts'
 
 /** A metric as an alarm or the dashboard names it. */
 export interface Shown {
@@ -41,12 +42,13 @@ export async function writtenBy(functionName: string) {
 
 /** Function → its program, of which only calls hold the name of a metric as a text. */
 export const programs = async (): Promise<Map<string, string>> =>
-  new Map(
-    [...(await bundleAll(functionNames, undefined))].map(([name, { files }]) => [
-      name,
-      [...files.values()].map((code) => Buffer.from(code).toString()).join('\n'),
-    ]),
-  )
+  new Map(await Promise.all(functionNames.map(async (name) => [name, await programOf(name)] as const)))
+
+async function programOf(name: string): Promise<string> {
+  const folder = join(inject('functionsDir'), name)
+  const files = (await readdir(folder)).filter((file) => file.endsWith('.mjs'))
+  return (await Promise.all(files.map((file) => readFile(join(folder, file), 'utf8')))).join('\n')
+}
 
 const Single = z.object({ namespace: z.string(), metricName: z.string(), dimensions: z.record(z.string(), z.string()) })
 const Several = z.object({ metricQueries: z.array(z.object({ metric: Single.optional() })) })

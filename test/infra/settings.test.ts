@@ -9,7 +9,8 @@ import { optionNames, optionsOf } from '../../infra/options.ts'
 import { keyFileNames, settingBytesMax, settingNames, settingsOf } from '../../infra/settings.ts'
 import { stageLengthMax } from '../../infra/stage-name.ts'
 import { functionsOf } from '../../rehearsal/graph/functions.ts'
-import { type Graph, graphOf, ofType } from '../../rehearsal/graph/graph.ts'
+import { type Graph, ofType } from '../../rehearsal/graph/graph.ts'
+import { graphOf } from '../support/graphs.ts'
 import { byText, deployed } from './stages.ts'
 
 /** Settings that mean something on one machine alone, or to tests. */

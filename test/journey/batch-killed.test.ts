@@ -14,8 +14,11 @@ import { PlatformProcess } from '../support/platform.ts'
 import { runRelayCommand } from '../support/relay-command.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 
-/** As many as a batch can hold where it dies between two parts of it, and everywhere if all is tried. */
-const sizeFor = (failpoint: string): number => (isLong || failpoint === 'batch.expanding' ? 500 : 100)
+/** As many jobs as a batch can hold, or enough for several parts. */
+const size = isLong ? 500 : 150
+
+/** Where it dies: once on each part of the way, or everywhere. */
+const places = isLong ? failpoints : ['batch.expanding', 'complete.written', 'dispatch.written']
 
 /** A batch is expanded in many transactions: strike between two of them. */
 const nthHit: Record<string, number> = { 'batch.expanding': 3, 'claim.written': 20, 'complete.written': 20 }
@@ -63,7 +66,7 @@ const finished = async (api: Platform, batchId: string) =>
     240,
   )
 
-test('a batch of 500 jobs survives kill -9 at every failpoint: no job is lost, none runs twice, every count is right', async () => {
+test(`a batch of ${size} jobs survives kill -9 at ${places.length} failpoints: no job is lost, none runs twice, every count is right`, async () => {
   await using target = await receiver()
   await using platform = await PlatformProcess.start({ PLAT_OUTBOUND_ALLOW: `127.0.0.1:${target.port}` })
   await using folder = await temporaryFolder()
@@ -75,20 +78,19 @@ test('a batch of 500 jobs survives kill -9 at every failpoint: no job is lost, n
   const webhook = { url: `http://127.0.0.1:${target.port}/`, events: ['platform.batch.*'] }
   answered(await admin.post('/api/v1/webhooks', webhook), 201)
   const ledger = join(folder.path, 'ledger')
-  const sizes = new Map<string, number>()
+  const batchIds: string[] = []
   const submissions: Promise<unknown>[] = []
 
-  for (const name of failpoints) {
+  for (const name of places) {
     await platform.kill()
     await platform.restart({ PLAT_FAILPOINT: `${name}=kill@${nthHit[name] ?? 1}` })
     if (name.startsWith('dispatch.')) {
       // The jobs of a batch need no message of their own.
       const [job] = jobsOf(cluster.id, submissions.length, ledger)
       submissions.push(persistently(admin, '/api/v1/jobs', job ?? {}))
-    } else if (name.startsWith('batch.') || (await isIdle(api, [...sizes.keys()]))) {
-      const size = sizeFor(name)
+    } else if (name.startsWith('batch.') || (await isIdle(api, batchIds.at(-1)))) {
       const body = { jobs: jobsOf(cluster.id, submissions.length, ledger, size) }
-      submissions.push(persistently(admin, '/api/v1/jobs/batch', body).then(({ batchId }) => sizes.set(batchId, size)))
+      submissions.push(persistently(admin, '/api/v1/jobs/batch', body).then(({ batchId }) => batchIds.push(batchId)))
     }
     await platform.ended
     expect(platform.text).toContain(`failpoint ${name}`)
@@ -96,11 +98,10 @@ test('a batch of 500 jobs survives kill -9 at every failpoint: no job is lost, n
   await platform.restart()
   await Promise.all(submissions)
 
-  let total = submissions.length - sizes.size
-  for (const [batchId, size] of sizes) {
+  const total = submissions.length - batchIds.length + size * batchIds.length
+  for (const batchId of batchIds) {
     const batch = await finished(api, batchId)
     expect(batch.counts).toEqual({ queued: 0, running: 0, completed: size, failed: 0, cancelled: 0 })
-    total += size
   }
   const lines = await until('every script has run', async () => {
     const written = (await readFile(ledger, 'utf8')).trim().split('\n')
@@ -108,14 +109,13 @@ test('a batch of 500 jobs survives kill -9 at every failpoint: no job is lost, n
   })
   expect(lines.length).toBe(total)
   expect(new Set(lines).size).toBe(lines.length)
-  await expectBooks(api, sizes.size, total)
+  await expectBooks(api, batchIds.length, total)
   expect((await admin.delete(`/api/v1/clusters/${cluster.id}`)).status).toBe(204)
-  console.log(`${failpoints.length} kills: ${lines.length} scripts of ${sizes.size} batches ran once each.`)
+  console.log(`${places.length} kills: ${lines.length} scripts of ${batchIds.length} batches ran once each.`)
 }, 600_000)
 
 /** Whether no batch is left that could bring the platform to a failpoint. */
-async function isIdle(api: Platform, batches: readonly string[]): Promise<boolean> {
-  const last = batches.at(-1)
+async function isIdle(api: Platform, last: string | undefined): Promise<boolean> {
   if (last === undefined) return true
   const batch = answered(await (await api.admin).get(`/api/v1/jobs/batch/${last}`), 200)
   return batch.counts.queued < 50
@@ -124,15 +124,19 @@ async function isIdle(api: Platform, batches: readonly string[]): Promise<boolea
 /** The books are as if nobody had been killed: totals, one notification a batch, a chain that verifies. */
 async function expectBooks(api: Platform, batches: number, total: number): Promise<void> {
   const admin = await api.admin
+  const read = async (path: string) => answered(await admin.get(`/api/v1/${path}`), 200)
+  const books = async () => {
+    const { totalCount } = await read('jobs?status=Completed&pageSize=1')
+    const { items: notifications } = await read('notifications?pageSize=100')
+    const { items: submitted } = await read('platform/audit?action=batch.submit')
+    const finished = notifications.filter(({ type }: any) => type === 'BatchFinished')
+    return [totalCount, finished.length, submitted.length]
+  }
+  const expected = [total, batches, batches]
   await until('the books are closed', async () => {
-    const { totalCount } = answered(await admin.get('/api/v1/jobs?status=Completed&pageSize=1'), 200)
-    return totalCount >= total
+    const counts = await books()
+    return counts.every((count, index) => count >= (expected[index] ?? 0))
   })
-  const { items } = answered(await admin.get('/api/v1/notifications?pageSize=100'), 200)
-  expect(items.filter(({ type }: any) => type === 'BatchFinished')).toHaveLength(batches)
-  const completed = answered(await admin.get('/api/v1/jobs?status=Completed&pageSize=1'), 200)
-  expect(completed.totalCount).toBe(total)
-  expect(answered(await admin.get('/api/v1/platform/audit/verify'), 200)).toMatchObject({ valid: true })
-  const { items: submitted } = answered(await admin.get('/api/v1/platform/audit?action=batch.submit'), 200)
-  expect(submitted).toHaveLength(batches)
+  expect(await books()).toEqual(expected)
+  expect(await read('platform/audit/verify')).toMatchObject({ valid: true })
 }

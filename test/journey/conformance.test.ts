@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import { expect, test } from 'vitest'
 import { answered } from '../../conformance/answer.ts'
+import { areas } from '../../conformance/areas.ts'
 import { connect } from '../../conformance/platform.ts'
 import { isLong } from '../support/long.ts'
 import { PlatformProcess } from '../support/platform.ts'
@@ -31,14 +32,20 @@ async function remains(baseUrl: string): Promise<Record<string, number>> {
 const failing = (output: string): string[] => output.match(/^ *✖ (?!failing tests).*$/gm) ?? []
 const details = (output: string): string => output.slice(output.indexOf('failing tests'))
 
-test('the conformance suite passes on a platform that is not set up, and again on the same one; nothing remains', async () => {
+/** Every operation with every bad body is thousands of requests; the fuzz of the proof sends some of them to each. */
+const quick = Object.keys(areas).filter((area) => area !== 'Bad input')
+const only = isLong ? '' : `--only '${quick.join()}'`
+
+const again = isLong ? ', and again on the same one, twice at once' : ''
+
+test(`the conformance suite passes on a platform that is not set up${again}; nothing remains`, async () => {
   const receivers = [`127.0.0.1:${await freePort()}`, `127.0.0.1:${await freePort()}`]
   await using platform = await PlatformProcess.start({ PLAT_OUTBOUND_ALLOW: receivers.join() })
   const run = () =>
-    platform.command(`npm run -s conformance -- --base-url ${platform.url}`).catch(({ stdout }) => stdout)
-  // The others find what a whole run has left. Two at once would keep each other from installing the same module.
+    platform.command(`npm run -s conformance -- --base-url ${platform.url} ${only}`).catch(({ stdout }) => stdout)
+  // The others find what a whole run has left.
   const first = await run()
-  const outputs = [first, ...(await Promise.all([run(), ...(isLong ? [run()] : [])]))]
+  const outputs = [first, ...(isLong ? await Promise.all([run(), run()]) : [])]
   expect(outputs[0]).toMatch(/^ℹ skipped 0$/m)
   for (const output of outputs) {
     expect(failing(output), details(output)).toEqual([])

@@ -12,7 +12,7 @@ import { PlatformProcess } from '../support/platform.ts'
 import { nothingRemainsOf, processesOf } from '../support/remains.ts'
 
 /** A platform that dies again and again, and the modules that it is to look after. */
-interface World {
+interface World extends AsyncDisposable {
   platform: PlatformProcess
   api: Platform
   admin: Client
@@ -20,6 +20,25 @@ interface World {
   registry: ModuleRegistry
   /** The places where it has died. */
   struck: string[]
+}
+
+async function startWorld(): Promise<World> {
+  await using starting = new AsyncDisposableStack()
+  const registry = starting.use(await startModuleRegistry())
+  const platform = starting.use(
+    await PlatformProcess.start({
+      ...registry.settings,
+      PLAT_MODULE_TICK_SECONDS: '1',
+      PLAT_MODULE_ISOLATION: 'process',
+      PLAT_OPERATION_LEASE_SECONDS: '3',
+    }),
+  )
+  const api = await platform.setUp()
+  const admin = await api.admin
+  const { organisationId } = answered(await admin.get('/api/v1/auth/me'), 200)
+  const started = starting.move()
+  const dispose = () => started.disposeAsync()
+  return { platform, api, admin, organisationId, registry, struck: [], [Symbol.asyncDispose]: dispose }
 }
 
 type Ask = () => ReturnType<Client['post']>
@@ -66,7 +85,30 @@ async function surviving(world: World, places: readonly string[], ask: Ask, stat
   expect(job.steps.filter((step: any) => ['Pending', 'Running'].includes(step.status))).toEqual([])
 }
 
-/** An installation that dies at each of these places: by itself, where all is tried. */
+/** Publishes a version of a module, which cannot be configured where it is so; answers how to ask for it. */
+async function installing({ registry, admin }: World, id: string, version: string, how = ''): Promise<Ask> {
+  const { program, args } = await programOf(`told ${id} ${version} ${how}`.trim())
+  const files = [{ path: '/app/main.mjs', content: program }]
+  const config = { Entrypoint: ['node', '/app/main.mjs', ...args], WorkingDir: '/app' }
+  const { reference } = await registry.push(id, { version, files, config })
+  return () => admin.post('/api/modules/install', { imageRef: reference })
+}
+
+const uninstalling =
+  ({ admin }: World, id: string): Ask =>
+  () =>
+    admin.delete(`/api/modules/${id}`)
+
+test('a module is installed once and whole, and uninstalled without a trace, though kill -9 strikes in between', async () => {
+  await using world = await startWorld()
+  await surviving(world, ['module.deployed'], await installing(world, 'new', '1.0.0'))
+  await expectExactly(world, 'new', '1.0.0')
+  await surviving(world, ['module.stopped'], uninstalling(world, 'new'))
+  await expectExactly(world, 'new')
+  await nothingRemainsOf(world.platform)
+}, 300_000)
+
+/** An installation that dies at each of these places. */
 const waysToInstall = [
   ['operation.begun', 'module.verified'],
   ['module.deployed'],
@@ -74,64 +116,47 @@ const waysToInstall = [
   ['module.published'],
 ]
 
-test('modules are installed, upgraded and uninstalled once and whole or not at all, wherever kill -9 strikes', async () => {
-  await using registry = await startModuleRegistry()
-  await using platform = await PlatformProcess.start({
-    ...registry.settings,
-    PLAT_MODULE_TICK_SECONDS: '1',
-    PLAT_MODULE_ISOLATION: 'process',
-    PLAT_OPERATION_LEASE_SECONDS: '3',
-  })
-  const api = await platform.setUp()
-  const admin = await api.admin
-  const { organisationId } = answered(await admin.get('/api/v1/auth/me'), 200)
-  const world: World = { platform, api, admin, organisationId, registry, struck: [] }
-
-  /** Asks for a version of a module, which cannot be configured where it is so. */
-  const install = async (id: string, version: string, how = '') => {
-    const { program, args } = await programOf(`told ${id} ${version} ${how}`.trim())
-    const files = [{ path: '/app/main.mjs', content: program }]
-    const config = { Entrypoint: ['node', '/app/main.mjs', ...args], WorkingDir: '/app' }
-    const { reference } = await registry.push(id, { version, files, config })
-    return () => admin.post('/api/modules/install', { imageRef: reference })
-  }
-  const uninstall = (id: string) => () => admin.delete(`/api/modules/${id}`)
-  const done = async (ask: Ask) =>
-    expect(await over(api, answered(await ask(), 202))).toMatchObject({ status: 'Completed' })
-
-  if (isLong) {
+// The tests of the manager break off at each place as well.
+test.runIf(isLong)(
+  'modules are there once and whole or not at all, wherever kill -9 strikes',
+  { timeout: 900_000 },
+  async () => {
+    await using world = await startWorld()
+    const { platform, api } = world
     for (const [index, places] of waysToInstall.entries()) {
-      await surviving(world, places, await install(`new-${index}`, '1.0.0'))
-      await expectExactly(world, `new-${index}`, '1.0.0')
-      await done(uninstall(`new-${index}`))
+      const id = `new-${index}`
+      await surviving(world, places, await installing(world, id, '1.0.0'))
+      await expectExactly(world, id, '1.0.0')
+      expect(await over(api, answered(await uninstalling(world, id)(), 202))).toMatchObject({ status: 'Completed' })
     }
-    await surviving(world, ['module.undone'], await install('refused', '1.0.0', 'throws'), 'Failed')
+    await surviving(world, ['module.undone'], await installing(world, 'refused', '1.0.0', 'throws'), 'Failed')
     await expectExactly(world, 'refused')
-  }
 
-  await surviving(world, ['operation.begun', 'module.verified', 'module.loaded'], await install('upgraded', '1.0.0'))
-  await expectExactly(world, 'upgraded', '1.0.0')
-  const places = ['module.deployed', 'module.published', ...(isLong ? ['module.loaded'] : [])]
-  for (const [index, place] of places.entries()) {
-    const version = `1.${index + 1}.0`
-    await surviving(world, [place], await install('upgraded', version))
-    await expectExactly(world, 'upgraded', version)
-  }
-  const last = `1.${places.length}.0`
-  await surviving(world, ['module.undone'], await install('upgraded', '2.0.0', 'throws'), 'Failed')
-  await expectExactly(world, 'upgraded', last)
+    const before = ['operation.begun', 'module.verified', 'module.loaded']
+    await surviving(world, before, await installing(world, 'upgraded', '1.0.0'))
+    await expectExactly(world, 'upgraded', '1.0.0')
+    const places = ['module.deployed', 'module.published', 'module.loaded']
+    for (const [index, place] of places.entries()) {
+      const version = `1.${index + 1}.0`
+      await surviving(world, [place], await installing(world, 'upgraded', version))
+      await expectExactly(world, 'upgraded', version)
+    }
+    const last = `1.${places.length}.0`
+    await surviving(world, ['module.undone'], await installing(world, 'upgraded', '2.0.0', 'throws'), 'Failed')
+    await expectExactly(world, 'upgraded', last)
 
-  await killedAt(world, ['module.probed'], async () => undefined)
-  await expectExactly(world, 'upgraded', last)
-  let cluster: any
-  await killedAt(world, ['module.delivered'], async () => (cluster = await api.newCluster()))
-  const later = await api.newCluster()
-  for (const { id } of [cluster, later]) await platform.writes(new RegExp(`heard of ${id}`))
-  await expectExactly(world, 'upgraded', last)
+    await killedAt(world, ['module.probed'], async () => undefined)
+    await expectExactly(world, 'upgraded', last)
+    let cluster: any
+    await killedAt(world, ['module.delivered'], async () => (cluster = await api.newCluster()))
+    const later = await api.newCluster()
+    for (const { id } of [cluster, later]) await platform.writes(new RegExp(`heard of ${id}`))
+    await expectExactly(world, 'upgraded', last)
 
-  await surviving(world, ['module.stopped', 'module.forgotten'], uninstall('upgraded'))
-  await expectExactly(world, 'upgraded')
-  await nothingRemainsOf(platform)
-  expect(new Set(world.struck)).toEqual(new Set([...failpointsIn('packages/modules'), 'operation.begun']))
-  console.log(`${world.struck.length} kills: each module was there once, or not at all.`)
-}, 600_000)
+    await surviving(world, ['module.stopped', 'module.forgotten'], uninstalling(world, 'upgraded'))
+    await expectExactly(world, 'upgraded')
+    await nothingRemainsOf(platform)
+    expect(new Set(world.struck)).toEqual(new Set([...failpointsIn('packages/modules'), 'operation.begun']))
+    console.log(`${world.struck.length} kills: each module was there once, or not at all.`)
+  },
+)

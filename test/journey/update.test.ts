@@ -17,7 +17,11 @@ let api: Platform
 let admin: Client
 
 beforeAll(async () => {
-  platform = await PlatformProcess.start({ PLAT_UPDATE_BAKE_SECONDS: '1' })
+  platform = await PlatformProcess.start({
+    PLAT_UPDATE_BAKE_SECONDS: '1',
+    // Every function of a release is loaded on each of them.
+    ...(isLong ? {} : { PLAT_FUNCTION_THREADS: '1' }),
+  })
   api = await platform.setUp()
   admin = await api.admin
 })
@@ -49,7 +53,7 @@ test('npm run release makes a release that the platform finds, and tells its adm
   await check()
   await until('the administrator is told', async () => (await told('UpdateAvailable')).length > 0)
   expect(await told('UpdateAvailable')).toHaveLength(1)
-})
+}, 180_000)
 
 test('it is applied and taken back while ten clients call, and not one request fails', async () => {
   const { currentVersion } = await check()
@@ -80,14 +84,19 @@ test('it is applied and taken back while ten clients call, and not one request f
   console.log(`${traffic.answers} requests were answered through an update and the way back.`)
 }, 180_000)
 
-test('what was applied serves again after a restart, and so does the way back', async () => {
-  const { currentVersion } = await check()
-  await over(api, answered(await apply({ action: 'apply', targetVersion: '9.1.0' }), 202))
-  await platform.stop()
-  await platform.restart()
-  expect(await check()).toMatchObject({ currentVersion: '9.1.0', previousVersion: currentVersion })
-  await over(api, answered(await apply({ action: 'rollback' }), 202))
-  await platform.kill()
-  await platform.restart()
-  expect((await check()).currentVersion).toBe(currentVersion)
-}, 180_000)
+// The tests of the runner have a release serve at every start.
+test.runIf(isLong)(
+  'what was applied serves again after a restart, and so does the way back',
+  { timeout: 180_000 },
+  async () => {
+    const { currentVersion } = await check()
+    await over(api, answered(await apply({ action: 'apply', targetVersion: '9.1.0' }), 202))
+    await platform.stop()
+    await platform.restart()
+    expect(await check()).toMatchObject({ currentVersion: '9.1.0', previousVersion: currentVersion })
+    await over(api, answered(await apply({ action: 'rollback' }), 202))
+    await platform.kill()
+    await platform.restart()
+    expect((await check()).currentVersion).toBe(currentVersion)
+  },
+)

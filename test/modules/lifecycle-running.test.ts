@@ -5,6 +5,7 @@ import { load } from '@platform/modules/lifecycle/load'
 import { probe } from '@platform/modules/lifecycle/probe'
 import { unload } from '@platform/modules/lifecycle/unload'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { isLong } from '../support/long.ts'
 import { fixture, ModuleProcesses } from '../support/module-process.ts'
 import { manifestFor } from '../support/module-manifest.ts'
 
@@ -194,7 +195,8 @@ describe('unloading', () => {
     },
   )
 
-  test.for(['ignores-sigterm', 'hooks spins stop', 'no-protocol'])(
+  // One that spins gets its quarter of a minute to be disposed of.
+  test.for(['ignores-sigterm', 'no-protocol', ...(isLong ? ['hooks spins stop'] : [])])(
     '%s: one that does not end is killed',
     async (command) => {
       const { runtime, deployment } = await running(command, command.replace('hooks ', '').replace(' ', '-in-'))

@@ -3,6 +3,7 @@ import { type Deployment } from '@platform/core/module-row'
 import { type ModuleRuntime } from '@platform/modules/runtime/port'
 import { describe, expect, test } from 'vitest'
 import { until } from '../../conformance/until.ts'
+import { isLong } from '../support/long.ts'
 import { ask, assignmentOf, limits, localModes, localRuntime, processesWith } from '../support/local-runtime.ts'
 import { pushFixture, pushProgram } from '../support/module-image.ts'
 
@@ -42,7 +43,7 @@ describe.each(localModes)('as a %s%s', (mode, reason) => {
   })
 
   test.skipIf(isMissing)('what crashes five times in ten minutes is not started again', async () => {
-    await using runtime = await localRuntime(mode)
+    await using runtime = await localRuntime(mode, { pauseMs: () => 50 })
     const assignment = assignmentOf(await pushFixture(runtime.registry, 'puppet'))
     const deployment = await runtime.deploy(assignment)
     await crash(runtime, deployment)
@@ -115,22 +116,25 @@ describe.each(localModes)('as a %s%s', (mode, reason) => {
   })
 })
 
-test('a module that prints 1 GB holds up nobody, and little of it is passed on', async () => {
+/** How many megabytes a module prints: too many in any case. */
+const flood = isLong ? 1000 : 200
+
+test(`a module that prints ${flood} MB holds up nobody, and little of it is passed on`, async () => {
   await using runtime = await localRuntime('process')
   const source = `
     import { writeSync } from 'node:fs'
     import { createServer } from 'node:http'
     const chunk = Buffer.alloc(1_000_000, 'a line of text that is of no use to anybody\\n')
     createServer((incoming, outgoing) => {
-      if (incoming.url === '/flood') for (let n = 0; n < 1000; ) try { n += writeSync(1, chunk) / 1e6 } catch {}
+      if (incoming.url === '/flood') for (let n = 0; n < ${flood}; ) try { n += writeSync(1, chunk) / 1e6 } catch {}
       outgoing.end('done')
     }).listen(process.env.PLATFORM_SOCKET)`
   const flooding = await runtime.deploy(assignmentOf(await pushProgram(runtime.registry, 'flood', source)))
   const calm = await runtime.deploy(assignmentOf(await pushFixture(runtime.registry, 'calm')))
   const rssBefore = process.memoryUsage.rss()
   const begunAtMs = performance.now()
-  const flood = { method: 'GET', path: '/flood' }
-  const printing = runtime.request(flooding, flood, { ...limits, timeoutMs: 50_000 })
+  const asked = { method: 'GET', path: '/flood' }
+  const printing = runtime.request(flooding, asked, { ...limits, timeoutMs: 50_000 })
   await runtime.line(/a line of text/)
   expect((await runtime.request(calm, { method: 'GET', path: '/api/calm' }, limits)).status).toBe(200)
   expect((await printing).status).toBe(200)

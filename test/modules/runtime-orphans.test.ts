@@ -27,7 +27,7 @@ async function startOwner(mode: string, folder: string, marker: string, before: 
   const own = [process.execPath, owner, mode, folder, source, marker]
   const program = new Program('/usr/bin/env', [...before, ...own], {
     cwd: projectDir,
-    env: { PATH: process.env['PATH'] },
+    env: { PATH: process.env['PATH'], NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'] },
   })
   const [, isolation = ''] = await program.writes(/It runs: (.*)/)
   return { program, isolation, [Symbol.asyncDispose]: () => program.kill() }

@@ -24,6 +24,7 @@ async function sandbox(main: string, args: string[] = [], settings: Record<strin
     cwd: process.cwd(),
     env: {
       PATH: process.env['PATH'],
+      NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'],
       AWS_LAMBDA_RUNTIME_API: api.address,
       [environmentNames.token]: token,
       [environmentNames.organisation]: 'org_acme',

@@ -33,7 +33,7 @@ const textOf = (answer: { body: Uint8Array }): string => Buffer.from(answer.body
 function program(main: string, env: Record<string, string>): Program {
   const started = new Program(process.execPath, main.split(' '), {
     cwd: process.cwd(),
-    env: { PATH: process.env['PATH'], ...env },
+    env: { PATH: process.env['PATH'], NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'], ...env },
   })
   onTestFinished(() => started.kill())
   return started

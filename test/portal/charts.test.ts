@@ -2,16 +2,13 @@ import type { Locator, Page } from 'playwright-core'
 import { expect } from 'vitest'
 import type { Platform } from '../../conformance/platform.ts'
 import { axe } from '../support/portal/axe.ts'
-import { lasting, seed } from '../support/portal/seed.ts'
-import { test as base } from '../support/portal/test.ts'
+import { seedOrganisation } from '../support/portal/seed.ts'
+import { test as base } from '../support/portal/shared.ts'
 import { requestsDuring } from '../support/portal/traffic.ts'
 
 /** Charts say what they draw to whoever does not see it, and in the user's own time. */
 
-const test = base.override('settings', lasting).extend('seed', { scope: 'file' }, ({ api }) => seed(api))
-
-/** What a page shows in a moment: the machine of the tests may be busy. */
-const soon = <Value>(look: () => Value) => expect.poll(look, { timeout: 15_000 })
+const test = base.extend('seed', { scope: 'file' }, ({ api }) => seedOrganisation(api))
 
 const widget = (page: Page, title: string): Locator => page.getByRole('region', { name: title, exact: true })
 const button = (page: Page | Locator, name: string): Locator => page.getByRole('button', { name, exact: true })
@@ -26,7 +23,7 @@ test('a chart can be asked by keyboard, and read as a table', async ({ open, api
   const page = await open('/dashboard')
   const jobs = widget(page, 'Jobs over time')
   const slider = jobs.getByRole('slider')
-  await soon(() => slider.getAttribute('aria-valuetext')).toMatch(/: \d+ Completed, \d+ Cancelled, \d+ Failed$/)
+  await expect.poll(() => slider.getAttribute('aria-valuetext')).toMatch(/: \d+ Completed, \d+ Cancelled, \d+ Failed$/)
   await slider.focus()
   await page.keyboard.press('Home')
   const first = await slider.getAttribute('aria-valuetext')
@@ -50,8 +47,7 @@ test('the range of the charts is one for all, and part of the address', async ({
   const page = await open('/dashboard?range=week')
   expect(await button(page, '7 d').getAttribute('aria-pressed')).toBe('true')
   const asked = await requestsDuring(page, async () => {
-    await button(page, '30 d').click()
-    await page.waitForResponse(/history\?hours=720/)
+    await Promise.all([page.waitForResponse(/history\?hours=720/), button(page, '30 d').click()])
   })
   expect(asked.filter((request) => request.includes('history'))).toEqual(['GET /api/v1/portal/history?hours=720'])
   expect(new URL(page.url()).search).toBe('?range=month')

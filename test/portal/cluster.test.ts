@@ -6,13 +6,10 @@ import { beating } from '../support/portal/fleet.ts'
 import { reachingOut } from '../support/portal/layout.ts'
 import { settled } from '../support/portal/open.ts'
 import { commandOf, dialog, enrolled, heading } from '../support/portal/parts.ts'
-import { lasting } from '../support/portal/seed.ts'
-import { test as base } from '../support/portal/test.ts'
+import { test } from '../support/portal/shared.ts'
 import { requestsDuring } from '../support/portal/traffic.ts'
 
 /** The page of a cluster: what it is, what happened to it, and what an operator does with it. */
-
-const test = base.override('settings', lasting)
 
 const tokenOf = (command: string): string => /PLAT_ENROLLMENT_TOKEN=(\S+)/.exec(command)?.[1] ?? ''
 
@@ -84,7 +81,9 @@ test('a cluster is removed by typing its name; not while jobs run, which are sho
   const { clusterId } = await beating(api)
   const { name } = await api.cluster(clusterId)
   const jobId = await api.submit(clusterId)
-  const page = await open(`/clusters/${clusterId}`, { allow: [/^answer 409 DELETE \/api\/v1\/clusters\//] })
+  // The cluster may be gone a moment before its page is left.
+  const gone = new RegExp(`^answer 404 GET /api/v1/clusters/${clusterId}$`)
+  const page = await open(`/clusters/${clusterId}`, { allow: [/^answer 409 DELETE \/api\/v1\/clusters\//, gone] })
   await page.getByRole('button', { name: 'Remove cluster' }).click()
   const confirm = dialog(page).getByRole('button', { name: 'Remove cluster' })
   const typed = dialog(page).getByRole('textbox', { name: `Type ${name} to confirm` })

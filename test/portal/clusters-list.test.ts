@@ -3,17 +3,14 @@ import { expect } from 'vitest'
 import { settled } from '../support/portal/open.ts'
 import { seedFleet } from '../support/portal/fleet.ts'
 import { reachingOut } from '../support/portal/layout.ts'
-import { lasting } from '../support/portal/seed.ts'
-import { test as base } from '../support/portal/test.ts'
+import { test as base } from '../support/portal/shared.ts'
 import { requestsDuring } from '../support/portal/traffic.ts'
 
 /** The list of a large organisation: 10,000 clusters, `cluster-000000` the oldest and last. */
 
 const count = 10_000
 
-const test = base
-  .override('settings', lasting)
-  .extend('fleet', { scope: 'file' }, ({ platform, api }) => seedFleet(platform, api, count))
+const test = base.extend('fleet', { scope: 'file' }, ({ shared, api }) => seedFleet(shared, api, count))
 
 const listed = (requests: readonly string[]): string[] =>
   requests.filter((request) => request.startsWith('GET /api/v1/clusters?'))
@@ -118,9 +115,7 @@ test('a cluster that is registered meanwhile does not move what is read', async 
   const place = async () => (await page.getByRole('link', { name: 'cluster-009540' }).boundingBox())?.y
   const before = await place()
   await api.newCluster()
-  await expect
-    .poll(() => page.getByRole('table').getAttribute('aria-rowcount'), { timeout: 20_000 })
-    .toBe(String(count + 2))
+  await expect.poll(() => page.getByRole('table').getAttribute('aria-rowcount')).toBe(String(count + 2))
   await settled(page)
   expect(await page.getByRole('row').filter({ hasText: 'cluster-009540' }).getAttribute('aria-rowindex')).toBe('462')
   expect(await place()).toBe(before)

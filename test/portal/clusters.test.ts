@@ -4,15 +4,12 @@ import { axe } from '../support/portal/axe.ts'
 import { beating } from '../support/portal/fleet.ts'
 import { settled } from '../support/portal/open.ts'
 import { commandOf, dialog, enrolled, heading } from '../support/portal/parts.ts'
-import { lasting } from '../support/portal/seed.ts'
-import { test as base } from '../support/portal/test.ts'
+import { test } from '../support/portal/shared.ts'
 import { requestsDuring } from '../support/portal/traffic.ts'
 import { runRelayCommand } from '../support/relay-command.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 
 /** What an operator does with clusters: finds them, registers one, names sites and filters. */
-
-const test = base.override('settings', lasting)
 
 const hostileName = '<img src=x onerror=__xss=1>'
 
@@ -158,7 +155,8 @@ test('whoever may only look is offered nothing else', async ({ open, api }) => {
   expect(await main.getByRole('button', { name: /Edit|Remove|enrollment/ }).count()).toBe(0)
   expect(await main.getByRole('link', { name: /Run/ }).count()).toBe(0)
   await page.goto('/clusters/register')
-  await page.getByText('You may look at clusters, and not register any.').waitFor()
+  await page.getByText('You may not see this page').waitFor()
+  await main.getByText('clusters:write').waitFor()
   expect(await main.getByRole('button').count()).toBe(0)
 })
 

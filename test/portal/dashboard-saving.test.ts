@@ -1,6 +1,6 @@
 import { expect } from 'vitest'
 import { settled } from '../support/portal/open.ts'
-import { test } from '../support/portal/test.ts'
+import { test } from '../support/portal/shared.ts'
 import { requestsDuring, stopClock } from '../support/portal/traffic.ts'
 import { setVisible } from '../support/portal/visibility.ts'
 

@@ -4,19 +4,15 @@ import type { Person } from '../../conformance/person.ts'
 import { axe } from '../support/portal/axe.ts'
 import { reachingOut } from '../support/portal/layout.ts'
 import { faultsOf, settled } from '../support/portal/open.ts'
-import { lasting, seed } from '../support/portal/seed.ts'
-import { test as base } from '../support/portal/test.ts'
+import { seedOrganisation } from '../support/portal/seed.ts'
+import { test as base } from '../support/portal/shared.ts'
 import { passSeconds, requestsDuring, stopClock } from '../support/portal/traffic.ts'
 import { setVisible } from '../support/portal/visibility.ts'
 
 /** The dashboard: what is arranged stays arranged, whoever else arranges it, and its numbers cost one poll. */
 
-/** What a page shows in a moment: the machine of the tests may be busy. */
-const soon = <Value>(look: () => Value) => expect.poll(look, { timeout: 15_000 })
-
 const test = base
-  .override('settings', lasting)
-  .extend('seed', { scope: 'file' }, ({ api }) => seed(api))
+  .extend('seed', { scope: 'file' }, ({ api }) => seedOrganisation(api))
   // Each test arranges a dashboard of its own.
   .extend('person', ({ api }): Promise<Person> => api.newPerson('OrgAdmin'))
 
@@ -102,13 +98,13 @@ test('the keyboard moves and resizes as the mouse does, and keeps its place', as
   ] as const) {
     await button(group, name).focus()
     await page.keyboard.press('Enter')
-    await soon(async () => placeOf(await stored(person), 'recent-jobs')).toMatchObject(expected)
+    await expect.poll(async () => placeOf(await stored(person), 'recent-jobs')).toMatchObject(expected)
     const focused = await page.evaluate(() => (globalThis as any).document.activeElement.getAttribute('aria-label'))
     expect(focused).toBe(name)
   }
-  await soon(() => page.getByRole('status').allInnerTexts()).toContainEqual(
-    expect.stringContaining('Recent jobs: column 2, row 3, 5 columns wide, 6 rows tall.'),
-  )
+  await expect
+    .poll(() => page.getByRole('status').allInnerTexts())
+    .toContainEqual(expect.stringContaining('Recent jobs: column 2, row 3, 5 columns wide, 6 rows tall.'))
   await button(page, 'Done').click()
   await page.reload()
   await settled(page)
@@ -124,22 +120,22 @@ test('of two tabs that arrange the dashboard the second is told, and shows what 
   const first = await open('/dashboard', { as: person })
   await edit(first)
   await button(first, 'Remove Modules').click()
-  await soon(async () => placeOf(await stored(person), 'modules')).toBeUndefined()
+  await expect.poll(async () => placeOf(await stored(person), 'modules')).toBeUndefined()
   await saved(first)
   const second = await first.context().newPage()
   await second.goto('/dashboard')
   await settled(second)
   await button(first, 'Remove Recent jobs').click()
-  await soon(async () => placeOf(await stored(person), 'recent-jobs')).toBeUndefined()
+  await expect.poll(async () => placeOf(await stored(person), 'recent-jobs')).toBeUndefined()
 
   faultsOf(second).allow(/^answer 412 PATCH /)
   await edit(second)
   await button(second, 'Remove Platform health').click()
   await second.getByText('The dashboard was changed in another tab').first().waitFor()
   await widget(second, 'Platform health').waitFor()
-  await soon(() => widget(second, 'Recent jobs').count()).toBe(0)
+  await expect.poll(() => widget(second, 'Recent jobs').count()).toBe(0)
   await button(second, 'Remove Platform health').click()
-  await soon(async () => placeOf(await stored(person), 'platform-health')).toBeUndefined()
+  await expect.poll(async () => placeOf(await stored(person), 'platform-health')).toBeUndefined()
 })
 
 test('a layout that cannot be saved is taken back, and the trace id is told', async ({ open, person, seed: _seed }) => {
@@ -171,13 +167,13 @@ test('widgets are removed, added and set back; those of another release stay sto
   await button(page, 'Add Jobs over time').click()
   await button(page, 'Remove Recent jobs').click()
   await saved(page)
-  await soon(() => stored(person)).toEqual([{ widgetId: 'jobs-over-time', x: 0, y: 0, w: 6, h: 5 }, foreign])
+  await expect.poll(() => stored(person)).toEqual([{ widgetId: 'jobs-over-time', x: 0, y: 0, w: 6, h: 5 }, foreign])
   await button(page, 'Remove Jobs over time').click()
   await button(page, 'Done').click()
   await page.getByText('There is nothing on the dashboard').waitFor()
   await button(page, 'Add widgets').click()
   await button(page, 'Reset to default').click()
-  await soon(async () => (await stored(person)).length).toBe(10)
+  await expect.poll(async () => (await stored(person)).length).toBe(10)
   expect(placeOf(await stored(person), 'of-tomorrow')).toEqual(foreign)
 })
 

@@ -1,7 +1,7 @@
 import { expect } from 'vitest'
 import { administrator, settled } from '../support/portal/open.ts'
 import { notSignedIn } from '../support/portal/pages.ts'
-import { test } from '../support/portal/test.ts'
+import { test } from '../support/portal/shared.ts'
 import { scriptsDuring } from '../support/portal/traffic.ts'
 
 const budgetBytes = 200_000

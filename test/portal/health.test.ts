@@ -1,7 +1,7 @@
 import { expect } from 'vitest'
 import { axe } from '../support/portal/axe.ts'
 import { reachingOut } from '../support/portal/layout.ts'
-import { test } from '../support/portal/test.ts'
+import { test } from '../support/portal/shared.ts'
 import { passSeconds, requestsDuring, stopClock } from '../support/portal/traffic.ts'
 import { settled } from '../support/portal/open.ts'
 

@@ -5,7 +5,7 @@ import { answered } from '../../conformance/answer.ts'
 import type { Client } from '../../conformance/client.ts'
 import { axe } from '../support/portal/axe.ts'
 import { reachingOut } from '../support/portal/layout.ts'
-import { inBothThemes } from '../support/portal/shot.ts'
+import { inThemes } from '../support/portal/shot.ts'
 import { test } from '../support/portal/test.ts'
 
 /** What an administrator does with identity providers. Signing in with them: provider-sign-in.test.ts. Consent: provider-consent.test.ts. */
@@ -185,7 +185,7 @@ test('a narrow screen shows the list and a provider without scrolling sideways',
   await dialog(page, 'Narrow').waitFor()
   await page.getByText('More settings').click()
   expect(await reachingOut(page)).toEqual([])
-  await inBothThemes(page, () => axe(page))
+  await inThemes(page, () => axe(page))
 })
 
 test('whoever does not administer the platform is told so, and offered nothing', async ({ api, open }) => {

@@ -4,21 +4,21 @@ import { answered } from '../../conformance/answer.ts'
 import { finishedBatch, jobFor, submitBatch, told } from '../../conformance/batch.ts'
 import { axe } from '../support/portal/axe.ts'
 import { reachingOut } from '../support/portal/layout.ts'
-import { lasting } from '../support/portal/seed.ts'
-import { test as base } from '../support/portal/test.ts'
+import { test as base } from '../support/portal/shared.ts'
 
 /** What an operator does with jobs: writes, follows, cancels and repeats them. The relay is played by the test. */
 
-const test = base
-  .override('settings', lasting)
-  .extend('relays', { scope: 'file' }, async ({ api }) => [await api.newRelay(), await api.newRelay()] as const)
+const test = base.extend(
+  'relays',
+  { scope: 'file' },
+  async ({ api }) => [await api.newRelay(), await api.newRelay()] as const,
+)
 
 const heading = (page: Page, name: string) => page.getByRole('heading', { level: 1, name })
 const status = (page: Page, word: string) => heading(page, word)
 const idIn = (page: Page): string => new URL(page.url()).pathname.split('/').at(-1) ?? ''
 const outputOf = (page: Page) => page.getByLabel('Output of the job')
-const shown = (page: Page, text: string) =>
-  expect.poll(() => outputOf(page).innerText(), { timeout: 20_000 }).toContain(text)
+const shown = (page: Page, text: string) => expect.poll(() => outputOf(page).innerText()).toContain(text)
 
 async function write(page: Page, script: string): Promise<void> {
   const editor = page.getByRole('textbox', { name: 'Script' })
@@ -131,6 +131,16 @@ test('several clusters make a batch, whose failed jobs are retried as a new one'
   await page.getByRole('dialog').getByRole('button', { name: 'Retry failed jobs' }).click()
   await heading(page, 'Batch of 1 job').waitFor()
   await page.getByRole('link', { name: batchId }).waitFor()
+})
+
+test('who comes back to choose clusters may choose one that is new since', async ({ open, api, relays }) => {
+  const { name: known } = await api.cluster(relays[0].clusterId)
+  const page = await open('/jobs/new')
+  await page.getByRole('checkbox', { name: String(known), exact: true }).waitFor()
+  const { name } = await api.newCluster()
+  await page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'Jobs' }).click()
+  await page.getByRole('link', { name: 'Run a script' }).click()
+  await page.getByRole('checkbox', { name, exact: true }).waitFor()
 })
 
 test('the list follows its filter from the address, and shows batches on their own', async ({ open, api, relays }) => {

@@ -4,10 +4,11 @@ import type { Page } from 'playwright-core'
 import { expect } from 'vitest'
 import { answered } from '../../conformance/answer.ts'
 import { until } from '../../conformance/until.ts'
+import { isLong } from '../support/long.ts'
 import { axe } from '../support/portal/axe.ts'
 import { reachingOut } from '../support/portal/layout.ts'
 import { administrator, settled } from '../support/portal/open.ts'
-import { inBothThemes } from '../support/portal/shot.ts'
+import { inThemes } from '../support/portal/shot.ts'
 import { kept, test } from '../support/portal/one-tab.ts'
 import { waitFor } from '../support/script.ts'
 
@@ -61,13 +62,13 @@ test('a registered cluster waits for its relay, and notices by itself that the p
   await button(page, 'Register cluster').click()
   const command = await page.getByRole('group', { name: 'Relay command' }).locator('code').textContent()
   await page.getByText('Waiting for the relay').waitFor()
-  await inBothThemes(page, () => axe(page))
+  await inThemes(page, () => axe(page))
   await page.setViewportSize({ width: 360, height: 800 })
   expect(await reachingOut(page)).toEqual([])
   await page.setViewportSize({ width: 1280, height: 800 })
   await machine.paste(command ?? '')
-  await page.getByText('The relay has enrolled.').waitFor({ timeout: 40_000 })
-  await inBothThemes(page, () => axe(page))
+  await page.getByText('The relay has enrolled.').waitFor()
+  await inThemes(page, () => axe(page))
   await link(page, 'Open cluster').click()
   await heading(page, /^berlin-1/)
     .getByText('Healthy')
@@ -85,13 +86,13 @@ test('a script that is written in the editor runs, and its output is there while
   await page.keyboard.insertText(`echo first\n${waitFor(gate)}\necho second`)
   await button(page, 'Run job').click()
   const output = field(page, 'Output of the job')
-  await expect.poll(() => output.textContent(), { timeout: 20_000 }).toContain('first')
+  await expect.poll(() => output.textContent()).toContain('first')
   expect(await output.textContent()).not.toContain('second')
   await heading(page, /^Script/)
     .getByText('Running')
     .waitFor()
   await writeFile(gate, '')
-  await expect.poll(() => output.textContent(), { timeout: 20_000 }).toContain('second')
+  await expect.poll(() => output.textContent()).toContain('second')
   await heading(page, /^Script/)
     .getByText('Completed')
     .waitFor()
@@ -142,7 +143,8 @@ test('a module is installed with its progress in sight, is in the navigation wit
   await goTo(page, 'Hello World').waitFor()
   const afterMs = performance.now() - installedAtMs
   console.log(`The entry was there ${Math.round(afterMs)} ms after the module was installed.`)
-  expect(afterMs).toBeLessThanOrEqual(5000)
+  // A verdict of time is for a machine that does nothing else.
+  if (isLong) expect(afterMs).toBeLessThanOrEqual(5000)
   await goTo(page, 'Hello World').click()
   await page.frameLocator('iframe').getByRole('heading', { name: 'Hello, World!' }).waitFor()
 })

@@ -4,15 +4,12 @@ import { answered } from '../../conformance/answer.ts'
 import { until } from '../../conformance/until.ts'
 import { axe } from '../support/portal/axe.ts'
 import { reachingOut } from '../support/portal/layout.ts'
-import { lasting, seed } from '../support/portal/seed.ts'
-import { test as base } from '../support/portal/test.ts'
+import { seedOrganisation } from '../support/portal/seed.ts'
+import { test as base } from '../support/portal/shared.ts'
 
 /** Notifications: found by what they are, read with one key, and each leads to what it is about. */
 
-/** What a page shows in a moment: the machine of the tests may be busy. */
-const soon = <Value>(look: () => Value) => expect.poll(look, { timeout: 15_000 })
-
-const test = base.override('settings', lasting).extend('seed', { scope: 'file' }, ({ api }) => seed(api))
+const test = base.extend('seed', { scope: 'file' }, ({ api }) => seedOrganisation(api))
 
 const rows = (page: Page) => page.getByRole('list', { name: 'Notifications' }).getByRole('listitem')
 const bell = (page: Page) => page.getByRole('banner').getByRole('link', { name: /^Notifications/ })
@@ -34,14 +31,14 @@ test('one is read at once, in the list and at the bell, before the platform has 
   seed: _seed,
 }) => {
   const page = await open('/notifications')
-  await soon(() => inBell(page)).toBeGreaterThan(2)
+  await expect.poll(() => inBell(page)).toBeGreaterThan(2)
   const [before, count] = [await inBell(page), await rows(page).count()]
   const letGo = await heldBack(page)
   const marks = page.getByRole('button', { name: /^Mark as read/ })
   const unread = await marks.count()
   await marks.first().focus()
   await page.keyboard.press('Enter')
-  await soon(() => marks.count()).toBe(unread - 1)
+  await expect.poll(() => marks.count()).toBe(unread - 1)
   expect(await inBell(page)).toBe(before - 1)
   // The keyboard is at the next one.
   expect(await marks.first().evaluate((button: any) => button.matches(':focus'))).toBe(true)
@@ -50,12 +47,12 @@ test('one is read at once, in the list and at the bell, before the platform has 
   letGo()
   expect((await answer).status()).toBe(204)
   await page.reload()
-  await soon(() => inBell(page)).toBe(before - 1)
+  await expect.poll(() => inBell(page)).toBe(before - 1)
 })
 
 test('what the platform does not mark is unread again, and the trace id is told', async ({ open, seed: _seed }) => {
   const page = await open('/notifications', { allow: [/^answer 503 PATCH /] })
-  await soon(() => inBell(page)).toBeGreaterThan(1)
+  await expect.poll(() => inBell(page)).toBeGreaterThan(1)
   const before = await inBell(page)
   await page.route('**/api/v1/notifications', (route) =>
     route.request().method() === 'PATCH'
@@ -70,21 +67,21 @@ test('what the platform does not mark is unread again, and the trace id is told'
     .getByText(/trace-4711/)
     .first()
     .waitFor()
-  await soon(() => inBell(page)).toBe(before)
+  await expect.poll(() => inBell(page)).toBe(before)
 })
 
 test('they are filtered by what they are, and the address keeps the filter', async ({ open, seed: _seed }) => {
   const page = await open('/notifications')
   await page.getByRole('combobox', { name: 'Type' }).selectOption('Cluster offline')
-  await soon(() => rows(page).count()).toBe(1)
+  await expect.poll(() => rows(page).count()).toBe(1)
   await rows(page).getByText('Cluster cologne-1 is offline').waitFor()
   expect(new URL(page.url()).search).toBe('?type=ClusterOffline')
   await page.reload()
-  await soon(() => rows(page).count()).toBe(1)
+  await expect.poll(() => rows(page).count()).toBe(1)
   await page.getByRole('combobox', { name: 'Severity' }).selectOption('Info')
   await page.getByText('No notification fits the filter').waitFor()
   await page.getByRole('link', { name: 'Show all' }).click()
-  await soon(() => rows(page).count()).toBeGreaterThan(3)
+  await expect.poll(() => rows(page).count()).toBeGreaterThan(3)
   await axe(page)
 })
 
@@ -112,6 +109,6 @@ test('all are read with one click, and what is new is at the bell without a relo
   const relay = await api.newRelay()
   answered(await relay.beat(), 200)
   answered(await relay.goodbye(), 204)
-  await soon(() => inBell(page)).toBe(1)
-  await soon(() => rows(page).count()).toBe(1)
+  await expect.poll(() => inBell(page)).toBe(1)
+  await expect.poll(() => rows(page).count()).toBe(1)
 })

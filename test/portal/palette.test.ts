@@ -2,16 +2,13 @@ import type { Page } from 'playwright-core'
 import { expect } from 'vitest'
 import { axe } from '../support/portal/axe.ts'
 import { reachingOut } from '../support/portal/layout.ts'
-import { lasting, seed } from '../support/portal/seed.ts'
-import { test as base } from '../support/portal/test.ts'
+import { seedOrganisation } from '../support/portal/seed.ts'
+import { test as base } from '../support/portal/shared.ts'
 import { requestsDuring } from '../support/portal/traffic.ts'
 
 /** The command palette: everything that can be reached by typing, for whoever may. */
 
-/** What a page shows in a moment: the machine of the tests may be busy. */
-const soon = <Value>(look: () => Value) => expect.poll(look, { timeout: 15_000 })
-
-const test = base.override('settings', lasting).extend('seed', { scope: 'file' }, ({ api }) => seed(api))
+const test = base.extend('seed', { scope: 'file' }, ({ api }) => seedOrganisation(api))
 
 const field = (page: Page) => page.getByRole('combobox', { name: 'Search and commands' })
 const options = (page: Page) => page.getByRole('option')
@@ -37,16 +34,16 @@ test('Ctrl K opens it anywhere, the arrows choose, Enter goes there and Escape g
   await axe(page)
   await page.keyboard.press('Escape')
   await field(page).waitFor({ state: 'detached' })
-  await soon(() =>
-    page.getByRole('button', { name: 'Check now' }).evaluate((button: any) => button.matches(':focus')),
-  ).toBe(true)
+  await expect
+    .poll(() => page.getByRole('button', { name: 'Check now' }).evaluate((button: any) => button.matches(':focus')))
+    .toBe(true)
 
   await openPalette(page)
   await page.keyboard.type('notif')
-  await soon(() => options(page).allInnerTexts()).toEqual(['Notifications'])
+  await expect.poll(() => options(page).allInnerTexts()).toEqual(['Notifications'])
   await page.keyboard.press('Enter')
   await page.getByRole('heading', { level: 1, name: 'Notifications' }).waitFor()
-  await soon(() => focused(page)).toBe('main')
+  await expect.poll(() => focused(page)).toBe('main')
 
   await openPalette(page)
   const first = await page.locator('[role=option][data-highlighted]').innerText()
@@ -90,7 +87,7 @@ test('a pasted id leads to what it belongs to', async ({ open, seed: { clusters,
     await openPalette(page)
     const asked = await requestsDuring(page, async () => {
       await field(page).fill(` ${id} `)
-      await soon(() => options(page).allInnerTexts()).toEqual([`Go to ${id}`])
+      await expect.poll(() => options(page).allInnerTexts()).toEqual([`Go to ${id}`])
       await page.keyboard.press('Enter')
       await page.waitForURL(`**${path}`)
     })
@@ -105,13 +102,13 @@ test('actions are done, and nobody is offered what the own role may not do', asy
   const page = await open('/health')
   await openPalette(page)
   await page.keyboard.type('dark')
-  await soon(() => options(page).allInnerTexts()).toEqual(['Theme: dark'])
+  await expect.poll(() => options(page).allInnerTexts()).toEqual(['Theme: dark'])
   await page.keyboard.press('Enter')
-  await soon(() => page.locator('html').getAttribute('data-theme')).toBe('dark')
+  await expect.poll(() => page.locator('html').getAttribute('data-theme')).toBe('dark')
   await openPalette(page)
   await axe(page)
   await page.keyboard.type('register')
-  await soon(() => options(page).allInnerTexts()).toEqual(['Register cluster'])
+  await expect.poll(() => options(page).allInnerTexts()).toEqual(['Register cluster'])
 
   const viewer = await open('/health', { as: people.viewer, width: 360, allow: [/^answer 401 /] })
   await viewer.getByRole('button', { name: 'Search', exact: true }).click()

@@ -4,7 +4,7 @@ import { expect } from 'vitest'
 import { answered } from '../../conformance/answer.ts'
 import type { Platform } from '../../conformance/platform.ts'
 import { axe } from '../support/portal/axe.ts'
-import { inBothThemes } from '../support/portal/shot.ts'
+import { inThemes } from '../support/portal/shot.ts'
 import { test } from '../support/portal/test.ts'
 
 /** How the operator of a provider is asked for consent, and what the portal makes of the answer. */
@@ -50,7 +50,7 @@ test('consent is asked for at the provider, and what came of it is told until it
   await press(page, 'Ask for consent')
   await page.getByText(`${displayName} has given consent: people can sign in with it.`).waitFor()
   expect(await row(page, displayName).innerText()).toContain('Consent granted')
-  await inBothThemes(page, () => axe(page))
+  await inThemes(page, () => axe(page))
   await page.getByRole('main').getByRole('button', { name: 'Dismiss' }).click()
   await expect.poll(() => page.url()).toBe(`${origin}/settings/identity`)
 

@@ -7,7 +7,7 @@ import { missing } from '../support/peers.ts'
 import { axe } from '../support/portal/axe.ts'
 import { reachingOut } from '../support/portal/layout.ts'
 import { notSignedIn } from '../support/portal/pages.ts'
-import { inBothThemes } from '../support/portal/shot.ts'
+import { inThemes } from '../support/portal/shot.ts'
 import { test as base } from '../support/portal/test.ts'
 import { group, groups, people, person, service, startSlapd } from '../support/slapd.ts'
 import { startTlsFront } from '../support/tls-front.ts'
@@ -94,7 +94,7 @@ test.skipIf(lack !== '')(
     await page.getByText('Acme directory was changed').first().waitFor()
     await press(page, 'Test provider')
     await expect.poll(() => passed(page).count()).toBe(4)
-    await inBothThemes(page, () => axe(page))
+    await inThemes(page, () => axe(page))
     await page.setViewportSize({ width: 360, height: 800 })
     expect(await reachingOut(page)).toEqual([])
     await axe(page)

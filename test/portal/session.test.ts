@@ -3,7 +3,7 @@ import { expect } from 'vitest'
 import { answered } from '../../conformance/answer.ts'
 import { settled } from '../support/portal/open.ts'
 import { heading } from '../support/portal/parts.ts'
-import { test } from '../support/portal/test.ts'
+import { test } from '../support/portal/shared.ts'
 
 /** The session of a browser: renewed while one works, ended in all tabs, and never mixed with another user's. */
 
@@ -93,9 +93,9 @@ test('whoever signs out is signed out in every tab, and no tab goes on asking', 
   expect(await page.context().cookies()).not.toContainEqual(expect.objectContaining({ name: 'plat_refresh' }))
 })
 
-test('a tab shows nothing of the user before once somebody else has signed in', async ({ open, api }) => {
+test('a tab shows nothing of the user before once somebody else has signed in', async ({ open, api, user }) => {
   const page = await open('/settings/account')
-  await page.getByText('ada@example.com').first().waitFor()
+  await page.getByText(`${user.username}@example.com`).first().waitFor()
   const { username, password } = await api.newPerson('Viewer')
   const other = await page.context().newPage()
   await other.goto('/sign-in?returnTo=/clusters')
@@ -112,7 +112,7 @@ test('a tab shows nothing of the user before once somebody else has signed in', 
     { username, password },
   )
   await page.getByRole('button', { name: `Account of ${username}` }).waitFor()
-  expect(await page.getByText('ada@example.com').count()).toBe(0)
+  expect(await page.getByText(`${user.username}@example.com`).count()).toBe(0)
 })
 
 test('where the page came without TLS the platform itself says what it wants, and texts are copied by hand', async ({

@@ -1,8 +1,6 @@
 import { expect } from 'vitest'
-import { axe } from '../support/portal/axe.ts'
-import { reachingOut } from '../support/portal/layout.ts'
 import { administrator } from '../support/portal/open.ts'
-import { inBothThemes, shot } from '../support/portal/shot.ts'
+import { faultsOfLook } from '../support/portal/sound.ts'
 import { test } from '../support/portal/test.ts'
 import { field, fillUpTo, heading, next, stranger, tokenOf } from '../support/portal/wizard.ts'
 
@@ -145,11 +143,7 @@ test('what only the platform can tell leads to the step that asks for it', async
 test('every step is accessible, fits 360 pixels, and looks right in both themes', async ({ open, platform }) => {
   const page = await open('/setup', stranger)
   const look = async (name: string) => {
-    await shot(page, `setup-${name}`)
-    await inBothThemes(page, () => axe(page))
-    await page.setViewportSize({ width: 360, height: 800 })
-    await expect.poll(() => reachingOut(page)).toEqual([])
-    await page.setViewportSize({ width: 1280, height: 800 })
+    expect(await faultsOfLook(page, `setup-${name}`)).toEqual([])
   }
   await page.getByRole('group', { name: 'How to get the token' }).waitFor()
   await look('welcome')

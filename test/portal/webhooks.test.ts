@@ -5,8 +5,9 @@ import { answered } from '../../conformance/answer.ts'
 import { type Seen, startServer } from '../support/http-server.ts'
 import { axe } from '../support/portal/axe.ts'
 import { reachingOut } from '../support/portal/layout.ts'
-import { inBothThemes } from '../support/portal/shot.ts'
-import { test as base } from '../support/portal/test.ts'
+import { settled, type View } from '../support/portal/open.ts'
+import { inThemes } from '../support/portal/shot.ts'
+import { type NewPage, test as base } from '../support/portal/test.ts'
 
 /** What an administrator of an organisation does with webhooks. One test follows another: the receiver is one. */
 
@@ -26,6 +27,26 @@ const press = (within: Page | ReturnType<typeof dialog>, name: string) =>
   within.getByRole('button', { name, exact: true }).click()
 const tests = ({ body }: Seen) => body.includes('platform.webhook.tested')
 const deliveries = (page: Page) => page.getByRole('table', { name: 'Deliveries' }).locator('tbody tr')
+
+/** Opens the page with a clock that `soon` moves on. */
+const opened = async (newPage: NewPage, view?: View): Promise<Page> => {
+  const page = await newPage(view)
+  await page.clock.install()
+  await page.goto('/settings/webhooks')
+  await settled(page)
+  return page
+}
+
+/** What the page shows when it has looked again: nobody waits for its clock. */
+const soon = <Value>(page: Page, look: () => Promise<Value>) =>
+  expect.poll(
+    async () => {
+      await page.clock.fastForward(15_000)
+      await settled(page)
+      return look()
+    },
+    { interval: 500 },
+  )
 
 /** Opens the one webhook of the page. */
 async function openWebhook(page: Page): Promise<void> {
@@ -48,7 +69,7 @@ test('a webhook is added, and its secret shown this once', async ({ api, open })
   await asked.getByLabel('All of job', { exact: true }).check()
   expect(await asked.getByLabel('platform.job.started').isDisabled()).toBe(true)
   await asked.getByLabel('platform.cluster.registered').check()
-  await inBothThemes(page, () => axe(page))
+  await inThemes(page, () => axe(page))
   await press(asked, 'Add webhook')
   const added = dialog(page, 'The webhook was added')
   secret = await added.getByRole('group', { name: 'Secret' }).locator('code').innerText()
@@ -77,53 +98,49 @@ test('an address that the platform may not call is refused beside its field', as
 })
 
 test('a test event arrives, signed with the secret that was shown, and is delivered again as the same event', async ({
-  open,
+  newPage,
 }) => {
-  const page = await open('/settings/webhooks')
+  const page = await opened(newPage)
   await openWebhook(page)
   await shown(page).getByText('Nothing was delivered yet.').waitFor()
   await press(shown(page), 'Send test event')
-  await expect
-    .poll(() => deliveries(page).allInnerTexts(), { timeout: 15_000 })
-    .toEqual([expect.stringMatching(/platform\.webhook\.tested.*Delivered.*204 in \d+ ms/s)])
+  await soon(page, () => deliveries(page).allInnerTexts()).toEqual([
+    expect.stringMatching(/platform\.webhook\.tested.*Delivered.*204 in \d+ ms/s),
+  ])
   const first = receiver.seen.find(tests)
   const headers = Object.fromEntries(Object.entries(first?.headers ?? {}).map(([name, value]) => [name, String(value)]))
   expect(new Webhook(secret).verify(String(first?.body), headers)).toMatchObject({ type: 'platform.webhook.tested' })
   await press(shown(page), 'Deliver platform.webhook.tested again')
-  await expect.poll(() => receiver.seen.filter(tests).length, { timeout: 15_000 }).toBe(2)
+  await expect.poll(() => receiver.seen.filter(tests).length).toBe(2)
   const ids = receiver.seen.filter(tests).map((seen) => seen.headers['webhook-id'])
   expect(new Set(ids).size).toBe(1)
-  await expect.poll(() => deliveries(page).getByRole('listitem').count(), { timeout: 15_000 }).toBe(2)
+  await soon(page, () => deliveries(page).getByRole('listitem').count()).toBe(2)
 })
 
 test('what a failing receiver has answered is shown, attempt by attempt, with when the next one is', async ({
-  open,
+  newPage,
 }) => {
   status = 503
-  const page = await open('/settings/webhooks')
+  const page = await opened(newPage)
   await openWebhook(page)
   await press(shown(page), 'Send test event')
-  await expect
-    .poll(() => deliveries(page).first().innerText(), { timeout: 15_000 })
-    .toMatch(/Pending.*503, refused in \d+ ms.*Next/s)
+  await soon(page, () => deliveries(page).first().innerText()).toMatch(/Pending.*503, refused in \d+ ms.*Next/s)
   await page.getByRole('button', { name: 'Close', exact: true }).click()
-  await expect
-    .poll(() => page.getByRole('row').filter({ hasText: receiver.url }).innerText(), { timeout: 20_000 })
-    .toMatch(/\d failures?/)
+  await soon(page, () => page.getByRole('row').filter({ hasText: receiver.url }).innerText()).toMatch(/\d failures?/)
   await openWebhook(page)
   await page.setViewportSize({ width: 360, height: 800 })
   expect(await reachingOut(page)).toEqual([])
-  await inBothThemes(page, () => axe(page))
+  await inThemes(page, () => axe(page))
 })
 
 test('a receiver that is gone switches its webhook off, and the page says why and how it comes on again', async ({
-  open,
+  newPage,
 }) => {
   status = 410
-  const page = await open('/settings/webhooks', { allow: [/^answer 409 POST .*\/test$/] })
+  const page = await opened(newPage, { allow: [/^answer 409 POST .*\/test$/] })
   await openWebhook(page)
   await press(shown(page), 'Send test event')
-  await shown(page).getByText('The platform switched it off').waitFor({ timeout: 40_000 })
+  await soon(page, () => shown(page).getByText('The platform switched it off').count()).toBe(1)
   await press(shown(page), 'Send test event')
   await page.getByText('No test event was sent').first().waitFor()
   status = 204
@@ -132,7 +149,7 @@ test('a receiver that is gone switches its webhook off, and the page says why an
   await press(shown(page), 'Save changes')
   await shown(page).getByText('The platform switched it off').waitFor({ state: 'detached' })
   await press(shown(page), 'Send test event')
-  await expect.poll(() => deliveries(page).first().innerText(), { timeout: 15_000 }).toMatch(/Delivered.*204 in/s)
+  await soon(page, () => deliveries(page).first().innerText()).toMatch(/Delivered.*204 in/s)
 })
 
 test('switched off by hand it hears of nothing; removed it is gone', async ({ api, open }) => {

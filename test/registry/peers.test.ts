@@ -11,6 +11,7 @@ import { array, constantFrom, oneof, record, sample, tuple } from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startDockerRegistry } from '../support/docker-registry.ts'
 import { layerOf, type RawEntry, tarOf } from '../support/layer-of.ts'
+import { isLong } from '../support/long.ts'
 import { missing, outputOf } from '../support/peers.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { clientOf } from './support.ts'
@@ -132,7 +133,8 @@ describe.skipIf(lacking !== '')(`images as others see them${lacking}`, () => {
 
   test('layers of chance come to the same as with umoci, where they are no error', async () => {
     let compared = 0
-    for (const layers of sample(array(layer, { minLength: 2, maxLength: 3 }), { seed: 7, numRuns: 24 })) {
+    const numRuns = isLong ? 24 : 8
+    for (const layers of sample(array(layer, { minLength: 2, maxLength: 3 }), { seed: 7, numRuns })) {
       const archives = await Promise.all(layers.map(async (entries) => layerOf(await tarOf(entries))))
       await pushImage(client, 'team/chance', await buildImage({ files: [], layers: archives }), ['1'])
       const [ours, theirs] = await Promise.allSettled([
@@ -145,7 +147,7 @@ describe.skipIf(lacking !== '')(`images as others see them${lacking}`, () => {
         compared += 1
       }
     }
-    expect(compared).toBeGreaterThan(12)
+    expect(compared).toBeGreaterThan(numRuns / 3)
   })
 
   test('a layer of more than a chunk of the network comes and goes whole', async () => {

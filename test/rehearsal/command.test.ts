@@ -5,6 +5,7 @@ import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { until } from '../../conformance/until.ts'
+import { isLong } from '../support/long.ts'
 import { RehearsalCommand } from '../support/rehearsal-command.ts'
 
 /** Each start is a whole deployment, so that one test follows another. Beside other tests they take their time. */
@@ -47,7 +48,7 @@ test('a rehearsal runs on when its command has ended, and tells its token', asyn
   expect(await command.run(['--token'])).toMatchObject({ exitCode: 0, text: expect.stringMatching(/^admin\.\S+\n$/) })
 })
 
-test('another start takes the place of the rehearsal that runs, also of another stage', async () => {
+test.runIf(isLong)('another start takes the place of the rehearsal that runs, also of another stage', async () => {
   const { pid } = command.state ?? {}
   const second = await command.start('--stage', 'production')
   expect(second.text).toContain(`The rehearsal of dev with process id ${pid} runs: it is ended`)
@@ -85,7 +86,7 @@ test('the process of a state that is out of date is nobody’s to kill', async (
   expect([sleeper.exitCode, sleeper.signalCode]).toEqual([null, null])
 })
 
-test('a platform that cannot begin fails the command with the reason, and leaves nothing', async () => {
+test.runIf(isLong)('a platform that cannot begin fails the command with the reason, and leaves nothing', async () => {
   const broken = join(command.folder, '..', 'broken')
   for (const name of await readdir(command.functions, { recursive: true })) {
     if (!name.endsWith('index.mjs')) continue
@@ -112,7 +113,7 @@ test('a rehearsal whose command is interrupted before it is ready ends', async (
   await nothingIsLeft()
 })
 
-test('a port that is taken fails the command with the reason', async () => {
+test.runIf(isLong)('a port that is taken fails the command with the reason', async () => {
   await using taken = createServer().listen(0, '127.0.0.1')
   await once(taken, 'listening')
   const { port } = taken.address() as AddressInfo
@@ -120,7 +121,7 @@ test('a port that is taken fails the command with the reason', async () => {
   expect(failed).toMatchObject({ exitCode: 1, text: expect.stringContaining(`127.0.0.1:${port} is in use`) })
 })
 
-test('of two that start at once one runs, and it shows what became of the other', async () => {
+test.runIf(isLong)('of two that start at once one runs, and it shows what became of the other', async () => {
   const both = await Promise.all([command.start(), command.start()])
   const running = command.state?.ready?.url ?? 'none'
   expect(await isReady(running)).toBe(true)
@@ -132,7 +133,7 @@ test('of two that start at once one runs, and it shows what became of the other'
   expect(loser?.exitCode === 1 ? loser.text : winner?.text).toMatch(end)
 })
 
-test('SIGTERM to the rehearsal itself ends it and the processes of its functions', async () => {
+test.runIf(isLong)('SIGTERM to the rehearsal itself ends it and the processes of its functions', async () => {
   expect((await command.processes()).length).toBeGreaterThan(1)
   process.kill(command.state?.pid ?? 0, 'SIGTERM')
   await nothingIsLeft()

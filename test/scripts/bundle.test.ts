@@ -8,6 +8,7 @@ import type { GatewayHandler } from '@platform/http/event'
 import { functionNames as filesIn } from '../../packages/local/src/function-files.ts'
 import { requireBuiltins } from '../../scripts/bundle-builtins.ts'
 import { type Bundle, bundle, bundleAll } from '../../scripts/bundle.ts'
+import { builtOnce } from '../support/built-once.ts'
 import { send } from '../support/event.ts'
 
 vi.hoisted(() => Object.assign(process.env, { PLAT_LOG_LEVEL: 'error' }))
@@ -23,8 +24,8 @@ const limits: readonly [RegExp, number, number][] = [
 
 let bundles: Map<string, Bundle>
 beforeAll(async () => {
-  bundles = await bundleAll(names, undefined)
-}, 120_000)
+  bundles = await builtOnce('bundles', '', () => bundleAll(names, undefined))
+}, 300_000)
 
 test('every function of the route table has a file', () => {
   expect(names).toEqual(expect.arrayContaining(Object.keys(functions)))

@@ -2,12 +2,20 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { beforeAll, expect, test } from 'vitest'
 import { functionNames } from '@platform/core/function-names'
-import { begin, columns, end, type FunctionRow, functionRows, measuredRatios } from '../../scripts/function-rows.ts'
+import {
+  begin,
+  columns,
+  end,
+  type FunctionRow,
+  functionRows,
+  measuredRatios,
+  pagePath,
+} from '../../scripts/function-rows.ts'
 import { root } from '../../scripts/source.ts'
 
 /** Rewritten by `npm run functions:table`. */
-const readme = await readFile(join(root, 'README.md'), 'utf8')
-const section = readme.slice(readme.indexOf(begin), readme.indexOf(end))
+const page = await readFile(join(root, pagePath), 'utf8')
+const section = page.slice(page.indexOf(begin), page.indexOf(end))
 const [header = [], , ...lines] = section
   .split('\n')
   .filter((line) => line.startsWith('|'))
@@ -21,9 +29,9 @@ const [header = [], , ...lines] = section
 let rows: FunctionRow[]
 beforeAll(async () => {
   rows = await functionRows()
-}, 120_000)
+}, 300_000)
 
-test('the table of README.md names every function, in the order of the route table', () => {
+test('the table names every function, in the order of the route table', () => {
   expect(header).toEqual(columns)
   expect(lines.map(([name]) => name)).toEqual(functionNames.map((name) => `\`${name}\``))
 })

@@ -73,7 +73,8 @@ test.each([
   const { privateKeyPem } = generateKeyPair()
   await writeFile(join(folder.path, 'own.key'), privateKeyPem)
   const args = words(line).map((word) => (word === 'own.key' ? join(folder.path, word) : word))
-  const env = { PATH: process.env['PATH'], PLAT_DATA_DIR: folder.path }
+  const { PATH, NODE_COMPILE_CACHE } = process.env
+  const env = { PATH, NODE_COMPILE_CACHE, PLAT_DATA_DIR: folder.path }
   const ended = run(process.execPath, ['scripts/release.ts', ...args], { cwd: root, env })
   await expect(ended).rejects.toMatchObject({ code, stderr: expect.stringMatching(message), stdout: '' })
 })

@@ -1,8 +1,13 @@
 import { join } from 'node:path'
+import { stop } from 'esbuild'
 import type { TestProject } from 'vitest/node'
 import { installComponents } from '../../rehearsal/graph/components.ts'
-import { type Graph, graphOf } from '../../rehearsal/graph/graph.ts'
-import { buildFunctions } from '../../scripts/deploy/build.ts'
+import { type Graph } from '../../rehearsal/graph/graph.ts'
+import { writeFunctions } from '../../scripts/deploy/build.ts'
+import { functionFiles } from '../../scripts/release/functions.ts'
+import { root } from '../../scripts/source.ts'
+import { builtOnce } from './built-once.ts'
+import { graphOf } from './graphs.ts'
 import { temporaryFolder } from './temporary-folder.ts'
 
 declare module 'vitest' {
@@ -22,7 +27,11 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   await installComponents()
   await using parts = new AsyncDisposableStack()
   const functionsDir = join(parts.use(await temporaryFolder()).path, 'functions')
-  const [dev, production] = await Promise.all([graphOf('dev'), graphOf('production'), buildFunctions(functionsDir)])
+  const built = builtOnce('deployed', 'test/support/components.ts', () => functionFiles(undefined, join(root, 'dist')))
+  const [dev, production, functions] = await Promise.all([graphOf('dev'), graphOf('production'), built])
+  // It would keep a gigabyte for as long as this process runs.
+  await stop()
+  await writeFunctions(functions, functionsDir)
   project.provide('dev', dev)
   project.provide('production', production)
   project.provide('functionsDir', functionsDir)

@@ -1,4 +1,5 @@
 import type { GatewayEvent, GatewayHandler } from '@platform/http/event'
+import { noteAnswer } from './seen-answers.ts'
 
 /** A request as a client sends it. */
 export interface Sent {
@@ -24,9 +25,19 @@ export interface Received {
 
 const textType = /^(text\/.*|application\/(json|xml|javascript))$/
 
+/** A path as API Gateway hands it on; as it was sent where it is no encoding of anything. */
+export function decodedPath(path: string): string {
+  try {
+    return decodeURIComponent(path)
+  } catch {
+    return path
+  }
+}
+
 /** The event that API Gateway makes of a request: decoded path, lower-case names, cookies apart, bytes in Base64. */
 function gatewayEvent({ method = 'GET', target, headers = {}, body, address = '192.0.2.1' }: Sent): GatewayEvent {
-  const [path = '', rawQueryString = ''] = target.split('?', 2)
+  const [sentPath = '', rawQueryString = ''] = target.split('?', 2)
+  const path = decodedPath(sentPath)
   const named = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value] as const)
   const cookies = named.filter(([name]) => name === 'cookie').flatMap(([, value]) => value.split(/; */))
   const fields = Object.fromEntries(named.filter(([name]) => name !== 'cookie'))
@@ -34,11 +45,11 @@ function gatewayEvent({ method = 'GET', target, headers = {}, body, address = '1
   const event = {
     version: '2.0',
     routeKey: '$default',
-    rawPath: decodeURIComponent(path),
+    rawPath: path,
     rawQueryString,
     ...(cookies.length > 0 && { cookies }),
     headers: { host: 'platform.example.com', 'x-forwarded-for': address, ...fields },
-    requestContext: { http: { method, path: decodeURIComponent(path), protocol: 'HTTP/1.1', sourceIp: address } },
+    requestContext: { http: { method, path, protocol: 'HTTP/1.1', sourceIp: address } },
     ...(body !== undefined && { body: Buffer.from(body).toString(isText ? 'utf8' : 'base64') }),
     isBase64Encoded: body !== undefined && !isText,
   }
@@ -50,8 +61,10 @@ export async function send(handler: GatewayHandler, sent: Sent): Promise<Receive
   const { statusCode, headers, cookies = [], body, isBase64Encoded } = await handler(gatewayEvent(sent))
   const bytes = Buffer.from(body, isBase64Encoded ? 'base64' : 'utf8')
   const text = bytes.toString()
-  const isJson = headers['content-type'] === 'application/json'
-  return { status: statusCode, headers, cookies, bytes, text, json: isJson ? parsed(text) : undefined }
+  const json: any = headers['content-type'] === 'application/json' ? parsed(text) : undefined
+  const { method = 'GET', target } = sent
+  noteAnswer({ method, path: decodedPath(target.split('?')[0] ?? ''), status: statusCode, error: json?.error })
+  return { status: statusCode, headers, cookies, bytes, text, json }
 }
 
 /** A request with a JSON body. */

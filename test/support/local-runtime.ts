@@ -5,6 +5,7 @@ import { Images } from '@platform/modules/runtime/images'
 import { type LocalMode, openLocalRuntime } from '@platform/modules/runtime/local-runtime'
 import { type Deployment } from '@platform/core/module-row'
 import { type Assignment, type ModuleAnswer, type ModuleRuntime } from '@platform/modules/runtime/port'
+import { type SupervisedOptions } from '@platform/modules/runtime/supervised'
 import { until } from '../../conformance/until.ts'
 import { type MemoryRegistry, memoryRegistry } from './memory-registry.ts'
 import { missing } from './peers.ts'
@@ -17,7 +18,7 @@ export const localModes: readonly (readonly [Exclude<LocalMode, 'auto'>, string]
 ]
 
 /** A real runtime with folders of its own, and a registry in memory. Disposing ends it. */
-export async function localRuntime(mode: LocalMode, { readyMs }: { readyMs?: number } = {}) {
+export async function localRuntime(mode: LocalMode, times: Pick<SupervisedOptions, 'readyMs' | 'pauseMs'> = {}) {
   const folder = await temporaryFolder()
   const registry: MemoryRegistry = memoryRegistry()
   const lines: { moduleId: string; line: string }[] = []
@@ -27,7 +28,7 @@ export async function localRuntime(mode: LocalMode, { readyMs }: { readyMs?: num
     runFolder: join(folder.path, 'run'),
     tokenOf: async (id) => `token of ${id}`,
     onLog: (moduleId, line) => lines.push({ moduleId, line }),
-    ...(readyMs !== undefined && { readyMs }),
+    ...times,
   })
   return {
     ...runtime,

@@ -3,3 +3,9 @@
  * repeats it from another side is left to the tests of the code itself.
  */
 export const isLong = process.env['PLAT_TEST_LONG'] === '1'
+
+/** How often what is left to chance is tried. */
+export const rounds = (few: number, many: number): number => (isLong ? many : few)
+
+/** Of the places where work can be cut off one after the other: each one, or every fourth. */
+export const stride = isLong ? 1 : 4

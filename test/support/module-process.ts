@@ -138,6 +138,7 @@ export class ModuleProcesses implements ModuleRuntime, AsyncDisposable {
     const token = randomBytes(32).toString('base64url')
     const env = {
       PATH: process.env['PATH'],
+      NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'],
       [environmentNames.socket]: handle,
       [environmentNames.token]: token,
       [environmentNames.organisation]: organisationId,

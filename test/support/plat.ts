@@ -23,7 +23,14 @@ export class Plat {
   #folder: string | undefined
 
   constructor(folder: string, environment: Record<string, string>) {
-    this.#environment = { PATH: process.env['PATH'], HOME: folder, XDG_CONFIG_HOME: `${folder}/config`, ...environment }
+    this.#environment = {
+      PATH: process.env['PATH'],
+      // Hundreds of commands run the same code.
+      NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'],
+      HOME: folder,
+      XDG_CONFIG_HOME: `${folder}/config`,
+      ...environment,
+    }
   }
 
   /** The same machine with other variables in the environment. */

@@ -13,7 +13,12 @@ const shell = promisify(execFile)
 const ownEnvironment = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^(PLAT|AWS)_/.test(name)))
 
 /** The administrator that platforms under test are set up with. */
-const options = { isLocal: true, username: 'ada', password: 'correct horse battery', initialAdminToken: undefined }
+export const options = {
+  isLocal: true,
+  username: 'ada',
+  password: 'correct horse battery',
+  initialAdminToken: undefined,
+}
 
 /** The real platform as a process of its own, on data of its own. Disposing ends it and removes the data. */
 export class PlatformProcess implements AsyncDisposable {

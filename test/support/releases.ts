@@ -12,6 +12,7 @@ import { functionFiles, type packFunctions } from '../../scripts/release/functio
 import { publish, type Repository } from '../../scripts/release/publish.ts'
 import { zipOf } from '../../scripts/release/zip.ts'
 import { root } from '../../scripts/source.ts'
+import { builtOnce } from './built-once.ts'
 import type { PlatformProcess } from './platform.ts'
 
 /** Releases for platforms under test: real ones, and ones that were broken on purpose. */
@@ -97,13 +98,15 @@ async function unmarked(): ReturnType<typeof functionFiles> {
   }
 }
 
+const builtOfAll = () => builtOnce('functions', 'test/support/releases.ts', unmarked)
+
 let built: ReturnType<typeof functionFiles> | undefined
 
 /** The functions of a version, as they are in one of the ways. */
 export async function builtFunctions(version: string, way: Way): Promise<Zips> {
   const chosen = (content: Uint8Array) =>
     Buffer.from(Buffer.from(content).toString().replaceAll(versionMark, version).replaceAll(wayMark, way))
-  const zips = [...(await (built ??= unmarked()))].map(([name, files]) => {
+  const zips = [...(await (built ??= builtOfAll()))].map(([name, files]) => {
     const code = Object.entries(files).map(([path, content]) => [
       path,
       path.endsWith('.mjs') ? chosen(content) : content,

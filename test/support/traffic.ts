@@ -1,9 +1,13 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { answered } from '../../conformance/answer.ts'
 import type { Client } from '../../conformance/client.ts'
 import type { Platform } from '../../conformance/platform.ts'
 import { until } from '../../conformance/until.ts'
 
-/** Clients that call one after another, each as fast as it is answered, and note every call that fails. */
+/** People read a moment what they were answered; without this ten clients would have the whole machine for themselves. */
+const readingMs = 25
+
+/** Clients that call one after another, and note every call that fails. */
 export class Traffic implements AsyncDisposable {
   /** What failed, and how, since it was forgotten last. */
   failures: string[] = []
@@ -52,6 +56,7 @@ export class Traffic implements AsyncDisposable {
     this.#underWay.add(noted)
     const answer = await noted
     this.#underWay.delete(noted)
+    await delay(readingMs)
     return answer
   }
 

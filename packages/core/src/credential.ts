@@ -8,7 +8,7 @@ import { type Condition } from './db/expression.ts'
 import * as keys from './db/keys.ts'
 import { create, getAll, type Item, patch, type Step, transact, update } from './db/table.ts'
 import { fault } from './fault.ts'
-import { newId } from './id.ts'
+import { newId, sha256 } from './id.ts'
 import { measure } from './metrics.ts'
 import { networkOf } from './network.ts'
 import { passwordFits } from './password.ts'
@@ -50,7 +50,8 @@ export interface Attempt {
 /** Begins an attempt; throws `rate_limited` after too many failures in one minute (D34). One call. */
 export async function begin(username: string, { address }: Origin): Promise<Attempt> {
   const minute = Math.floor(now() / 60_000)
-  const places = [`user:${username}`, `address:${networkOf(address)}`]
+  // What was typed as a name may be a password: it is not written down.
+  const places = [`user:${sha256(keys.fold(username))}`, `address:${networkOf(address)}`]
   const tally = places.map((place) => keys.failedSignIns(place, minute))
   const [item, ...failures] = await getAll([keys.username(username), ...tally])
   refuseMany(failures)

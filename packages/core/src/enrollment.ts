@@ -104,8 +104,8 @@ async function tryEnroll(
 }
 
 async function genuineToken(text: string): Promise<EnrollmentRow> {
-  const [id = '', secret = ''] = text.split('.')
-  const item = isId('enroll', id) ? await get(keys.enrollment(id)) : undefined
+  const [id = '', secret = '', ...more] = text.split('.')
+  const item = isId('enroll', id) && more.length === 0 ? await get(keys.enrollment(id)) : undefined
   const row = item && Row.parse(item)
   if (!row || !timingSafeEqual(Buffer.from(row.hash), Buffer.from(sha256(secret))))
     throw fault('enrollment_token_invalid')

@@ -38,7 +38,10 @@ export const withLowBits = (id: string, bits: number, value: number): string =>
   id.slice(0, -2) + base32(BigInt(lastTenBits(id) - lowBits(id, bits) + value), 2)
 
 /** Whether a text has the form of an identifier; anything else cannot name a stored thing. */
-export const isId = (prefix: IdPrefix, text: string): boolean => new RegExp(`^${prefix}_[${alphabet}]{26}$`).test(text)
+export const isId = (prefix: IdPrefix, text: string): boolean =>
+  text.startsWith(`${prefix}_`) && afterPrefix.test(text.slice(prefix.length))
+
+const afterPrefix = new RegExp(`^_[${alphabet}]{26}$`)
 
 /** A secret of 256 random bits, safe in URLs and shells. */
 export const newSecret = (): string => randomBytes(32).toString('base64url')

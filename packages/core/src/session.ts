@@ -160,8 +160,8 @@ export async function refresh({ refreshToken }: { refreshToken: string }, origin
 
 /** The session of a refresh token that is genuine, used or not, unless it has ended. One call. */
 async function findByToken(refreshToken: string) {
-  const [sessionId = '', tokenId = '', secret = ''] = refreshToken.split('.')
-  if (!isId('sess', sessionId) || !/^[\w-]{12}$/.test(tokenId)) return undefined
+  const [sessionId = '', tokenId = '', secret = '', ...more] = refreshToken.split('.')
+  if (!isId('sess', sessionId) || !/^[\w-]{12}$/.test(tokenId) || more.length > 0) return undefined
   const tokenKey = keys.refreshToken(sessionId, tokenId)
   const [sessionItem, tokenItem] = await getAll([keys.session(sessionId), tokenKey])
   if (sessionItem === undefined || tokenItem === undefined) return undefined

@@ -1,3 +1,4 @@
+import { fault } from '@platform/core/fault'
 import { HonoBase as Hono } from 'hono/hono-base'
 import { TrieRouter } from 'hono/router/trie-router'
 import type { HttpContext, HttpEnv } from './context.ts'
@@ -27,6 +28,8 @@ export function appOf(route: (app: Hono<HttpEnv>) => void): App {
     getPath: (_request, options) => options?.env?.event.rawPath ?? '',
   })
   app.use(refuseStrangePath)
+  // What Hono would answer by itself is no reply of ours.
+  app.notFound(handling((context) => failure(fault('route_not_found'), context)))
   route(app)
   app.onError((error, context) => handling((it) => failure(error, it))(context))
   return (event) =>

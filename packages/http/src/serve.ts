@@ -1,6 +1,5 @@
 import type { EndpointDefinition } from '@platform/contract/endpoint'
 import type { Caller, RelayCaller } from '@platform/core/caller'
-import { fault } from '@platform/core/fault'
 import { annotate } from '@platform/core/log'
 import { parseBody, parsePart } from '@platform/core/valid'
 import { appOf, handling } from './app.ts'
@@ -8,7 +7,6 @@ import { authenticate, identityOf, permit } from './authorize.ts'
 import { jsonReader, readBody } from './body.ts'
 import type { HttpContext } from './context.ts'
 import { type GatewayEvent, type GatewayResult, headersOf, refuseLargeBody, toResult } from './event.ts'
-import { failure } from './failure.ts'
 import { limit } from './limits.ts'
 import { answerOnce } from './once.ts'
 import { type Probed, probed } from './probe.ts'
@@ -30,7 +28,6 @@ export function serve(...routes: Route[]): Probed<GatewayEvent, GatewayResult> {
         handling((context) => perform(context, route)),
       )
     }
-    it.notFound(handling((context) => failure(fault('route_not_found'), context)))
   })
   return probed(async (event) => toResult(await app(event)))
 }

@@ -1,5 +1,6 @@
 /** The thread of the stand-ins: says where they listen, and closes them when it is told to. */
 import { once } from 'node:events'
+import { flushCompileCache } from 'node:module'
 import { join } from 'node:path'
 import { parentPort, workerData } from 'node:worker_threads'
 import type * as z from 'zod'
@@ -18,5 +19,7 @@ const secrets = await startSecretsManager({ dataDir: join(dataDir, 'secrets'), a
 
 const urls: z.infer<typeof StandInsUrls> = { dynamoDbUrl: dynamoDb.url, sqsUrl: sqs.url, secretsUrl: secrets.url }
 port.postMessage(urls)
+// A thread that is killed keeps nothing.
+flushCompileCache()
 await once(port, 'message')
 await Promise.all([dynamoDb.close(), sqs.close(), secrets.close()])

@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 import * as z from 'zod'
 import { newAccessKeyId, type StandIns } from './aws-environment.ts'
+import { compileCache } from './compile-cache.ts'
 
 /** What the thread of the stand-ins is told, and what it answers. */
 export const StandInsData = z.object({ dataDir: z.string(), accessKeyId: z.string() })
@@ -15,7 +16,8 @@ export interface RunningStandIns extends StandIns {
 /** Starts the stand-ins on free loopback ports; `onDeath` hears when they end unasked. */
 export async function startStandIns(dataDir: string, onDeath: (error: Error) => void): Promise<RunningStandIns> {
   const workerData: z.infer<typeof StandInsData> = { dataDir, accessKeyId: newAccessKeyId() }
-  const worker = new Worker(new URL('stand-ins-thread.ts', import.meta.url), { name: 'stand-ins', env: {}, workerData })
+  const options = { name: 'stand-ins', env: compileCache, workerData }
+  const worker = new Worker(new URL('stand-ins-thread.ts', import.meta.url), options)
   const [message] = await once(worker, 'message')
 
   let death = new Error('The thread of the store, the queues and the secrets ended.')

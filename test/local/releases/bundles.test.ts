@@ -3,7 +3,7 @@ import { version as checkoutVersion } from '@platform/core/version'
 import { startPlatform } from '@platform/local/platform'
 import { parseSettings } from '@platform/local/settings'
 import { expect, test } from 'vitest'
-import { packFunctions } from '../../../scripts/release/functions.ts'
+import { packedFunctions } from '../../support/built-once.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 import { hammer } from './clients.ts'
 import { named, stagedOf, targetOf } from './support.ts'
@@ -22,8 +22,7 @@ const paths = [
 
 test('the platform’s own functions take over as they are shipped, and give back, without a failed request', async () => {
   await using folder = await temporaryFolder()
-  await using work = await temporaryFolder()
-  const release = stagedOf('99.0.0', await packFunctions('99.0.0', work.path))
+  const release = stagedOf('99.0.0', await packedFunctions('99.0.0'))
   const environment = { PLAT_PORT: '0', PLAT_DATA_DIR: join(folder.path, 'data'), PLAT_LOG_LEVEL: 'warn' }
   const settings = parseSettings({ ...environment, PLAT_REGISTRY_PORT: '0' })
   let platform = await startPlatform(settings)
@@ -69,4 +68,4 @@ test('the platform’s own functions take over as they are shipped, and give bac
   platform = await startPlatform(settings)
   expect(await targetOf(platform).current()).toEqual(named(release))
   expect(await answers()).toEqual(own)
-}, 180_000)
+}, 300_000)

@@ -6,6 +6,13 @@ import { hammer } from './clients.ts'
 import { releaseOf, saying, stagedOf, targetOf, zipOf } from './support.ts'
 import { checkout, startUpdatable, type Updatable } from './updatable.ts'
 
+/** One for all tests: whatever is refused leaves it as it was. */
+let platform: Updatable
+beforeAll(async () => {
+  platform = await startUpdatable()
+})
+afterAll(() => platform[Symbol.asyncDispose]())
+
 test.for([
   [
     'whose import throws',
@@ -17,7 +24,6 @@ test.for([
   ['that exports no handler', { sites: `export const other = 1` }, /exports no handler/],
   ['that is no program', { sites: `{{{` }, /does not start/],
 ] as const)('a release %s is refused for good, and what serves goes on', async ([, bad, reason]) => {
-  await using platform = await startUpdatable()
   const clients = hammer(platform.url, 3)
   const failed = platform.target.stage(releaseOf('9.0.0', bad))
   await expect(failed).rejects.toBeInstanceOf(TargetFailure)
@@ -30,7 +36,6 @@ test.for([
 })
 
 test('a release without a function that the platform calls, and one that is gone, are refused for good', async () => {
-  await using platform = await startUpdatable()
   const lacking = stagedOf('9.0.0', new Map([['health', zipOf({ 'index.mjs': saying('9.0.0') })]]))
   await expect(platform.target.stage(lacking)).rejects.toMatchObject({ isFinal: true })
   const nobody = { functionNames: [], fetchFunction: async () => new Uint8Array() }
@@ -39,7 +44,6 @@ test('a release without a function that the platform calls, and one that is gone
 })
 
 test('a zip that leaves its folder is refused for good, and nothing of it is on the disk', async () => {
-  await using platform = await startUpdatable()
   const good = releaseOf('9.0.0')
   const evil = zipOf({ 'index.mjs': saying('9.0.0'), '../../../../escaped': 'x' })
   const fetchFunction = async (name: string) => (name === 'health' ? evil : good.fetchFunction(name))
@@ -48,20 +52,14 @@ test('a zip that leaves its folder is refused for good, and nothing of it is on 
   expect(await readdir(platform.dataDir)).not.toContain('escaped')
 })
 
-let guarded: Updatable
-beforeAll(async () => {
-  guarded = await startUpdatable()
-})
-afterAll(() => guarded[Symbol.asyncDispose]())
-
 test.for([
   ['without a token', {}, 'GET', '/current', undefined, 401],
   ['with another token', { authorization: 'Bearer no' }, 'POST', '/commit', '{}', 401],
   ['with a basic login', { authorization: 'Basic cGxhdGZvcm06' }, 'PUT', '/function', 'zip', 401],
 ] as const)('nobody updates the platform %s', async ([, headers, method, path, body, status]) => {
-  const response = await fetch(`${guarded.updateHost.url}${path}`, { method, headers, ...(body && { body }) })
+  const response = await fetch(`${platform.updateHost.url}${path}`, { method, headers, ...(body && { body }) })
   expect(response.status).toBe(status)
-  expect(await guarded.target.current()).toEqual(checkout)
+  expect(await platform.target.current()).toEqual(checkout)
 })
 
 test.for([
@@ -75,8 +73,8 @@ test.for([
   ['POST', '/unanswered', '{"release":{"version":"1.0.0"},"sinceMs":-1}', 400],
   ['POST', '/shift', '{"release":{"version":"1.0.0"},"share":11}', 400],
 ] as const)('%s %s is no call: %s', async ([method, path, body, status]) => {
-  const headers = { authorization: `Bearer ${guarded.updateHost.token}` }
-  const response = await fetch(`${guarded.updateHost.url}${path}`, { method, headers, ...(body && { body }) })
+  const headers = { authorization: `Bearer ${platform.updateHost.token}` }
+  const response = await fetch(`${platform.updateHost.url}${path}`, { method, headers, ...(body && { body }) })
   expect(response.status).toBe(status)
 })
 

@@ -16,14 +16,14 @@ export interface Program extends AsyncDisposable {
   ended: Promise<number | NodeJS.Signals | null>
 }
 
-/** Runs a file of the project with Node, in an environment of `PLAT_…` names only. */
+/** Runs a file of the project with Node, in an environment of `PLAT_…` names only, but for what makes it start faster. */
 export function runProgram(
   file: string,
   options: { arguments?: string[]; environment?: Record<string, string> },
 ): Program {
   const child = spawn(process.execPath, [file, ...(options.arguments ?? [])], {
     cwd: projectDir,
-    env: { PATH: process.env['PATH'], ...options.environment },
+    env: { PATH: process.env['PATH'], NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'], ...options.environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   const lines: string[] = []

@@ -1,7 +1,7 @@
 import { answered } from '../../../conformance/answer.ts'
 import { entriesOf } from '../../../conformance/audit.ts'
 import { conformance } from './act.ts'
-import { type Act, type Outcome, played, playWithout, type Scene } from './withholding.ts'
+import { type Act, type Need, type Outcome, played, playWithout, type Scene } from './withholding.ts'
 
 /** What happens once on a platform, in this order: it begins, with a deployment, and is set up. */
 
@@ -59,6 +59,11 @@ const order: readonly [name: string, act: Act, grants: readonly string[]][] = [
   ['setup', completes, ['table:write', 'secret:signing-keys']],
   ['setup', isOnRecord, ['queue:events']],
 ]
+
+/** What `playBeginnings` shows. */
+export const beginningNeeds: readonly Need[] = order.flatMap(([name, act, grants]) =>
+  grants.map((grant) => ({ name, grant, act })),
+)
 
 /** Plays them without each grant, and then with all. Those of them that passed in the end have an outcome. */
 export async function playBeginnings(newScene: () => Promise<Scene>): Promise<Outcome[]> {

@@ -57,3 +57,10 @@ export const unseen: Record<string, Record<string, string>> = {
     'queue:modules': 'Events that wait for a module may have lost their message.',
   },
 }
+
+/** Function → all grants that several such tables name, in order. */
+export function byFunction(...tables: readonly Record<string, readonly string[]>[]): Record<string, string[]> {
+  const named = Map.groupBy(tables.flatMap(Object.entries<readonly string[]>), ([name]) => name)
+  const sorted = [...named].map(([name, each]) => [name, each.flatMap(([, grants]) => grants).toSorted()] as const)
+  return Object.fromEntries(sorted)
+}

@@ -90,3 +90,12 @@ export const needsOf = (peers: Peers): Need[] =>
   Object.entries(tableFor(peers)).flatMap(([name, grants]) =>
     Object.entries(grants).map(([grant, act]) => ({ name, grant, act })),
   )
+
+/** Functions whose journeys are short, and need grants of every kind. */
+const short = ['jobs', 'queue/jobs', 'webhooks', 'identity']
+
+/** A need for each kind of grant. */
+export function oneOfEach(needs: readonly Need[]): Need[] {
+  const byName = short.flatMap((name) => needs.filter((need) => need.name === name))
+  return [...Map.groupBy([...byName, ...needs], ({ grant }) => grant).values()].flatMap(([first]) => first ?? [])
+}

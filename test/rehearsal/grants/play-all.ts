@@ -1,10 +1,19 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { inLanes } from './lanes.ts'
 import { type Stage } from './stage.ts'
-import { type Act, calm, type Need, type Outcome, played, playWithout, type Scene } from './withholding.ts'
+import {
+  type Act,
+  calm,
+  isMissed,
+  type Need,
+  type Outcome,
+  playAlone,
+  played,
+  playWithout,
+  type Scene,
+} from './withholding.ts'
 
 const laneCount = 3
-const everybody = 'the platform as a whole'
 
 /** Plays every act: with all grants, without each that is needed for it, and once they are given back. */
 export async function playAll(stage: Stage, needs: readonly Need[]): Promise<Outcome[]> {
@@ -16,14 +25,17 @@ export async function playAll(stage: Stage, needs: readonly Need[]): Promise<Out
   for (const act of acts) touched.set(act, await touchesOf(first, act))
   const run = <Item>(item: Item, act: Act, broken: readonly string[]) => ({
     item,
-    touches: new Set([calm, ...(touched.get(act) ?? []), ...(act.isAlone ? [everybody] : [])]),
-    breaks: new Set([...broken, ...(act.breaks ?? []), ...(act.isAlone ? [everybody] : [])]),
+    touches: new Set([calm, ...(touched.get(act) ?? [])]),
+    // Journeys of others may be those of the administrator, too.
+    breaks: new Set([...broken, ...(act.breaks ?? []), ...(act.isAlone ? [calm] : [])]),
   })
-  const outcomes = await inLanes(
+  const beside = await inLanes(
     scenes,
     needs.map((need) => run(need, need.act, [need.name])),
     playWithout,
   )
+  const outcomes: Outcome[] = []
+  for (const outcome of beside) outcomes.push(isMissed(outcome) ? outcome : await playAlone(first, outcome))
   await healing(first, () =>
     inLanes(
       scenes,

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Platform } from '../../../conformance/platform.ts'
-import { whileHope } from '../../../conformance/until.ts'
+import { until, whileHope } from '../../../conformance/until.ts'
 import type { Denial } from '../../../rehearsal/cloud/gate.ts'
 import { allowing, type Statement } from '../../../rehearsal/graph/policy.ts'
 import type { Rehearsal } from '../../../rehearsal/rehearsal.ts'
@@ -25,7 +25,7 @@ export interface Act {
   play: (scene: Scene) => Promise<void>
   /** Functions that lose something by it. */
   breaks?: readonly string[]
-  /** It changes what there is once on a platform. */
+  /** It changes what there is once on a platform, or waits for what anybody's next change there would make up for. */
   isAlone?: true
   /** What proves the same afterwards, where it cannot be played twice. */
   again?: (scene: Scene) => Promise<void>
@@ -52,6 +52,8 @@ export interface Outcome extends Need {
 const afterwardsMs = 1000
 /** Whatever asks for nothing until then does not need the grant. */
 const patienceMs = 30_000
+/** What is in a queue for longer comes again and again, because its consumer fails. */
+const settlesWithinSeconds = 5
 
 export function statementOf({ functions }: Rehearsal, name: string, grant: string): [string, Statement] {
   const { functionName = '', statements = [] } = functions.find((each) => each.name === name) ?? {}
@@ -91,6 +93,34 @@ export async function playWithout(scene: Scene, need: Need): Promise<Outcome> {
   over.abort()
   await givingUp
   return { ...need, failure, denials: denials() }
+}
+
+/** Whether an act was missed, and for want of the grant. */
+export const isMissed = ({ failure, denials }: Outcome): boolean => failure !== undefined && denials.length > 0
+
+const tries = 3
+
+/**
+ * Plays an act without a grant, three times at most, until it is missed: what others have left on its way may have made up for
+ * what nobody was told, and a process that was busy when it was to be forgotten has kept what it has read. `heal` follows each try.
+ */
+export async function playAlone(scene: Scene, need: Need, heal?: () => Promise<unknown>): Promise<Outcome> {
+  for (let left = tries; ; left--) {
+    await settled(scene)
+    const outcome = await playWithout(scene, need)
+    await heal?.()
+    if (isMissed(outcome) || left === 1) return outcome
+  }
+}
+
+/** Nobody is at the books any more, who would enter what nobody was told. What nobody can handle lies where it is. */
+async function settled({ rehearsal }: Scene): Promise<void> {
+  const isAtRest = async () => {
+    const response = await fetch(`${rehearsal.cloud.sqsUrl}/_queues`)
+    const { queues }: any = await response.json()
+    return queues.every(({ name, waiting, inFlight }: any) => !name.endsWith('-events') || waiting + inFlight === 0)
+  }
+  await until('the queue of events is empty', isAtRest, settlesWithinSeconds).catch(() => undefined)
 }
 
 /** What an act failed with. */

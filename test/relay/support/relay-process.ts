@@ -1,10 +1,13 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { EventEmitter, once } from 'node:events'
 import { existsSync } from 'node:fs'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { buildRelay } from '../../../scripts/build-relay.ts'
+
+/** The bundle: one for all tests of a file. */
+let text: string | undefined
 
 /** A temporary folder with the bundle of the relay in it; removed by `remove`. */
 export class Workplace {
@@ -16,7 +19,9 @@ export class Workplace {
 
   static async make(): Promise<Workplace> {
     const workplace = new Workplace(await mkdtemp(join(tmpdir(), 'relay-test-')))
-    await buildRelay(workplace.bundle)
+    if (text === undefined) await buildRelay(workplace.bundle)
+    else await writeFile(workplace.bundle, text)
+    text ??= await readFile(workplace.bundle, 'utf8')
     return workplace
   }
 
@@ -40,6 +45,8 @@ export type Start = {
   folder?: string
 }
 
+let node: string | undefined
+
 /** The bundle at work as a process of its own, on the oldest Node there is. */
 export class RelayProcess {
   readonly #child: ChildProcess
@@ -48,7 +55,7 @@ export class RelayProcess {
   text = ''
 
   constructor({ bundle, args = [], environment = {}, folder }: Start) {
-    this.#child = spawn(olderNode(), [bundle, ...args], {
+    this.#child = spawn((node ??= olderNode()), [bundle, ...args], {
       env: { PATH: process.env.PATH, ...environment },
       cwd: folder,
       stdio: ['ignore', 'pipe', 'pipe'],

@@ -12,7 +12,7 @@ await serve(
       app.get('/api/unruly/cookie', (c) => c.text('eat this', 200, { 'set-cookie': 'session=stolen; Path=/' }))
       app.get('/api/unruly/large', () => new Response(megabytes(100)))
       app.get('/api/unruly/prints', async (c) => {
-        for (let count = 0; count < 1000; count++) {
+        for (let count = 0; count < Number(c.req.query('megabytes')); count++) {
           await new Promise<void>((resolve) =>
             process.stdout.write(count % 2 ? `${megabyte}\n` : megabyte, () => resolve()),
           )

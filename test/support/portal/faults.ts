@@ -4,6 +4,8 @@ import type { BrowserContext, ConsoleMessage, Request, Response } from 'playwrig
 export interface Faults {
   /** From here on, what fits is as it should be: a pattern for lines such as `answer 401 GET /api/v1/auth/me`. */
   allow: (...patterns: RegExp[]) => void
+  /** Forgets what has happened and what was allowed: another test begins. */
+  forget: () => void
   /** One line for each that was not allowed, in the order in which they happened. */
   list: () => string[]
   /** Throws with all of them, if there is one. */
@@ -40,6 +42,10 @@ export async function watch(context: BrowserContext, origin: string): Promise<Fa
   follow(context, origin, add)
   return {
     allow: (...patterns) => void allowed.push(...patterns),
+    forget: () => {
+      found.length = 0
+      allowed.length = 0
+    },
     list: () => [...found],
     expectNone: () => {
       if (found.length > 0) throw new Error(`The page was not quiet:\n${found.map((line) => `- ${line}`).join('\n')}`)

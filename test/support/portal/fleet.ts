@@ -15,7 +15,11 @@ export async function beating(api: Platform, nodes?: readonly string[]): Promise
 }
 
 /** Gives the administrator's organisation, which must have no clusters yet, so many: straight into the store, in seconds. */
-export async function seedFleet(platform: PlatformProcess, api: Platform, count: number): Promise<void> {
+export async function seedFleet(
+  platform: Pick<PlatformProcess, 'dataDir'>,
+  api: Platform,
+  count: number,
+): Promise<void> {
   const { organisationId } = answered(await (await api.admin).get('/api/v1/auth/me'), 200)
   const environment = awsEnvironment({ ...(await readRuntimeFile(platform.dataDir)), sqsUrl: '' })
   const { writeFleet } = await import('../../../bench/paging/fleet.ts')

@@ -41,8 +41,8 @@ export async function hostileSeed(platform: PlatformProcess, api: Platform): Pro
 }
 
 function placesOf(clusters: readonly string[], jobs: readonly string[], batchId: string): Places {
-  const [healthy = '', degraded = '', offline = '', pending = ''] = clusters
-  const [completed = '', failed = '', running = '', queued = '', cancelled = ''] = jobs
+  const [healthy = '', degraded = healthy, offline = healthy, pending = healthy] = clusters
+  const [completed = '', failed = completed, running = completed, queued = completed, cancelled = completed] = jobs
   return {
     clusters: { healthy, degraded, offline, pending },
     jobs: { completed, failed, running, queued, cancelled },

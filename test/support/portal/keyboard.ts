@@ -28,18 +28,21 @@ function look(): Stop | undefined {
   }
 }
 
-/** Whatever the page has put the focus on: a key goes on from its top. */
-function toTop(): void {
-  const { body }: any = (globalThis as any).document
-  body.tabIndex = -1
-  body.focus()
-  body.removeAttribute('tabindex')
+/** Whatever the page has put the focus on: a key goes on from the top of this element. */
+function toTop(name: string): void {
+  const { document }: any = globalThis
+  const element = document.querySelector(name)
+  const before = element.getAttribute('tabindex')
+  element.tabIndex = -1
+  element.focus()
+  if (before === null) element.removeAttribute('tabindex')
+  else element.setAttribute('tabindex', before)
 }
 
-/** What the Tab key reaches from the top of a page, in order, until it leaves the page; at most so many stops. */
-export async function tabStops(page: Page, atMost = 60): Promise<Stop[]> {
+/** What the Tab key reaches from the top of a page, or of an element of it, in order, until it leaves the page; at most so many stops. */
+export async function tabStops(page: Page, atMost = 60, from = 'body'): Promise<Stop[]> {
   const stops: Stop[] = []
-  await page.evaluate(toTop)
+  await page.evaluate(toTop, from)
   while (stops.length < atMost) {
     await page.keyboard.press('Tab')
     const stop = await page.evaluate(look)

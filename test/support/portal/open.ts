@@ -23,7 +23,8 @@ export type Theme = 'light' | 'dark'
 
 export const administrator: Credentials = { username: 'ada', password: 'correct horse battery' }
 
-const patienceMs = 20_000
+/** Says only that waiting on is pointless: the machine of the tests may be busy with much else. */
+const patienceMs = 60_000
 
 const faults = new WeakMap<BrowserContext, Faults>()
 
@@ -65,7 +66,11 @@ export async function newContext(browser: Browser, origin: string, view: View = 
 }
 
 /** Signs in as the portal's form does, without the form: the cookies live in the context. */
-async function signIn(context: BrowserContext, origin: string, { username, password }: Credentials): Promise<void> {
+export async function signIn(
+  context: BrowserContext,
+  origin: string,
+  { username, password }: Credentials,
+): Promise<void> {
   const response = await context.request.post(`${origin}/api/v1/auth/session`, {
     data: { username, password },
     headers: { origin, 'sec-fetch-site': 'same-origin' },

@@ -14,6 +14,8 @@ export interface PortalPage {
   isAlone?: true
   /** It has fields for texts. */
   asks?: true
+  /** Where not all is tried (see long.ts), it and such of its states stand for the kinds of fields that the portal has. */
+  types?: readonly string[]
   /** What it shows when it is asked. */
   states?: readonly PortalState[]
 }
@@ -39,8 +41,14 @@ export const publicPages: readonly PortalPage[] = [
 
 /** The portal for an administrator. */
 export const pages: readonly PortalPage[] = [
-  { name: 'dashboard', path: '/dashboard', heading: 'Dashboard', states: [...states.shell, ...states.dashboard] },
-  { name: 'clusters', path: '/clusters', heading: 'Clusters', asks: true, states: states.clusters },
+  {
+    name: 'dashboard',
+    path: '/dashboard',
+    heading: 'Dashboard',
+    types: ['search'],
+    states: [...states.shell, ...states.dashboard],
+  },
+  { name: 'clusters', path: '/clusters', heading: 'Clusters', asks: true, types: ['sites'], states: states.clusters },
   {
     name: 'clusters-offline',
     path: '/clusters?status=Offline',
@@ -57,7 +65,7 @@ export const pages: readonly PortalPage[] = [
   },
   { name: 'cluster-pending', path: ({ clusters }) => `/clusters/${clusters.pending}`, heading: /./ },
   { name: 'jobs', path: '/jobs', heading: 'Jobs', states: states.jobs },
-  { name: 'new-job', path: '/jobs/new', heading: 'Run a script', asks: true },
+  { name: 'new-job', path: '/jobs/new', heading: 'Run a script', asks: true, types: [] },
   {
     name: 'new-job-there',
     path: ({ clusters }) => `/jobs/new?clusterId=${clusters.healthy}`,
@@ -87,10 +95,10 @@ export const pages: readonly PortalPage[] = [
   { name: 'health', path: '/health', heading: 'Health' },
   { name: 'account', path: '/settings/account', heading: 'Account', states: states.account },
   { name: 'account-tokens', path: '/settings/account?tab=tokens', heading: 'Account', states: states.tokens },
-  { name: 'users', path: '/settings/users', heading: 'Users', states: states.users },
+  { name: 'users', path: '/settings/users', heading: 'Users', types: ['create'], states: states.users },
   { name: 'webhooks', path: '/settings/webhooks', heading: 'Webhooks', states: states.webhooks },
   { name: 'audit', path: '/settings/audit', heading: /^Audit/, asks: true, states: states.audit },
-  { name: 'identity', path: '/settings/identity', heading: /^Identity/, states: states.identity },
+  { name: 'identity', path: '/settings/identity', heading: /^Identity/, types: ['add'], states: states.identity },
   { name: 'organisations', path: '/settings/organisations', heading: 'Organisations', states: states.organisations },
   { name: 'updates', path: '/settings/updates', heading: 'Updates' },
   {

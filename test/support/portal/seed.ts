@@ -9,27 +9,36 @@ import { until } from '../../../conformance/until.ts'
 /** Settings under which what the seed has made stays as it is: its relays do not beat, and nothing is late. */
 export const lasting = { PLAT_HEARTBEAT_INTERVAL_SECONDS: '600' }
 
-/** What the pages about single things can be opened for. */
-export interface Places {
+/** What an organisation holds that has been in use for a while, by what it is. */
+export interface Seed {
   /** Healthy, Degraded, Offline and Pending. */
   clusters: { healthy: string; degraded: string; offline: string; pending: string }
   jobs: { completed: string; failed: string; running: string; queued: string; cancelled: string }
   /** One that is over and of which a job has failed, and one that goes on. */
   batchId: string
   openBatchId: string
+  people: { operator: Person; viewer: Person; auditor: Person }
+}
+
+/** What the pages about single things can be opened for. */
+export interface Places extends Omit<Seed, 'people'> {
   /** One that is installed and has a page. */
   moduleId: string
 }
 
-/** What a platform holds that has been in use for a while. */
-export interface Seed extends Places {
-  people: { operator: Person; viewer: Person; auditor: Person }
-}
-
 /** Fills a platform that has just been set up: something of all that there is. The module `hello` is installed. */
-export async function seed(api: Platform): Promise<Seed> {
+export async function seed(api: Platform): Promise<Places> {
   const admin = await api.admin
   const installing = answered(await admin.post('/api/v1/modules/hello/install', {}), 202)
+  const seeded = await seedOrganisation(api)
+  await seedSettings(api)
+  await over(api, installing)
+  return { ...seeded, moduleId: 'hello' }
+}
+
+/** Fills an organisation: clusters, jobs, people, and what there is to tell of them. */
+export async function seedOrganisation(api: Platform): Promise<Seed> {
+  const admin = await api.admin
   const [berlin, munich, cologne, pending] = await seedClusters(api)
   const both = { jobs: [berlin, munich].map(({ clusterId }) => jobFor(clusterId, 'uptime')) }
   const { batchId } = await submitBatch(api, both)
@@ -42,15 +51,13 @@ export async function seed(api: Platform): Promise<Seed> {
   await finishedBatch(api, batchId)
   const jobs = await seedJobs(api, berlin)
   const { batchId: openBatchId } = await submitBatch(api, both)
-  await seedSettings(api)
   const [operator, viewer, auditor] = await Promise.all(
     ['Operator', 'Viewer', 'Auditor'].map((role) => api.newPerson(role)),
   )
-  await over(api, installing)
   await until('there are notifications', async () => (await admin.get('/api/v1/notifications')).body.totalCount > 1)
   const clusters = { healthy: berlin.clusterId, degraded: munich.clusterId, offline: cologne.clusterId, pending }
   const people = { operator, viewer, auditor } as Seed['people']
-  return { clusters, jobs, batchId, openBatchId, moduleId: 'hello', people }
+  return { clusters, jobs, batchId, openBatchId, people }
 }
 
 async function seedClusters(api: Platform): Promise<[Relay, Relay, Relay, string]> {

@@ -2,6 +2,7 @@ import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Page } from 'playwright-core'
+import { isLong } from '../long.ts'
 import { settled, type Theme } from './open.ts'
 
 const projectDir = fileURLToPath(new URL('../../..', import.meta.url))
@@ -12,11 +13,25 @@ export const screenshotsFolder = join(projectDir, process.env['PLAT_SCREENSHOTS'
 const themes: readonly Theme[] = ['light', 'dark']
 
 /** Does something in both themes, and leaves the page in the one that it had. */
-export async function inBothThemes(page: Page, act: (theme: Theme) => Promise<void>): Promise<void> {
+async function inBothThemes(page: Page, act: (theme: Theme) => Promise<void>): Promise<void> {
   for (const theme of themes) {
     await page.emulateMedia({ colorScheme: theme })
     await act(theme)
   }
+  await page.emulateMedia({ colorScheme: null })
+}
+
+let turn = 0
+
+/**
+ * Has a page looked at in both themes where all is tried that can be (see long.ts); otherwise in one of them, which take turns from look to
+ * look.
+ */
+export async function inThemes(page: Page, act: (theme: Theme) => Promise<void>): Promise<void> {
+  if (isLong) return inBothThemes(page, act)
+  const theme = themes[turn++ % themes.length] ?? 'light'
+  await page.emulateMedia({ colorScheme: theme })
+  await act(theme)
   await page.emulateMedia({ colorScheme: null })
 }
 

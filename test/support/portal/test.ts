@@ -3,7 +3,7 @@ import type { Page } from 'playwright-core'
 import type { Platform } from '../../../conformance/platform.ts'
 import { PlatformProcess } from '../platform.ts'
 import { lacking, launchChromium } from './chromium.ts'
-import { faultsOf, newContext, settled, type View } from './open.ts'
+import { administrator, type Credentials, faultsOf, newContext, settled, signIn, type View } from './open.ts'
 import { picture } from './shot.ts'
 
 /** Opens a browser of its own for one user, with one empty page. */
@@ -12,9 +12,20 @@ export type NewPage = (view?: View) => Promise<Page>
 /** The same, and opens a page of the portal in it and waits until it shows what it is about. */
 export type Open = (path: string, view?: View) => Promise<Page>
 
+/** As `Open`, in a browser that all tests of the file share: a new one takes most of the time of a test that only looks. */
+export type Visit = (path: string, view?: Pick<View, 'allow' | 'width' | 'height'>) => Promise<Page>
+
+interface Seat {
+  page: Page
+  sinceMs: number
+}
+
+/** A session is renewed after a quarter of an hour, which a page that only looks shall not have to do. */
+const seatMs = 300_000
+
 /**
  * A test in the browser. Per file, made when first asked for: `platform` (a process, never set up; with `settings`), `api` (sets it up and
- * answers its API), `browser`. Per test: `open`, `newPage`. A page that was opened fails its test when it was not quiet, see faults.ts.
+ * answers its API), `browser`, `user` (whose pages they are, unless a view says otherwise). Per test: `open`, `newPage`, `visit`. A page that was opened fails its test when it was not quiet, see faults.ts.
  */
 export const test = base
   .extend('settings', { scope: 'file' }, (): Record<string, string> => ({}))
@@ -25,6 +36,7 @@ export const test = base
   })
   .extend('origin', { scope: 'file' }, ({ platform }) => platform.url)
   .extend('api', { scope: 'file' }, ({ platform }): Promise<Platform> => platform.setUp())
+  .extend('user', { scope: 'file' }, (): Credentials => administrator)
   .extend('lacking', { scope: 'file' }, lacking)
   .extend('browser', { scope: 'file' }, async ({ lacking }, { onCleanup }) => {
     if (lacking !== '') return undefined
@@ -32,12 +44,12 @@ export const test = base
     onCleanup(() => browser.close())
     return browser
   })
-  .extend('newPage', async ({ browser, origin, lacking, skip, task }, { onCleanup }): Promise<NewPage> => {
+  .extend('newPage', async ({ browser, origin, user, lacking, skip, task }, { onCleanup }): Promise<NewPage> => {
     if (!browser) return skip(lacking)
     const pages: Page[] = []
     onCleanup(() => close(pages, task.result?.state === 'fail' ? task.name : undefined))
     return async (view) => {
-      const context = await newContext(browser, origin, view)
+      const context = await newContext(browser, origin, { as: user, ...view })
       const page = await context.newPage()
       pages.push(page)
       return page
@@ -48,6 +60,37 @@ export const test = base
     await page.goto(path)
     await settled(page)
     return page
+  })
+
+  /** The page that `visit` leads, and when somebody signed in there. */
+  .extend('seat', { scope: 'file' }, async ({ browser, origin }, { onCleanup }): Promise<Seat | undefined> => {
+    if (!browser) return undefined
+    const context = await newContext(browser, origin, { as: 'nobody' })
+    onCleanup(() => context.close())
+    return { page: await context.newPage(), sinceMs: -Infinity }
+  })
+  .extend('visit', ({ seat, origin, user, lacking, skip, task }, { onCleanup }): Visit => {
+    if (!seat) return skip(lacking)
+    const { page } = seat
+    const faults = faultsOf(page)
+    onCleanup(async () => {
+      if (task.result?.state === 'fail') await picture(page, `failed-${task.name}`).catch(() => undefined)
+      // What it has asked for is nobody's business any more, in the next test least of all.
+      await page.goto('about:blank')
+      faults.expectNone()
+    })
+    return async (path, { allow = [], width = 1280, height = 800 } = {}) => {
+      faults.forget()
+      faults.allow(...allow)
+      if (performance.now() - seat.sinceMs > seatMs) {
+        await signIn(page.context(), origin, user)
+        seat.sinceMs = performance.now()
+      }
+      await page.setViewportSize({ width, height })
+      await page.goto(path)
+      await settled(page)
+      return page
+    }
   })
 
 /** Ends what a test has opened; fails for every fault of its pages. Of a test that has failed there is a picture. */

@@ -132,7 +132,7 @@ export const userRanks = (organisationId: string): Key => ({ pk: `ORG#${organisa
 /** Sign-in by name: where the user is, and the password hash where it has one here. Names are unique on the platform. */
 export const username = (name: string): Key => ({ pk: `USERNAME#${fold(name)}`, sk: 'CREDENTIAL' })
 
-/** Failed sign-ins in one minute, by user name or address; expires. */
+/** Failed sign-ins in one minute, by the hash of a user name or by address; expires. */
 export const failedSignIns = (who: string, minute: number): Key => ({ pk: `FAILED#${fold(who)}`, sk: `M#${minute}` })
 
 /** What a failure leaves under a name that nobody has, where another one is put on record; expires. */

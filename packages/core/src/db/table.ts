@@ -1,4 +1,9 @@
-import { ConditionalCheckFailedException, TransactionCanceledException } from '@aws-sdk/client-dynamodb'
+import { randomUUID } from 'node:crypto'
+import {
+  ConditionalCheckFailedException,
+  TransactionCanceledException,
+  TransactionConflictException,
+} from '@aws-sdk/client-dynamodb'
 import { type ErrorCode } from '@platform/contract/errors'
 import {
   BatchGetCommand,
@@ -118,10 +123,22 @@ function boundsOf(sk: string, { from, to }: Range): string {
   return to === undefined ? '' : ` AND ${sk} <= :to`
 }
 
-/** Changes one item without asking whether it happened before: only for changes that may happen twice. */
+/**
+ * Changes one item without asking whether it happened before: only for changes that may happen twice. One call, unless it
+ * meets a transaction.
+ */
 export async function update(key: Key, change: Change, condition: Condition = {}): Promise<Item> {
   const request = { TableName, Key: { ...key }, ...updating(change, condition), ReturnValues: 'ALL_NEW' as const }
-  return (await reach(client.send(new UpdateCommand(request)))).Attributes ?? {}
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return (await reach(client.send(new UpdateCommand(request)))).Attributes ?? {}
+    } catch (error) {
+      // The SDK does not try again where a transaction was under way at the item.
+      if (!(error instanceof TransactionConflictException)) throw error
+      if (attempt === 6) throw contended()
+      await pause(attempt)
+    }
+  }
 }
 
 /**
@@ -202,10 +219,13 @@ export interface Refusal {
  * One call without collisions.
  */
 export async function transact(steps: readonly Step[]): Promise<Refusal | undefined> {
+  let token = randomUUID()
   for (let attempt = 1; ; attempt++) {
-    const outcome = await reach(send(steps))
-    if (outcome !== 'collided') return told(steps, outcome)
+    const outcome = await reach(send(steps, token))
+    if (outcome !== 'collided' && outcome !== 'collided when repeated') return told(steps, outcome)
     if (attempt === 6) throw contended()
+    // The answer that was lost may have been that it is done: under another token it would be refused now.
+    if (outcome === 'collided') token = randomUUID()
     await pause(attempt)
   }
 }
@@ -216,9 +236,13 @@ function told(steps: readonly Step[], refusal: Refusal | undefined): Refusal | u
   return refusal
 }
 
-async function send(steps: readonly Step[]): Promise<Refusal | undefined | 'collided'> {
+async function send(
+  steps: readonly Step[],
+  ClientRequestToken: string,
+): Promise<Refusal | undefined | 'collided' | 'collided when repeated'> {
   try {
-    await client.send(new TransactWriteCommand({ TransactItems: steps.map(({ write }) => write) }))
+    const TransactItems = steps.map(({ write }) => write)
+    await client.send(new TransactWriteCommand({ TransactItems, ClientRequestToken }))
     return undefined
   } catch (error) {
     if (!(error instanceof TransactionCanceledException)) throw error
@@ -226,8 +250,8 @@ async function send(steps: readonly Step[]): Promise<Refusal | undefined | 'coll
     const step = reasons.findIndex((reason) => reason.Code === 'ConditionalCheckFailed')
     const item = reasons[step]?.Item
     if (step >= 0) return { step, item: item && unmarshall(item) }
-    if (reasons.some((reason) => collisions.has(reason.Code ?? ''))) return 'collided'
-    throw error
+    if (!reasons.some((reason) => collisions.has(reason.Code ?? ''))) throw error
+    return (error.$metadata.attempts ?? 1) > 1 ? 'collided when repeated' : 'collided'
   }
 }
 

@@ -1,4 +1,5 @@
 /** The thread that runs functions, as Lambda would: each module is imported once, on first use, and kept. */
+import { flushCompileCache } from 'node:module'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { parentPort, workerData } from 'node:worker_threads'
@@ -20,10 +21,19 @@ const load = async (functionName: string): Promise<Handler> => {
   return module.handler
 }
 
+const keepAfterMs = 500
+let keeping: NodeJS.Timeout | undefined
+
+/** A thread that is killed keeps nothing of what it has compiled: it is kept once the functions are loaded. */
+function keepCompiled(): void {
+  clearTimeout(keeping)
+  keeping = setTimeout(flushCompileCache, keepAfterMs).unref()
+}
+
 async function perform(question: Question): Promise<unknown> {
   if (question.kind === 'ping') return undefined
   const handler = await load(question.functionName)
-  if (question.kind === 'load') return undefined
+  if (question.kind === 'load') return keepCompiled()
   return handler(question.event, lambdaContext(question.functionName, question.requestId, question.deadlineMs))
 }
 

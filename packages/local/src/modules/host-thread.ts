@@ -1,4 +1,5 @@
 /** The thread of the module host: says where it listens, and ends what it runs when it is told to. */
+import { flushCompileCache } from 'node:module'
 import { join } from 'node:path'
 import { parentPort, workerData } from 'node:worker_threads'
 import { type FetchImage, Images } from '@platform/modules/runtime/images'
@@ -48,6 +49,8 @@ const closing = new Promise<void>((resolve) => {
   })
 })
 tell({ kind: 'ready', url: server.url, isolation: runtime.isolation })
+// A thread that is killed keeps nothing.
+flushCompileCache()
 await closing
 await Promise.all([server.close(), runtime.close(graceMs)])
 parent.close()

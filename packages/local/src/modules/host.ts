@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import * as z from 'zod'
+import { compileCache } from '../compile-cache.ts'
 import type { Log } from '../log.ts'
 
 /** What the thread of the host is told, and what it says. */
@@ -58,7 +59,7 @@ const ownThread = new URL('host-thread.ts', import.meta.url)
  */
 export async function startModuleHost(options: ModuleHostOptions, threadUrl = ownThread): Promise<ModuleHost> {
   const { dataDir, mode, log } = options
-  const environment = { ...options.environment }
+  const environment = { ...options.environment, ...compileCache }
   const token = randomBytes(32).toString('base64url')
   const start = (port: number) => startThread(threadUrl, { dataDir, mode, token, port }, environment, log)
   let thread = await start(0)

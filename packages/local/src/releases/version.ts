@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { version } from '@platform/core/version'
+import { compileCacheFor } from '../compile-cache.ts'
 import { timeoutMsOf } from '../function-limits.ts'
 import { startPool } from '../functions/pool.ts'
 import type { Log } from '../log.ts'
@@ -23,7 +24,8 @@ export async function startVersion(
   release?: KeptRelease,
 ): Promise<Version> {
   const { functionThreads: threads, functionsDir } = settings
-  const place = release === undefined ? { functionsDir, suffix: '.ts', environment } : placeOf(release, environment)
+  const ofCheckout = { functionsDir, suffix: '.ts', environment: { ...environment, ...compileCacheFor(functionsDir) } }
+  const place = release === undefined ? ofCheckout : placeOf(release, environment)
   const pool = startPool({ threads, timeoutMsOf, ...options, ...place })
   try {
     await pool.warmUp(toImport)

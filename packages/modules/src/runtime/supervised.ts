@@ -8,6 +8,7 @@ import { type Images } from './images.ts'
 import { longestSocket, socketOf } from './instance.ts'
 import { type Launcher } from './launcher.ts'
 import { type Assignment, type ModuleRuntime, RuntimeFailure } from './port.ts'
+import { pauseMs as usualPauseMs } from './restart.ts'
 import { Supervisor } from './supervisor.ts'
 
 /** What a runtime needs that runs modules on this machine. */
@@ -21,6 +22,8 @@ export interface SupervisedOptions {
   onLog: (moduleId: string, line: string) => void
   /** How long an instance may take until it can be asked; 15 s by default. */
   readyMs?: number
+  /** The pause before the next start after so many crashes; that of `restart.ts` by default. */
+  pauseMs?: (crashes: number) => number
 }
 
 /** A runtime that owns its processes: they end with it. */
@@ -119,7 +122,7 @@ export async function superviseModules(options: SupervisedOptions): Promise<Supe
 }
 
 function begin(assignment: Assignment, token: string, options: SupervisedOptions): Running {
-  const { launcher, images, runFolder, onLog, readyMs = 15_000 } = options
+  const { launcher, images, runFolder, onLog, readyMs = 15_000, pauseMs = usualPauseMs } = options
   const { id, moduleId, version, digest } = assignment
   const { kind, isolation } = launcher
   const folder = folderOf(runFolder, id)
@@ -128,6 +131,7 @@ function begin(assignment: Assignment, token: string, options: SupervisedOptions
     name: `platform-${hashOf(folder).slice(0, 16)}`,
     folder,
     readyMs,
+    pauseMs,
     onLine: (line) => onLog(moduleId, line),
     protocolOf: (isFirst) => protocolOf(assignment, token, assignment.startsItself || !isFirst),
   })

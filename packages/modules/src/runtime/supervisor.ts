@@ -2,12 +2,14 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { type Instance, type InstancePlan, startInstance } from './instance.ts'
 import { type UnpackedImage } from './launcher.ts'
 import { type DeploymentStatus } from './port.ts'
-import { Crashes, pauseMs } from './restart.ts'
+import { Crashes } from './restart.ts'
 
 /** What is kept running. */
 export interface SupervisorPlan extends Omit<InstancePlan, 'image' | 'protocol'> {
   /** What an instance is told; the first one may be led through its hooks, each later one starts itself. */
   protocolOf: (isFirst: boolean) => InstancePlan['protocol']
+  /** The pause before the next start after so many crashes. */
+  pauseMs: (crashes: number) => number
 }
 
 /**
@@ -75,7 +77,7 @@ export class Supervisor {
   async #restart(image: UnpackedImage): Promise<Instance | undefined> {
     const { signal } = this.#ending
     while (!this.#crashes.areTooMany) {
-      await delay(pauseMs(this.#crashes.recent), undefined, { signal }).catch(() => {})
+      await delay(this.#plan.pauseMs(this.#crashes.recent), undefined, { signal }).catch(() => {})
       if (signal.aborted) return undefined
       try {
         return await this.#startInstance(image, false)

@@ -29,6 +29,8 @@ export function TargetPicker({ chosen, onChange }: TargetPickerProps) {
     queryFn: ({ signal }) =>
       ask(api.GET('/api/v1/clusters', { params: { query: { pageSize, ...(search && { search }) } }, signal })),
     placeholderData: keepPreviousData,
+    // Nothing asks again while one chooses: whoever comes to run something on a cluster that was just registered has to find it.
+    refetchOnMount: 'always',
   })
   const toggle = (id: string, isChosen: boolean) =>
     onChange(isChosen ? [...chosen, id].slice(0, most) : chosen.filter((each) => each !== id))

@@ -1,0 +1,158 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { connect, type Platform } from '../conformance/platform.ts'
+import { freePorts } from '../test/support/free-ports.ts'
+import { PlatformProcess } from '../test/support/platform.ts'
+import { slipsOf } from './canaries/misplaced.ts'
+import { Needles, type Secret } from './canaries/needles.ts'
+import { Places } from './canaries/places.ts'
+import { plantKept, plantProviders, plantRelay } from './canaries/planted.ts'
+import { randomSecret } from './canaries/random-secret.ts'
+import { type Exchange, type Recorder, startRecorder } from './canaries/recorder.ts'
+import { isShownBy, secretsOf } from './canaries/secrets.ts'
+import { sendSlip } from './canaries/sender.ts'
+import { runJourneys } from './journeys.ts'
+import { all, atLeast, type Effort, type Figure, none, type Part } from './part.ts'
+import { storeFaults } from './store-faults.ts'
+
+/** Areas that give and take secrets, for a run of some seconds. */
+const few = ['Setup', 'Sessions of browsers', 'API tokens', 'Repeated requests']
+
+/** What the platform asks of its store; who looks at all of it asks otherwise. */
+const ofPlatform = ['GetItem', 'BatchGetItem', 'Query', 'PutItem', 'UpdateItem', 'BatchWriteItem', 'TransactWriteItems']
+
+/** Everything that is searched, and what for. */
+interface Evidence {
+  exchanges: readonly Exchange[]
+  places: Places
+  log: string
+  relay: string
+  metrics: string
+  secrets: readonly Secret[]
+}
+
+async function prove(effort: Effort): Promise<Figure[]> {
+  const receivers = (await freePorts(2)).map((port) => `127.0.0.1:${port}`).join()
+  await using platform = await PlatformProcess.start({
+    PLAT_OUTBOUND_ALLOW: `${receivers},127.0.0.1:9`,
+    PLAT_REGISTRY_ALLOW: '127.0.0.1:9',
+    PLAT_LOG_LEVEL: 'debug',
+    PLAT_METRICS: 'emf',
+  })
+  await using recorder = await startRecorder(platform.url)
+  const places = new Places(platform)
+  const end = new AbortController()
+  const looking = lookOn(places, end.signal)
+  const password = randomSecret('password')
+  const initial = await platform.command('npm run -s admin-token')
+  const environment = { PLAT_OUTBOUND_ALLOW: receivers, PLAT_CONFORMANCE_PASSWORD: password }
+  const journeys = await runJourneys(platform, {
+    baseUrl: recorder.url,
+    environment,
+    say: effort.say,
+    ...(effort.isShort && { only: few }),
+  })
+  const planted = await fail(platform, recorder, password, effort)
+  end.abort()
+  await looking
+  await places.look()
+  const metrics = await (await fetch(`${platform.url}/metrics`)).text()
+  const own = [{ kind: 'initial admin token', text: initial.trim() }, ...planted.secrets]
+  const secrets = [...own, ...secretsOf(recorder.exchanges)]
+  const evidence = { exchanges: recorder.exchanges, places, log: platform.text, relay: planted.relay, metrics, secrets }
+  return [all('journeys that pass meanwhile', journeys.passed, journeys.total), ...figuresOf(evidence, effort)]
+}
+
+async function lookOn(places: Places, end: AbortSignal): Promise<void> {
+  while (!end.aborted) {
+    await places.look()
+    await delay(500)
+  }
+}
+
+/** Where a text stands, with what is around it. */
+const around = (haystack: string, text: string): string => {
+  const at = haystack.indexOf(text)
+  return at < 0
+    ? `${text}, in another spelling`
+    : JSON.stringify(haystack.slice(Math.max(0, at - 150), at + text.length + 80))
+}
+
+/** All that may fail with a secret at hand: relays, providers and registries, slips, and a store that is away. */
+async function fail(platform: PlatformProcess, { url, exchanges }: Recorder, password: string, { say }: Effort) {
+  const api = await connect({ baseUrl: url, isLocal: true, username: 'admin', password, initialAdminToken: undefined })
+  const { secrets: keys, written: relay } = await plantRelay(api)
+  const secrets = [...keys, ...(await plantProviders(api)), ...(await plantKept(platform, api))]
+  const { accessToken } = await api.signIn()
+  const one = oneOfEachKind([...secrets, ...secretsOf(exchanges)])
+  say(`putting ${one.length} secrets where they do not belong`)
+  await slip(url, one, accessToken)
+  const faults = await storeFaults(platform)
+  await faults.set({ throttleRate: 1, operations: ofPlatform })
+  await slip(url, one.slice(0, 3), accessToken)
+  await good(api)
+  await faults.clear()
+  return { secrets, relay }
+}
+
+const oneOfEachKind = (secrets: readonly Secret[]): Secret[] => [
+  ...new Map(secrets.map((secret) => [secret.kind, secret])).values(),
+]
+
+async function slip(url: string, secrets: readonly Secret[], accessToken: string): Promise<void> {
+  for (const secret of secrets) await Promise.all(slipsOf(secret, accessToken).map((each) => sendSlip(url, each)))
+}
+
+/** Calls that are good, and fail because the store is away. */
+async function good({ anonymous, options: { username, password } }: Platform): Promise<void> {
+  await anonymous.attempt('POST', '/api/v1/auth/login', { json: { username, password } })
+  await anonymous.attempt('POST', '/api/v1/auth/session', { json: { username, password } })
+}
+
+function figuresOf({ exchanges, places, log, relay, metrics, secrets }: Evidence, { say }: Effort): Figure[] {
+  const needles = new Needles(secrets)
+  const hits = (where: string, haystacks: Iterable<Buffer | string>): number => {
+    let count = 0
+    for (const haystack of haystacks) {
+      for (const { kind, text } of needles.in(haystack)) {
+        count++
+        say(`${where}: ${kind} ${around(haystack.toString(), text)}`)
+      }
+    }
+    return count
+  }
+  const answers = exchanges.flatMap((exchange) => {
+    const { headers, body } = exchange.told
+    const found = needles.in(Buffer.from(`${headers.join('\n')}\n${body}`, 'latin1'))
+    return found.filter((secret) => !isShownBy(exchange, secret)).map((secret) => ({ exchange, secret }))
+  })
+  for (const { exchange, secret } of answers) {
+    say(
+      `${exchange.method} ${exchange.target} ${exchange.status}: ${secret.kind} ${around(exchange.told.body, secret.text)}`,
+    )
+  }
+  const kinds = new Set(secrets.map(({ kind }) => kind))
+  const isSeen = hits.length > 0 && needles.in(secrets.map(({ text }) => text).join('\n')).length
+  return [
+    atLeast(`kinds of secrets (${secrets.length} secrets: ${[...kinds].toSorted().join(', ')})`, kinds.size, 12),
+    all('of these, those that the search finds where they are', isSeen || 0, secrets.length),
+    none('secrets in answers, but those that show them once', answers.length, `${exchanges.length} answers`),
+    none('secrets in the log, at its most talkative', hits('log', [log]), `${log.split('\n').length} lines`),
+    none('secrets in what a relay writes', hits('relay', [relay]), `${relay.split('\n').length} lines`),
+    none(
+      'secrets in the table',
+      hits('table', places.table.values()),
+      `${places.table.size} states of items in ${places.looks} looks`,
+    ),
+    none('secrets in the files of the queues', hits('queues', places.queues.values()), `${places.queues.size} pages`),
+    none('secrets in the metrics', hits('metrics', [metrics]), `${metrics.split('\n').length} lines`),
+  ]
+}
+
+export const part: Part = {
+  title: 'Secrets that must not be found again',
+  how:
+    'The journeys of the conformance suite run through a recorder, and every secret that is given or taken on the way is remembered; then ' +
+    'each kind is put into every wrong place, and the store goes away. All of them are searched for, plain, in Base64, hexadecimal, URLs and ' +
+    'JSON, in all answers, the log at level debug, all that the table and the queues hold from moment to moment, unpacked, and the metrics.',
+  run: prove,
+}

@@ -1,0 +1,29 @@
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
+import type { Figure } from './part.ts'
+
+/** What a part has shown. */
+export interface Shown {
+  title: string
+  how: string
+  figures: readonly Figure[]
+}
+
+const program = new URL('run-part.ts', import.meta.url)
+
+/** Runs a part in a process of its own, which prints how far it is. Throws where the part does not come to its figures. */
+export async function runPart(name: string, effort: 'short' | 'whole', seed: number): Promise<Shown> {
+  const child = fork(program, [name, effort, String(seed)], { execArgv: [] })
+  const shown: Shown[] = []
+  child.on('message', (message: any) => shown.push(message))
+  const [exitCode, signal] = await once(child, 'close')
+  const [first] = shown
+  if (first === undefined || exitCode !== 0) {
+    throw new Error(`The part ${name} ended with ${signal ?? `exit code ${exitCode}`}; what it printed says why.`)
+  }
+  return first
+}
+
+/** The figures of a part that are not as they have to be, in words. */
+export const missesOf = ({ figures }: Shown): string[] =>
+  figures.filter(({ isMet }) => !isMet).map(({ claim, goal, seen }) => `${claim}: ${seen}, has to be ${goal}`)

@@ -1,0 +1,19 @@
+import type { Part } from './part.ts'
+import { runSuite } from './suite.ts'
+
+const files = [
+  'killed',
+  'faults',
+  'test/core/module-manager-',
+  'test/local/dynamodb/kill',
+  'durability',
+  'test/relay/restart',
+]
+
+export const part: Part = {
+  title: 'kill -9 at every failpoint',
+  how:
+    'Processes are killed at every named place between two steps that a failure may separate, on the way of jobs, batches, ' +
+    'modules, keys and sign-in, and started again: nothing that was promised is lost, nothing is done twice.',
+  run: (effort) => runSuite('tests that pass, of those that kill, break off or lose an answer', { files }, effort),
+}

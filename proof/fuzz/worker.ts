@@ -1,0 +1,35 @@
+import { startWorld } from '../../bench/support/world.ts'
+import type { Order, Outcome } from './order.ts'
+
+/** One process of the fuzz: a platform with stand-ins of its own, and a share of the operations. */
+
+const order: Order = JSON.parse(process.argv[2] ?? '')
+await using world = await startWorld()
+Object.assign(process.env, world.environment, { PLAT_ASSETS_DIR: order.assetsDir, PLAT_LOG_LEVEL: 'error' })
+await import('../../test/support/unlimited.ts')
+const { moduleWorld } = await import('../../test/functions/module-world.ts')
+const { fuzz, newTally } = await import('./run.ts')
+const { plantedIn } = await import('./table-scan.ts')
+
+const memoryMb = (): number => {
+  globalThis.gc?.()
+  globalThis.gc?.()
+  return process.memoryUsage.rss() / 1_000_000
+}
+
+const tally = newTally()
+const counts: Outcome['counts'] = {}
+// The first requests to every operation load and compile what the others use.
+for (const name of order.names) await fuzz(name, order.warmUp, order.seed + 1, newTally())
+const startedMb = memoryMb()
+for (const name of order.names) {
+  const before = tally.requests
+  const startedAtMs = performance.now()
+  await fuzz(name, order.count, order.seed, tally)
+  counts[name] = tally.requests - before
+  process.send?.({ name, seconds: (performance.now() - startedAtMs) / 1000, memoryMb: memoryMb() })
+}
+const outcome: Outcome = { tally, counts, grownMb: memoryMb() - startedMb, planted: await plantedIn() }
+process.send?.({ outcome })
+await moduleWorld[Symbol.asyncDispose]()
+process.disconnect()

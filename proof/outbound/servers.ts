@@ -1,0 +1,54 @@
+import { subscribe } from 'node:diagnostics_channel'
+import { once } from 'node:events'
+import { connect, createServer } from 'node:net'
+import { startHostileIssuer } from '../../test/support/hostile-issuer.ts'
+import { type Reply, startServer } from '../../test/support/http-server.ts'
+
+/** Whatever connects to it came where nobody may: it listens on every address of this machine. */
+export async function startCanary() {
+  let hits = 0
+  const server = createServer((socket) => {
+    hits++
+    socket.on('error', () => undefined).destroy()
+  }).listen(0, '::')
+  await once(server, 'listening')
+  const address = server.address()
+  const port = typeof address === 'object' ? (address?.port ?? 0) : 0
+  return { port, hits: () => hits, close: () => server.close() }
+}
+
+/** That a connection is seen, by each of two families of addresses. */
+export async function isAwake({ port, hits }: Awaited<ReturnType<typeof startCanary>>): Promise<boolean> {
+  const before = hits()
+  for (const host of ['127.0.0.1', '127.1.2.3']) {
+    const socket = connect(port, host)
+    await once(socket.resume(), 'close')
+  }
+  return hits() === before + 2
+}
+
+/** Servers that the platform may reach: one that leads on to where a test says, and an issuer. */
+export async function startAllowed() {
+  let answer: Reply = { status: 404 }
+  const server = await startServer(() => answer)
+  const issuer = await startHostileIssuer()
+  const port = Number(new URL(server.url).port)
+  let visits = 0
+  subscribe('net.server.socket', (message: any) => {
+    if (message.socket.localPort === port) visits++
+  })
+  return {
+    host: server.host,
+    url: server.url,
+    /** How often the first one was connected to: not everybody speaks HTTP. */
+    visits: () => visits,
+    issuer,
+    /** What it answers from now on. */
+    answers: (reply: Reply) => {
+      answer = reply
+    },
+    close: () => Promise.all([server[Symbol.asyncDispose](), issuer.server[Symbol.asyncDispose]()]),
+  }
+}
+
+export type Allowed = Awaited<ReturnType<typeof startAllowed>>

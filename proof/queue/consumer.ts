@@ -1,0 +1,74 @@
+import { SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs'
+import { type Task, tasks } from '@platform/contract/task'
+import { type Pump, startPump } from '@platform/local/pump'
+import { type SqsBatchResponse, type SqsEvent } from '@platform/local/pump-event'
+import { handler as batches } from '../../functions/queue/batches.ts'
+import { handler as events } from '../../functions/queue/events.ts'
+import { handler as jobs } from '../../functions/queue/jobs.ts'
+
+// A process that consumes queues with the platform's functions, as many messages at once as the deployment hands them. Some
+// messages come again although they were handled, seconds later.
+
+const consumers = { jobs, batches, events }
+type Name = keyof typeof consumers
+
+const againRate = 0.05
+const latestSeconds = 4
+/** What failed comes again so soon; nothing takes that long. */
+const visibilityTimeoutSeconds = 20
+
+/** What a consumer has seen of its queues. */
+export interface Handled {
+  jobs: number
+  batches: number
+  events: number
+  /** Messages that a function has refused; they come again. */
+  failed: number
+  /** Messages that came again after a success. */
+  again: number
+}
+
+const handled: Handled = { jobs: 0, batches: 0, events: 0, failed: 0, again: 0 }
+const client = new SQSClient()
+
+const urlOf = (name: Name): string => process.env[`PLAT_QUEUE_${name.toUpperCase()}`] ?? ''
+
+async function invoke(name: Name, event: SqsEvent): Promise<SqsBatchResponse> {
+  const result = await consumers[name](event)
+  if (!('batchItemFailures' in result)) throw new Error('It was no message.')
+  const failed = new Set(result.batchItemFailures.map(({ itemIdentifier }) => itemIdentifier))
+  handled[name] += event.Records.length
+  handled.failed += failed.size
+  const done = event.Records.filter(({ messageId }) => !failed.has(messageId))
+  await Promise.all(done.filter(() => Math.random() < againRate).map(({ body }) => sendAgain(name, body)))
+  return result
+}
+
+async function sendAgain(name: Name, MessageBody: string): Promise<void> {
+  handled.again++
+  const DelaySeconds = Math.floor(Math.random() * latestSeconds)
+  await client.send(new SendMessageCommand({ QueueUrl: urlOf(name), MessageBody, DelaySeconds }))
+}
+
+function pumpOf(name: Name): Pump {
+  const { trigger }: Task = tasks[`queue/${name}`]
+  if (typeof trigger !== 'object' || !('queue' in trigger)) throw new Error(`No function consumes ${name}.`)
+  return startPump({
+    client,
+    queueUrl: urlOf(name),
+    queueArn: `arn:aws:sqs:eu-central-1:000000000000:${name}`,
+    batchSize: trigger.batchSize,
+    maximumConcurrency: trigger.maximumConcurrency,
+    visibilityTimeoutSeconds,
+    invoke: (event) => invoke(name, event),
+    log: () => undefined,
+  })
+}
+
+const pumps = (['jobs', 'batches', 'events'] as const).map(pumpOf)
+// Asked how far it is, or told to stop: both are answered with what it has handled.
+process.on('message', (word) => {
+  const stopped = word === 'stop' ? Promise.all(pumps.map((pump) => pump.stop())) : undefined
+  void Promise.resolve(stopped).then(() => process.send?.(handled))
+})
+process.on('disconnect', () => process.exit())

@@ -1,0 +1,31 @@
+/** Choices that a seed repeats. */
+export interface Random {
+  /** A whole number from 0, less than this. */
+  below: (count: number) => number
+  /** Whether something happens that happens with this probability. */
+  isLucky: (probability: number) => boolean
+  pick: <Thing>(things: readonly Thing[]) => Thing
+}
+
+/** Mulberry32: 32 bits of state are enough for choices that only have to differ. */
+export function randomOf(seed: number): Random {
+  let state = seed >>> 0
+  const next = (): number => {
+    state = (state + 0x6d2b79f5) >>> 0
+    const first = Math.imul(state ^ (state >>> 15), state | 1)
+    const second = first ^ (first + Math.imul(first ^ (first >>> 7), first | 61))
+    return ((second ^ (second >>> 14)) >>> 0) / 2 ** 32
+  }
+  const below = (count: number): number => Math.floor(next() * count)
+  const pick = <Thing>(things: readonly Thing[]): Thing => {
+    const thing = things[below(things.length)]
+    if (things.length === 0) throw new Error('There is nothing to choose from.')
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- below() is an index of the list
+    return thing as Thing
+  }
+  return { below, pick, isLucky: (probability) => next() < probability }
+}
+
+/** Another seed for another purpose, so that what one part of a run chooses does not shift what another one does. */
+export const seedFor = (seed: number, purpose: string): number =>
+  Buffer.from(purpose).reduce((sum, byte) => Math.imul(sum ^ byte, 0x01000193), seed ^ 0x811c9dc5)

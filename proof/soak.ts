@@ -1,0 +1,148 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { answered } from '../conformance/answer.ts'
+import { until } from '../conformance/until.ts'
+import type { FaultSettings } from '../packages/local/src/dynamodb/faults.ts'
+import type { PlatformProcess } from '../test/support/platform.ts'
+import { outcomeOf } from './load/kept.ts'
+import { type MixedLoad, startMixedLoad } from './load/mixed.ts'
+import { all, atMost, type Effort, type Figure, none, type Part } from './part.ts'
+import { unexplained, unhandled } from './soak/log.ts'
+import { floors, slopeOf, type Vitals, vitalsOf } from './soak/vitals.ts'
+import { scan } from './scan.ts'
+import { storeFaults } from './store-faults.ts'
+
+const weather: Partial<FaultSettings> = {
+  throttleRate: 0.05,
+  lostAcknowledgementRate: 0.01,
+  hangRate: 0.002,
+  unprocessedRate: 0.05,
+  transactionConflictRate: 0.02,
+}
+
+/** Memory is judged once all that is loaded on demand is there. */
+const warmUpMinutes = 2
+
+/** What an idle process may have open after its first load beyond before: threads and connections come when they are needed. */
+const idleDifference = 32
+
+async function prove(effort: Effort): Promise<Figure[]> {
+  const { isShort, seed, say } = effort
+  await using load = await startMixedLoad({ customers: isShort ? 2 : 4, seed, restMs: isShort ? 0 : 400 })
+  if (!isShort) await load.begin()()
+  const before = await vitalsOf(load.platform)
+  const faults = await storeFaults(load.platform)
+  await faults.set({ ...weather, seed })
+  const end = load.begin()
+  const seen = await watch(load, isShort ? 3 : 600, say)
+  await end()
+  await faults.clear()
+  const { promised, lost, duplicates } = await outcomeOf(load)
+  const left = await leftOver(load, before)
+  const [strange, escaped] = [unexplained(load.platform.text), unhandled(load.platform.text)]
+  const { tally } = load
+  const wrong = [...tally.faults, ...tally.violations, ...tally.surprises, ...tally.givenUp]
+  for (const line of [...wrong, ...lost, ...duplicates, ...left.lines, ...strange, ...escaped].slice(0, 30))
+    say(line.slice(0, 600))
+  return [
+    ...(isShort ? [] : growth(seen)),
+    none('calls that went wrong', wrong.length, `${tally.calls}`),
+    none('promises that were lost, and things done twice', lost.length + duplicates.length, `${promised}`),
+    none('rejections that nobody handled', escaped.length),
+    none(
+      'lines of errors in the log that no fault explains',
+      strange.length,
+      `${load.platform.text.split('\n').length}`,
+    ),
+    ...left.figures,
+  ]
+}
+
+/** Looks at the process every five seconds. */
+async function watch({ platform, tally }: MixedLoad, seconds: number, say: Effort['say']): Promise<Vitals[]> {
+  const seen: Vitals[] = []
+  const endMs = performance.now() + seconds * 1000
+  while (performance.now() < endMs) {
+    await delay(Math.min(5000, seconds * 1000))
+    const now = await vitalsOf(platform)
+    seen.push(now)
+    const { residentMB, heapMB, descriptors, loopLagMs } = now
+    const [resident, heap, lag] = [residentMB, heapMB, loopLagMs].map((value) => value.toFixed(0))
+    if (seen.length % 6 === 0)
+      say(`${tally.calls} calls; ${resident} MB, heap ${heap} MB, ${descriptors} descriptors, loop ${lag} ms late`)
+  }
+  return seen
+}
+
+function growth(seen: readonly Vitals[]): Figure[] {
+  const startMinutes = (seen[0]?.atMinutes ?? 0) + warmUpMinutes
+  const warm = seen.filter(({ atMinutes }) => atMinutes >= startMinutes)
+  const of = (value: (vitals: Vitals) => number) => warm.map((vitals) => [vitals.atMinutes, value(vitals)] as const)
+  const resident = of(({ residentMB }) => residentMB)
+  const perMinute = ' MB a minute'
+  return [
+    atMost(
+      `growth of the memory that is resident, of ${warm.at(-1)?.residentMB.toFixed(0)} MB`,
+      slopeOf(floors(resident)),
+      1,
+      perMinute,
+    ),
+    atMost('growth of the heap after collections', slopeOf(floors(of(({ heapMB }) => heapMB))), 1, perMinute),
+    atMost('growth of open files and sockets', slopeOf(of(({ descriptors }) => descriptors)), 1, ' a minute'),
+    atMost(
+      'how late the event loop is at most, of 99 in 100',
+      Math.max(...warm.map(({ loopLagMs }) => loopLagMs)),
+      250,
+      ' ms',
+    ),
+  ]
+}
+
+/** What is held, leased or open when nothing is under way any more. */
+async function leftOver(load: MixedLoad, before: Vitals): Promise<{ figures: Figure[]; lines: string[] }> {
+  const { platform, api, relay, targets } = load
+  const admin = await api.admin
+  await relay.kill()
+  const countOf = async (status: string) => answered(await admin.get(`/api/v1/jobs?status=${status}`), 200).totalCount
+  const active = (await countOf('Running')) + (await countOf('Queued'))
+  const removed = await removable(load, [targets.workingId, targets.parkedId])
+  const vitals = () => vitalsOf(platform)
+  const isIdle = ({ descriptors, heldRequests }: Vitals) =>
+    heldRequests === 0 && descriptors - before.descriptors <= idleDifference
+  const settled = await until('the process is idle', async () => isIdle(await vitals()), 90).then(
+    () => true,
+    () => false,
+  )
+  const after = await vitals()
+  await until('the outbox is empty', async () => (await waiting(platform)) === 0, 60).catch(() => undefined)
+  return {
+    lines: !settled ? [`idle: ${JSON.stringify(before)}, then ${JSON.stringify(after)}`] : [],
+    figures: [
+      none('leases: jobs that are queued or run', active),
+      all('leases: clusters that can be removed, as no job counts as active there', removed, 2),
+      none('holds: requests that are held', after.heldRequests),
+      none('records that still wait in the outbox', await waiting(platform)),
+      atMost(
+        'files and sockets beyond those of the start',
+        Math.max(0, after.descriptors - before.descriptors),
+        idleDifference,
+      ),
+    ],
+  }
+}
+
+async function removable({ api }: MixedLoad, clusterIds: readonly string[]): Promise<number> {
+  const admin = await api.admin
+  const statuses = clusterIds.map(async (id) => (await admin.delete(`/api/v1/clusters/${id}`)).status)
+  return (await Promise.all(statuses)).filter((status) => status === 204).length
+}
+
+const waiting = async (platform: PlatformProcess): Promise<number> =>
+  (await scan(platform)).filter(({ pk }) => pk?.S?.endsWith('#OUTBOX')).length
+
+export const part: Part = {
+  title: 'Ten minutes of everything',
+  how:
+    'The load of the hostile store, with faults all along, against one real platform process: memory by the lowest values of each half ' +
+    'minute, after two minutes; then everything is left alone, and nothing may be held, leased or open that was not at the start.',
+  run: prove,
+}

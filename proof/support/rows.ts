@@ -1,0 +1,28 @@
+import { BatchWriteCommand, ScanCommand } from '@aws-sdk/lib-dynamodb'
+import { config } from '@platform/core/config'
+import { client } from '@platform/core/db/client'
+import { type Item } from '@platform/core/db/table'
+import { partsOf } from '@platform/core/parts'
+
+const TableName = config.PLAT_TABLE
+
+/** Every row of the table, as it stands now. */
+export async function allRows(): Promise<Item[]> {
+  const rows: Item[] = []
+  let ExclusiveStartKey: Item | undefined
+  do {
+    const request = { TableName, ConsistentRead: true, ...(ExclusiveStartKey && { ExclusiveStartKey }) }
+    const { Items = [], LastEvaluatedKey } = await client.send(new ScanCommand(request))
+    rows.push(...Items)
+    ExclusiveStartKey = LastEvaluatedKey
+  } while (ExclusiveStartKey !== undefined)
+  return rows
+}
+
+/** Takes rows out of the table, whatever they mean. */
+export async function forget(rows: readonly Item[]): Promise<void> {
+  for (const part of partsOf(rows, 25)) {
+    const requests = part.map(({ pk, sk }) => ({ DeleteRequest: { Key: { pk, sk } } }))
+    await client.send(new BatchWriteCommand({ RequestItems: { [TableName]: requests } }))
+  }
+}

@@ -1,0 +1,34 @@
+import { answered } from '../../../conformance/answer.ts'
+import { connect, type Platform } from '../../../conformance/platform.ts'
+import { newUserBody, type Person } from '../../../conformance/person.ts'
+import { options } from '../platform.ts'
+import type { SharedPlatform } from './shared-process.ts'
+import { sharedPlatformAt } from './shared-start.ts'
+import { test as base } from './test.ts'
+
+/**
+ * As `test` of test.ts, on the one platform of the whole run, whose relays do not beat (`lasting`). Each file has an organisation of its
+ * own there, in which `api.admin` and `user` are its first administrator: for whatever neither needs nor changes more than that.
+ */
+export const test = base
+  .extend('shared', { scope: 'file' }, async (): Promise<SharedPlatform> => {
+    const response = await fetch(process.env[sharedPlatformAt] ?? '')
+    return (await response.json()) as SharedPlatform
+  })
+  .override('origin', { scope: 'file' }, ({ shared }) => shared.url)
+  .extend('tenant', { scope: 'file' }, ({ shared }) => newTenant(shared.url))
+  .override('api', { scope: 'file' }, ({ tenant: { platform, person } }) => platform.as(person))
+  .override('user', { scope: 'file' }, ({ tenant: { person } }) => person)
+
+/** An organisation that nobody else has, and its first administrator. */
+async function newTenant(baseUrl: string): Promise<{ platform: Platform; person: Person }> {
+  const platform = await connect({ ...options, baseUrl })
+  const admin = await platform.admin
+  const name = platform.newName()
+  const { id: organisationId } = answered(await admin.post('/api/v1/platform/organisations', { name }), 201)
+  const body = newUserBody(['OrgAdmin'])
+  const { id } = answered(await admin.post('/api/v1/users', { ...body, organisationId }), 201)
+  const tokens = await platform.signIn(body)
+  const client = platform.anonymous.withToken(tokens.accessToken)
+  return { platform, person: { id, organisationId, ...body, tokens, client } }
+}
