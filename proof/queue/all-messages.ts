@@ -7,7 +7,7 @@ import { type Drift, driftOf } from './drift.ts'
 import { ask, type Load, newTenant, relay, type Tenant } from './tenant.ts'
 
 /** So many organisations, and what each of them does. */
-const whole = { consumers: 2, tenants: 8, load: { clusters: 3, jobs: 1800, batches: 4, jobsInBatch: 100, notes: 1000 } }
+const whole = { consumers: 2, tenants: 8, load: { clusters: 3, jobs: 1000, batches: 4, jobsInBatch: 100, notes: 500 } }
 const short = { consumers: 1, tenants: 1, load: { clusters: 1, jobs: 30, batches: 2, jobsInBatch: 10, notes: 5 } }
 
 /** Without anything arriving for so long the rest never will. */
