@@ -1,5 +1,5 @@
 import { addAuditEntry, exportAudit, listAuditEntries, verifyAudit } from '@platform/contract/audit'
-import * as Audit from '@platform/core/audit'
+import * as Audit from '@platform/core/audit/audit'
 import { answer } from '@platform/http/answer'
 import { download } from '@platform/http/download'
 import { route } from '@platform/http/route'

@@ -1,6 +1,6 @@
-import { bootstrap } from '@platform/core/bootstrap'
-import { rotationIn } from '@platform/core/key-rotation'
-import { prepareKeys } from '@platform/core/signing-keys'
+import { bootstrap } from '@platform/core/platform/bootstrap'
+import { rotationIn } from '@platform/core/signing/rotation'
+import { prepareKeys } from '@platform/core/signing/keys'
 import { scheduled } from '@platform/http/schedule'
 
 const start = scheduled('bootstrap', bootstrap)

@@ -1,5 +1,5 @@
 import { live, ready, startup } from '@platform/contract/health'
-import * as Health from '@platform/core/health'
+import * as Health from '@platform/core/platform/health'
 import { answer } from '@platform/http/answer'
 import { route } from '@platform/http/route'
 import { serve } from '@platform/http/serve'

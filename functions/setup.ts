@@ -1,5 +1,5 @@
 import { completeSetup, getSetupStatus } from '@platform/contract/setup'
-import * as Setup from '@platform/core/setup'
+import * as Setup from '@platform/core/platform/setup'
 import { answer } from '@platform/http/answer'
 import { route } from '@platform/http/route'
 import { serve } from '@platform/http/serve'

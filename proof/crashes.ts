@@ -4,7 +4,7 @@ import { runSuite } from './suite.ts'
 const files = [
   'killed',
   'faults',
-  'test/core/module-manager-',
+  'test/core/module-manager/',
   'test/local/dynamodb/kill',
   'durability',
   'test/relay/restart',

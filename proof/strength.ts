@@ -8,7 +8,7 @@ import { allFailpoints, unstruckFailpoints } from './strength/failpoints.ts'
 import { runSuite } from './suite.ts'
 
 /** Those that ask functions by requests, as callers do. */
-const files = ['test/functions/', 'test/core/ldap-routes']
+const files = ['test/functions/', 'test/core/ldap/routes']
 
 /** Of `POST /api/v1/sites site_name_taken`. */
 const codeOf = (pair: string): string => pair.split(' ').at(-1) ?? ''

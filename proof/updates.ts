@@ -6,7 +6,7 @@ const files = [
   'test/journey/update',
   'test/local/releases/',
   'test/rehearsal/update',
-  'test/core/update-',
+  'test/core/update/',
 ]
 
 export const part: Part = {

@@ -38,7 +38,7 @@ const documentMaker = 'packages/contract/src/openapi.ts'
 /** What the command line needs of the platform: authors make and check their manifests with it. */
 const forAuthors = new Set([
   'packages/contract/src/manifest.ts',
-  'packages/core/src/module-check.ts',
+  'packages/core/src/module/check.ts',
   'packages/modules/src/manifest.ts',
 ])
 

@@ -79,15 +79,18 @@ function makesSchema(expression: Expression): boolean {
 const derived: Plugin = {
   name: 'derived',
   setup(builder) {
-    builder.onLoad({ filter: /\/packages\/core\/src\/(?:function-names|infrastructure)\.ts$/ }, async ({ path }) => {
-      const exported: Record<string, unknown> = await import(path)
-      const lines = Object.entries(exported).map(([name, value]) =>
-        typeof value === 'function'
-          ? `export const ${name} = () => ${JSON.stringify(value())}`
-          : `export const ${name} = ${JSON.stringify(value)}`,
-      )
-      return { contents: lines.join('\n') }
-    })
+    builder.onLoad(
+      { filter: /\/packages\/core\/src\/update\/(?:function-names|infrastructure)\.ts$/ },
+      async ({ path }) => {
+        const exported: Record<string, unknown> = await import(path)
+        const lines = Object.entries(exported).map(([name, value]) =>
+          typeof value === 'function'
+            ? `export const ${name} = () => ${JSON.stringify(value())}`
+            : `export const ${name} = ${JSON.stringify(value)}`,
+        )
+        return { contents: lines.join('\n') }
+      },
+    )
   },
 }
 

@@ -1,4 +1,4 @@
-import { callOut, OutboundFailure } from '@platform/core/outbound'
+import { callOut, OutboundFailure } from '@platform/core/outbound/outbound'
 import { privateAnswers } from '../../test/core/support/addresses.ts'
 
 /** What a name server may answer: the same each time, or something else when it is asked again. */

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
-import { parseAllow } from '@platform/core/outbound-allow'
-import { callOut } from '@platform/core/outbound'
+import { parseAllow } from '@platform/core/outbound/allow'
+import { callOut } from '@platform/core/outbound/outbound'
 import { startServer } from '../../test/support/http-server.ts'
 
 /** Servers that take their time, or more than there is room for. */

@@ -1,6 +1,6 @@
-import { tendBatch } from '@platform/core/batch-tending'
+import { tendBatch } from '@platform/core/batch/tending'
 import { type Caller } from '@platform/core/caller'
-import * as Cluster from '@platform/core/cluster'
+import * as Cluster from '@platform/core/cluster/cluster'
 import { type Item } from '@platform/core/db/table'
 import { callerOf } from '../../test/support/world.ts'
 import { posting } from '../../test/support/event.ts'

@@ -1,4 +1,4 @@
-import { bootstrap } from '@platform/core/bootstrap'
+import { bootstrap } from '@platform/core/platform/bootstrap'
 import * as keys from '@platform/core/db/keys'
 import { type Item } from '@platform/core/db/table'
 import { allRows, forget } from './rows.ts'

@@ -2,7 +2,7 @@ import { now } from '@platform/core/clock'
 import * as keys from '@platform/core/db/keys'
 import { create, transact } from '@platform/core/db/table'
 import { newId } from '@platform/core/id'
-import { open } from '@platform/core/session'
+import { open } from '@platform/core/session/session'
 
 /** Somebody who has just signed in to an organisation, without a password that takes its time. */
 export async function newSession(organisationId = newId('org')) {

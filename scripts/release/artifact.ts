@@ -1,11 +1,11 @@
-import { infrastructureRevision } from '@platform/core/infrastructure'
+import { infrastructureRevision } from '@platform/core/update/infrastructure'
 import {
   functionAnnotation,
   functionMediaType,
   ReleaseDocument,
   releaseMediaType,
   tagOf,
-} from '@platform/core/release-document'
+} from '@platform/core/update/release-document'
 import { digestOf } from '@platform/registry/digest'
 import { type Manifest, mediaTypes } from '@platform/registry/types'
 

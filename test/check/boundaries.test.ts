@@ -62,7 +62,7 @@ test.for([
   ['packages/cli/src/x.ts', `import createClient from 'openapi-fetch'`],
   ['packages/cli/src/x.ts', `import { registryClient } from '@platform/registry/client'`],
   ['packages/cli/src/x.ts', `import { ModuleManifest } from '@platform/contract/manifest'`],
-  ['packages/cli/src/x.ts', `import { checkManifest } from '@platform/core/module-check'`],
+  ['packages/cli/src/x.ts', `import { checkManifest } from '@platform/core/module/check'`],
   ['packages/cli/src/x.ts', `import type { paths } from '@platform/contract/openapi-types'`],
   ['packages/portal/src/api/x.ts', `import type { paths } from '@platform/contract/openapi-types'`],
   ['packages/portal/src/x.tsx', `import { openedPage } from '@platform/contract/portal-paths'`],

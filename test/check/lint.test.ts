@@ -36,7 +36,7 @@ test.for([
 test.for([
   ['packages/core/src/clock.ts', 'export const now = () => Date.now()\n'],
   ['vitest.config.ts', 'export default {}\n'],
-  ['packages/core/src/outbound.ts', `export * as http from 'node:http'\n`],
+  ['packages/core/src/outbound/outbound.ts', `export * as http from 'node:http'\n`],
   ['scripts/x.ts', 'const work = async () => {}\nawait work()\n'],
 ] as const)('the linter accepts %s', async ([path, text]) => {
   expect(await lint(path, text)).toBe('')

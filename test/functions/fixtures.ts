@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import { bookAll } from '@platform/core/all-books'
-import { tendBatch } from '@platform/core/batch-tending'
+import { bookAll } from '@platform/core/books/all-books'
+import { tendBatch } from '@platform/core/batch/tending'
 import { system } from '@platform/core/caller'
 import { commit } from '@platform/core/change'
 import * as keys from '@platform/core/db/keys'

@@ -1,6 +1,6 @@
 import { expect, test, vi } from 'vitest'
 import { newId } from '@platform/core/id'
-import { complete } from '@platform/core/setup'
+import { complete } from '@platform/core/platform/setup'
 import { Page, publicPortal } from '../support/browser-session.ts'
 import { posting, type Received, send } from '../support/event.ts'
 import { logged } from '../support/output.ts'

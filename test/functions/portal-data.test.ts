@@ -1,7 +1,7 @@
 import { expect, test, vi } from 'vitest'
 import { PortalConfiguration } from '@platform/contract/portal'
 import { shiftClock } from '@platform/core/clock'
-import * as Setup from '@platform/core/setup'
+import * as Setup from '@platform/core/platform/setup'
 import { version } from '@platform/core/version'
 import { handler as clusters } from '../../functions/clusters.ts'
 import { handler } from '../../functions/portal-data.ts'

@@ -9,4 +9,5 @@ test.for(partNames.filter((name) => !suites.includes(name)))(
     expect(shown.figures).not.toEqual([])
     expect(missesOf(shown)).toEqual([])
   },
+  240_000,
 )

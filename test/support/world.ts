@@ -1,16 +1,16 @@
 import { generateKeyPairSync, randomUUID } from 'node:crypto'
 import { permissionsOf } from '@platform/contract/permission'
-import { bootstrap } from '@platform/core/bootstrap'
+import { bootstrap } from '@platform/core/platform/bootstrap'
 import { type Caller, type RelayCaller } from '@platform/core/caller'
 import { now, nowSeconds } from '@platform/core/clock'
-import * as Cluster from '@platform/core/cluster'
+import * as Cluster from '@platform/core/cluster/cluster'
 import { config } from '@platform/core/config'
 import * as keys from '@platform/core/db/keys'
 import { create, transact } from '@platform/core/db/table'
-import { enroll } from '@platform/core/enrollment'
+import { enroll } from '@platform/core/relay/enrollment'
 import { newId } from '@platform/core/id'
 import { readSecret } from '@platform/core/secret'
-import { open } from '@platform/core/session'
+import { open } from '@platform/core/session/session'
 
 /** People, relays and clusters for tests: each test makes an organisation of its own. */
 

@@ -1,7 +1,7 @@
 import * as z from 'zod'
-import { TrustedKeys } from './module-keys.ts'
-import { OutboundAllow } from './outbound-allow.ts'
-import { ReleaseSource } from './release-source.ts'
+import { TrustedKeys } from './module/keys.ts'
+import { OutboundAllow } from './outbound/allow.ts'
+import { ReleaseSource } from './update/release-source.ts'
 
 const whole = (fallback: number, min: number, max: number) =>
   z.coerce.number().int().min(min).max(max).default(fallback)

@@ -11,7 +11,7 @@ import { announceAgainMs } from './queue.ts'
 
 /**
  * The outbox (D37). A change of state writes one record in its own transaction: who did what, for the audit trail, and
- * the events that it means. The books (`books.ts`) take records from there.
+ * the events that it means. The books (`books/books.ts`) take records from there.
  */
 
 const actorKinds = ['user', 'relay', 'system'] as const

@@ -1,4 +1,4 @@
-import { tallyFault } from '@platform/core/fault-tally'
+import { tallyFault } from '@platform/core/update/fault-tally'
 import { log, traced } from '@platform/core/log'
 import { measure, measured } from '@platform/core/metrics'
 import type * as z from 'zod'

@@ -32,7 +32,7 @@ export const promisedRetry = ({ status }: Reply): Record<string, string> =>
 /** Loaded when it is needed: the portal's function, which asks no store, would load the store's client for this alone. */
 async function tally(): Promise<void> {
   try {
-    const { tallyFault } = await import('@platform/core/fault-tally')
+    const { tallyFault } = await import('@platform/core/update/fault-tally')
     await tallyFault()
   } catch (cause) {
     log('debug', 'A failure could not be counted', { cause })

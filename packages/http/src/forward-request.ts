@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { Caller } from '@platform/core/caller'
 import { fault } from '@platform/core/fault'
 import { currentTraceId } from '@platform/core/log'
-import { issueModuleToken } from '@platform/core/token'
+import { issueModuleToken } from '@platform/core/signing/token'
 import { bytesOf, type GatewayEvent } from './event.ts'
 import { passedHeaders } from './forward-headers.ts'
 

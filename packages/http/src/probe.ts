@@ -1,4 +1,4 @@
-import { isProbe, type ProbeAnswer, type ProbeEvent } from '@platform/core/probe'
+import { isProbe, type ProbeAnswer, type ProbeEvent } from '@platform/core/update/probe'
 import { version } from '@platform/core/version'
 
 /** A function that answers probes too, and does nothing else for them. */

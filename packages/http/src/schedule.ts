@@ -1,8 +1,8 @@
-import { tallyFault } from '@platform/core/fault-tally'
+import { tallyFault } from '@platform/core/update/fault-tally'
 import { log, traced } from '@platform/core/log'
 import { measure, measured } from '@platform/core/metrics'
-import { isProbe, type ProbeAnswer } from '@platform/core/probe'
-import { markTallied } from '@platform/core/tallied'
+import { isProbe, type ProbeAnswer } from '@platform/core/update/probe'
+import { markTallied } from '@platform/core/update/tallied'
 import { version } from '@platform/core/version'
 import { newTraceId } from './trace.ts'
 

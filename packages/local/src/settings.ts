@@ -1,9 +1,9 @@
 import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type TrustedKey, TrustedKeyFiles } from '@platform/core/key-files'
-import { TrustedKeys } from '@platform/core/module-keys'
-import { OutboundAllow } from '@platform/core/outbound-allow'
-import { ReleaseSource } from '@platform/core/release-source'
+import { TrustedKeys } from '@platform/core/module/keys'
+import { OutboundAllow } from '@platform/core/outbound/allow'
+import { ReleaseSource } from '@platform/core/update/release-source'
 import * as z from 'zod'
 import { Sources } from './module-settings.ts'
 

@@ -1,4 +1,4 @@
-import { type InstalledRelease, rollbackSteps, type UpdatePlan, updateSteps } from '@platform/core/update-row'
+import { type InstalledRelease, rollbackSteps, type UpdatePlan, updateSteps } from '@platform/core/update/row'
 import { type Share } from './target/port.ts'
 
 /** Whether two are the same release; where it came from does not tell. */

@@ -1,5 +1,5 @@
-import { ProbeAnswer, probeEvent } from '@platform/core/probe'
-import { type InstalledRelease, type UpdatePlan } from '@platform/core/update-row'
+import { ProbeAnswer, probeEvent } from '@platform/core/update/probe'
+import { type InstalledRelease, type UpdatePlan } from '@platform/core/update/row'
 import * as z from 'zod'
 import { UpdateFailure, wordsOf } from './failure.ts'
 import { inLanes } from './lanes.ts'

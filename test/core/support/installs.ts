@@ -1,7 +1,7 @@
 import { type Caller } from '@platform/core/caller'
 import * as keys from '@platform/core/db/keys'
 import { get, query, remove, removeAll, transact } from '@platform/core/db/table'
-import { type ModuleRow, parseModule } from '@platform/core/module-row'
+import { type ModuleRow, parseModule } from '@platform/core/module/row'
 import { type ModuleRegistry } from '../../support/module-registry.ts'
 import { callerOf } from '../../support/world.ts'
 import { found, putCatalog } from './modules.ts'

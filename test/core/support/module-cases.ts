@@ -2,7 +2,7 @@ import { accept, acceptRemoval, install, nothing, pick, toldSince, tracesOf } fr
 import { pushModule } from './module-images.ts'
 import { expect } from 'vitest'
 import { type Caller } from '@platform/core/caller'
-import * as Job from '@platform/core/job'
+import * as Job from '@platform/core/job/job'
 import { type OperationReference } from '@platform/core/queue'
 import { perform } from '@platform/modules/manager/operation'
 import { supervise } from '@platform/modules/manager/supervise'

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import { type ModuleManifest } from '@platform/contract/manifest'
-import { storeCatalog, readCatalog, type CatalogRelease } from '@platform/core/catalog'
+import { storeCatalog, readCatalog, type CatalogRelease } from '@platform/core/module/catalog'
 import { now } from '@platform/core/clock'
 import * as keys from '@platform/core/db/keys'
 import { replace, transact, update } from '@platform/core/db/table'
 import { newId } from '@platform/core/id'
-import { claimStep, readRoutes } from '@platform/core/module-routes'
+import { claimStep, readRoutes } from '@platform/core/module/routes'
 import {
   type Deployment,
   type ModuleHealthRow,
@@ -13,7 +13,7 @@ import {
   type ModuleRow,
   stored,
   type StoredCheck,
-} from '@platform/core/module-row'
+} from '@platform/core/module/row'
 import { manifestFor } from '../../support/module-manifest.ts'
 
 /** Modules as their installation leaves them, without any registry or runtime. */

@@ -1,8 +1,8 @@
 import { type Caller } from '@platform/core/caller'
 import { commit } from '@platform/core/change'
 import { newNonce } from '@platform/core/id'
-import { beginOperation, ending, newOperation, type OperationEnd, queueing } from '@platform/core/operation'
-import { type OperationRow, type OperationType } from '@platform/core/operation-row'
+import { beginOperation, ending, newOperation, type OperationEnd, queueing } from '@platform/core/operation/operation'
+import { type OperationRow, type OperationType } from '@platform/core/operation/row'
 
 /** Jobs of the platform on itself, as a verb makes them and a worker does them. */
 

@@ -8,9 +8,9 @@ import {
   type ProviderRow,
   parseProvider,
   type ProviderSecret,
-} from '@platform/core/identity-row'
+} from '@platform/core/identity/row'
 import { writeSecret } from '@platform/core/secret'
-import { verifyAccessToken } from '@platform/core/token'
+import { verifyAccessToken } from '@platform/core/signing/token'
 
 /** Identity providers as they are stored, and people whom they vouch for. */
 

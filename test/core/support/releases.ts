@@ -1,6 +1,6 @@
 import { Fault } from '@platform/core/fault'
-import { resolveRelease, type WantedRelease } from '@platform/core/module-release'
-import { type ModuleRelease } from '@platform/core/module-row'
+import { resolveRelease, type WantedRelease } from '@platform/core/module/release'
+import { type ModuleRelease } from '@platform/core/module/row'
 import { parseReference } from '@platform/registry/reference'
 
 type Wanted = Omit<WantedRelease, 'reference'>

@@ -1,7 +1,7 @@
 import { type Caller } from '@platform/core/caller'
 import { shiftClock } from '@platform/core/clock'
 import { newId } from '@platform/core/id'
-import * as Notification from '@platform/core/notification'
+import * as Notification from '@platform/core/notification/notification'
 import { type Told } from '@platform/core/record'
 import { afterEach } from 'vitest'
 import { callerOf } from '../../support/world.ts'

@@ -3,9 +3,9 @@ import { now } from '@platform/core/clock'
 import { config } from '@platform/core/config'
 import * as keys from '@platform/core/db/keys'
 import { create, get, remove, replace, transact } from '@platform/core/db/table'
-import { findOperation } from '@platform/core/operation'
-import { type OperationRow } from '@platform/core/operation-row'
-import { type InstalledRelease, parseUpdateState, type UpdateState } from '@platform/core/update-row'
+import { findOperation } from '@platform/core/operation/operation'
+import { type OperationRow } from '@platform/core/operation/row'
+import { type InstalledRelease, parseUpdateState, type UpdateState } from '@platform/core/update/row'
 import { vi } from 'vitest'
 import { callerOf } from '../../support/world.ts'
 import { waitingRecords } from './books.ts'
@@ -54,8 +54,8 @@ export async function codeOf(version: string) {
   vi.stubGlobal('releasedVersion', version)
   vi.resetModules()
   const [{ update }, { check, checkRegularly }] = [
-    await import('@platform/core/update'),
-    await import('@platform/core/update-check'),
+    await import('@platform/core/update/update'),
+    await import('@platform/core/update/check'),
   ]
   vi.unstubAllGlobals()
   return { update, check, checkRegularly }

@@ -1,4 +1,4 @@
-import { type InstalledRelease } from '@platform/core/update-row'
+import { type InstalledRelease } from '@platform/core/update/row'
 import { isSame } from '@platform/updates/plan'
 import {
   type Share,

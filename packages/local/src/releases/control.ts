@@ -1,4 +1,4 @@
-import type { InstalledRelease } from '@platform/core/update-row'
+import type { InstalledRelease } from '@platform/core/update/row'
 import { TargetFailure, type UpdateTarget } from '@platform/updates/target/port'
 import { noteCurrent } from './current.ts'
 import { draftedFunctions, draftFunction, type FetchedRelease, folderName, removeAllBut } from './folder.ts'

@@ -1,5 +1,5 @@
-import { isUndivided } from '@platform/core/function-names'
-import type { InstalledRelease } from '@platform/core/update-row'
+import { isUndivided } from '@platform/core/update/function-names'
+import type { InstalledRelease } from '@platform/core/update/row'
 import type { Unanswered } from '@platform/updates/target/port'
 import type { FunctionPool } from '../functions/pool.ts'
 import { createInvocations, type Invocations } from './unanswered.ts'

@@ -1,4 +1,4 @@
-import type { InstalledRelease } from '@platform/core/update-row'
+import type { InstalledRelease } from '@platform/core/update/row'
 import { TargetFailure } from '@platform/updates/target/port'
 import type { Checkout } from './current.ts'
 import {

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { infrastructureRevision } from '@platform/core/infrastructure'
+import { infrastructureRevision } from '@platform/core/update/infrastructure'
 import { version } from '@platform/core/version'
 import { functionNames } from '../function-files.ts'
 import type { Log } from '../log.ts'

@@ -1,4 +1,4 @@
-import { buryOperation, type Kind, type Kinds, performOperation } from '@platform/core/operation-work'
+import { buryOperation, type Kind, type Kinds, performOperation } from '@platform/core/operation/work'
 import { type OperationReference } from '@platform/core/queue'
 import { type ModuleRuntime } from '../runtime/port.ts'
 import { judge } from './failure.ts'

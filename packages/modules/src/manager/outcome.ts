@@ -1,11 +1,11 @@
 import { system } from '@platform/core/caller'
 import { commit } from '@platform/core/change'
 import { type Step } from '@platform/core/db/table'
-import { type Standing } from '@platform/core/module-lock'
-import { ending, type OperationEnd, OperationLost } from '@platform/core/operation'
+import { type Standing } from '@platform/core/module/lock'
+import { ending, type OperationEnd, OperationLost } from '@platform/core/operation/operation'
 import { type Told } from '@platform/core/record'
 import { againstOthers } from './contention.ts'
-import { type Journal } from '@platform/core/operation-journal'
+import { type Journal } from '@platform/core/operation/journal'
 import { standingNow } from './rows.ts'
 
 /** What the end of an operation makes of its module. */

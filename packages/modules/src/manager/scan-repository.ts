@@ -1,9 +1,14 @@
-import { type CatalogOther, type CatalogRelease, type CatalogRepositoryRow, releaseLimit } from '@platform/core/catalog'
+import {
+  type CatalogOther,
+  type CatalogRelease,
+  type CatalogRepositoryRow,
+  releaseLimit,
+} from '@platform/core/module/catalog'
 import { now } from '@platform/core/clock'
 import { config } from '@platform/core/config'
 import { Fault } from '@platform/core/fault'
-import { manifestOf } from '@platform/core/module-manifest'
-import { claimsOf } from '@platform/core/module-release'
+import { manifestOf } from '@platform/core/module/image-manifest'
+import { claimsOf } from '@platform/core/module/release'
 import { fewAtOnce } from '@platform/core/parts'
 import { type RegistryClient } from '@platform/registry/client'
 import { RegistryFailure } from '@platform/registry/failure'

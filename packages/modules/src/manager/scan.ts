@@ -1,9 +1,14 @@
-import { type CatalogRelease, type CatalogRepositoryRow, readCatalog, storeCatalog } from '@platform/core/catalog'
+import {
+  type CatalogRelease,
+  type CatalogRepositoryRow,
+  readCatalog,
+  storeCatalog,
+} from '@platform/core/module/catalog'
 import { now } from '@platform/core/clock'
 import { config } from '@platform/core/config'
 import { log } from '@platform/core/log'
 import { fewAtOnce } from '@platform/core/parts'
-import { clientOf } from '@platform/core/registries'
+import { clientOf } from '@platform/core/module/registries'
 import { type RegistryClient } from '@platform/registry/client'
 import { RegistryFailure } from '@platform/registry/failure'
 import { scanRepository } from './scan-repository.ts'

@@ -3,7 +3,7 @@ import { now } from '@platform/core/clock'
 import { fault } from '@platform/core/fault'
 import { newNonce } from '@platform/core/id'
 import { log } from '@platform/core/log'
-import { type Deployment } from '@platform/core/module-row'
+import { type Deployment } from '@platform/core/module/row'
 import { publishedIn } from '../lifecycle/published.ts'
 import {
   type ModuleAnswer,

@@ -3,7 +3,7 @@ import {
   type FunctionConfiguration,
   UpdateFunctionConfigurationCommand,
 } from '@aws-sdk/client-lambda'
-import { type Deployment } from '@platform/core/module-row'
+import { type Deployment } from '@platform/core/module/row'
 import { findVersions, type FoundVersions, type LambdaControl, pause } from './lambda-control.ts'
 import { changeFailure, isAws } from './lambda-failure.ts'
 import { repositoryOf } from './lambda-image.ts'

@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto'
-import { moduleMaster } from '@platform/core/signing-keys'
+import { moduleMaster } from '@platform/core/signing/keys'
 
 /** The token that the platform and one deployment know each other by: derived, so that nothing has to keep it. */
 export const tokenOf = async (deploymentId: string): Promise<string> =>

@@ -1,6 +1,6 @@
 import { LambdaClient, type LambdaClientConfig } from '@aws-sdk/client-lambda'
-import { functionNames, isUndivided } from '@platform/core/function-names'
-import { type InstalledRelease } from '@platform/core/update-row'
+import { functionNames, isUndivided } from '@platform/core/update/function-names'
+import { type InstalledRelease } from '@platform/core/update/row'
 import { inLanes } from '../lanes.ts'
 import { atOnce, findFunction, invokeVersion, type LambdaControl, targetFailure } from './lambda-control.ts'
 import { servingRelease } from './lambda-current.ts'

@@ -1,4 +1,4 @@
-import { type InstalledRelease } from '@platform/core/update-row'
+import { type InstalledRelease } from '@platform/core/update/row'
 import { inLanes } from '../lanes.ts'
 import { atOnce, findFunction, type LambdaControl } from './lambda-control.ts'
 import { cloudNameOf, releaseIn } from './lambda-names.ts'

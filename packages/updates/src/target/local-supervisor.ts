@@ -1,5 +1,5 @@
 import { config } from '@platform/core/config'
-import { type InstalledRelease } from '@platform/core/update-row'
+import { type InstalledRelease } from '@platform/core/update/row'
 import { HostFailure, Installed, InvokeAnswer, StageAnswer, UnansweredAnswer } from './host-protocol.ts'
 import { TargetFailure, type UpdateTarget } from './port.ts'
 

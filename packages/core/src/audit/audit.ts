@@ -1,0 +1,100 @@
+import { type AuditEntryRequest } from '@platform/contract/audit'
+import { auditHead } from './book.ts'
+import { parseEntry } from './entry.ts'
+import { type Caller } from '../caller.ts'
+import { commit } from '../change.ts'
+import * as keys from '../db/keys.ts'
+import { getAll, type Item, query } from '../db/table.ts'
+import { idsBefore, timeOf } from '../id.ts'
+import { type IndexRange, type Page, pageOfAll } from '../list/index-list.ts'
+
+export { verify } from './verify.ts'
+export { exportPart } from './export.ts'
+
+/** The audit trail as callers see it (D40). Nothing here changes or removes an entry. */
+
+/** Writes an entry for what happens elsewhere; it joins the chain when the record is booked. One call and one message. */
+export async function add(caller: Caller, { action, resource, detail }: AuditEntryRequest): Promise<void> {
+  await commit(caller, { steps: [], answer: null, audit: { action, resource, detail, isExtra: true } })
+}
+
+/** What a list is narrowed to; times in milliseconds, `to` excluded. */
+export interface AuditQuery extends Page {
+  actor?: string | undefined
+  action?: string | undefined
+  resource?: string | undefined
+  from?: number | undefined
+  to?: number | undefined
+}
+
+/**
+ * One page, newest first. Without filters two calls, between two times up to four more; a filter takes three, and one
+ * more for every further 5,000 entries that it leaves, which are counted.
+ */
+export async function list(caller: Caller, wanted: AuditQuery) {
+  const { page, pageSize } = wanted
+  const isFiltered = wanted.actor !== undefined || wanted.action !== undefined || wanted.resource !== undefined
+  const { rows, totalCount } = isFiltered ? await pageOfFilter(caller, wanted) : await pageOfChain(caller, wanted)
+  return { items: rows.map(parseEntry), totalCount, page, pageSize }
+}
+
+interface Found {
+  rows: Item[]
+  totalCount: number
+}
+
+async function pageOfFilter(
+  { organisationId }: Caller,
+  { from, to, page, pageSize, ...values }: AuditQuery,
+): Promise<Found> {
+  // The store refuses a range that ends before it begins.
+  if (from !== undefined && to !== undefined && from >= to) return { rows: [], totalCount: 0 }
+  const bounds = {
+    ...(from !== undefined && { from: idsBefore('aud', from) }),
+    ...(to !== undefined && { to: idsBefore('aud', to) }),
+  }
+  const ranges = filterIndexes.flatMap(([filter, index]): IndexRange[] => {
+    const value = values[filter]
+    return value === undefined ? [] : [{ index, pk: keys.auditPartition(organisationId, filter, value), ...bounds }]
+  })
+  const { found, totalCount } = await pageOfAll(ranges, { page, pageSize })
+  const items = await getAll(found)
+  return { rows: items.filter((item) => item !== undefined), totalCount }
+}
+
+const filterIndexes = [
+  ['actor', 'gsi1'],
+  ['action', 'gsi2'],
+  ['resource', 'gsi3'],
+] as const
+
+/** Entries are numbered without gaps: a page is a range of numbers. */
+async function pageOfChain({ organisationId }: Caller, { from, to, page, pageSize }: AuditQuery): Promise<Found> {
+  const { seq } = await auditHead(organisationId)
+  const [before, last] = await Promise.all([
+    from === undefined ? 0 : entriesBefore(organisationId, seq, from),
+    to === undefined ? seq : entriesBefore(organisationId, seq, to),
+  ])
+  const totalCount = Math.max(0, last - before)
+  const newest = last - (page - 1) * pageSize
+  if (newest <= before) return { rows: [], totalCount }
+  const first = keys.auditEntry(organisationId, Math.max(before + 1, newest - pageSize + 1))
+  const final = keys.auditEntry(organisationId, newest)
+  const { items } = await query({ pk: first.pk, from: first.sk, to: final.sk, newestFirst: true })
+  return { rows: items, totalCount }
+}
+
+const probes = 100
+
+/** How many of the first `high` entries are older than a time. Times ascend along the chain: every call looks at a hundredth. */
+async function entriesBefore(organisationId: string, high: number, timeMs: number): Promise<number> {
+  let [low, end] = [0, high]
+  while (low < end) {
+    const step = Math.ceil((end - low) / probes)
+    const numbers = Array.from({ length: Math.floor((end - low) / step) }, (_, index) => low + (index + 1) * step)
+    const items = await getAll(numbers.map((seq) => keys.auditEntry(organisationId, seq)))
+    const older = items.filter((item) => timeOf(String(item?.['id'])) < timeMs).length
+    ;[low, end] = [low + older * step, Math.min(end, low + (older + 1) * step - 1)]
+  }
+  return low
+}

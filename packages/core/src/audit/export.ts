@@ -1,0 +1,58 @@
+import { type AuditEntry, type auditFormats } from '@platform/contract/audit'
+import { auditHead } from './book.ts'
+import { parseEntry } from './entry.ts'
+import { type Caller } from '../caller.ts'
+import * as keys from '../db/keys.ts'
+import { query } from '../db/table.ts'
+
+/** Entries of one part; the store hands out 1 MB at most, and a function may answer 6 MB. */
+const entriesAtOnce = 1000
+
+/** Which part of an export is wanted: what stands behind the entry numbered `after`. */
+export interface ExportQuery {
+  format: (typeof auditFormats)[number]
+  after: number
+}
+
+/** A part of the trail as text, oldest first. `next`: the number that the next part begins behind. Two calls. */
+export async function exportPart(
+  { organisationId }: Caller,
+  { format, after }: ExportQuery,
+): Promise<{ text: string; next: number | undefined }> {
+  const { pk, sk } = keys.auditEntry(organisationId, after + 1)
+  const [head, { items }] = await Promise.all([
+    auditHead(organisationId),
+    query({ pk, from: sk, limit: entriesAtOnce }),
+  ])
+  const entries = items.map(parseEntry)
+  const last = entries.at(-1)?.seq ?? head.seq
+  const text =
+    format === 'csv' ? csvOf(entries, after === 0) : entries.map((entry) => `${JSON.stringify(entry)}\n`).join('')
+  return { text, next: last < head.seq ? last : undefined }
+}
+
+/** The columns of RFC 4180 rows, in their order. */
+const columns: Record<string, (entry: AuditEntry) => string | undefined> = {
+  seq: ({ seq }) => String(seq),
+  id: ({ id }) => id,
+  at: ({ at }) => at,
+  actorKind: ({ actor }) => actor.kind,
+  actorId: ({ actor }) => actor.id,
+  actorTokenId: ({ actor }) => actor.tokenId,
+  action: ({ action }) => action,
+  resource: ({ resource }) => resource,
+  detail: ({ detail }) => detail,
+  address: ({ address }) => address,
+  traceId: ({ traceId }) => traceId,
+  extra: ({ extra }) => extra && 'true',
+  previousHash: ({ previousHash }) => previousHash,
+  hash: ({ hash }) => hash,
+}
+
+function csvOf(entries: readonly AuditEntry[], hasHeader: boolean): string {
+  const rows = entries.map((entry) => Object.values(columns).map((valueOf) => valueOf(entry) ?? ''))
+  return [...(hasHeader ? [Object.keys(columns)] : []), ...rows].map((row) => `${row.map(cell).join(',')}\r\n`).join('')
+}
+
+/** A cell that a spreadsheet would take for a formula gets an apostrophe, and so does one that has one: it can be undone. */
+const cell = (text: string): string => `"${text.replace(/^[=+\-@\t\r']/, "'$&").replaceAll('"', '""')}"`

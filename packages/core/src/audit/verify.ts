@@ -1,0 +1,53 @@
+import { type AuditVerification } from '@platform/contract/audit'
+import { auditHead } from './book.ts'
+import { hashBeforeFirst, isGenuine } from './entry.ts'
+import { type Caller } from '../caller.ts'
+import * as keys from '../db/keys.ts'
+import { get, type Item, query } from '../db/table.ts'
+
+/** Entries of one verification: a few seconds' work. */
+const entriesAtOnce = 20_000
+
+/**
+ * Computes the chain anew behind the entry numbered `after`, up to its head or for as many entries as one call can check.
+ * Two calls, and another one for every 1 MB; holds 1 MB at a time.
+ */
+export async function verify(
+  { organisationId }: Caller,
+  wanted: { after: number },
+  limit = entriesAtOnce,
+): Promise<AuditVerification> {
+  const head = await auditHead(organisationId)
+  const after = Math.min(wanted.after, head.seq)
+  const last = Math.min(head.seq, after + limit)
+  let seq = after
+  let previousHash = await hashOf(organisationId, after)
+  for await (const item of entries(organisationId, after + 1, last)) {
+    const place = { seq: seq + 1, previousHash }
+    if (!isGenuine(organisationId, item, place)) break
+    seq = place.seq
+    previousHash = String(item['hash'])
+  }
+  const told = { entries: seq - after, headSeq: head.seq, headHash: head.hash }
+  if (seq < last) return { valid: false, ...told, firstBroken: seq + 1 }
+  if (last < head.seq) return { valid: true, ...told, next: last }
+  return previousHash === head.hash ? { valid: true, ...told } : { valid: false, ...told, firstBroken: head.seq }
+}
+
+/** The hash that the entry behind this one must name. */
+async function hashOf(organisationId: string, seq: number): Promise<string> {
+  if (seq === 0) return hashBeforeFirst(organisationId)
+  const item = await get(keys.auditEntry(organisationId, seq))
+  return String(item?.['hash'])
+}
+
+async function* entries(organisationId: string, first: number, last: number): AsyncGenerator<Item> {
+  if (first > last) return
+  const [from, to] = [keys.auditEntry(organisationId, first), keys.auditEntry(organisationId, last)]
+  let after: Item | undefined
+  do {
+    const part = await query({ pk: from.pk, from: from.sk, to: to.sk, ...(after && { after }) })
+    yield* part.items
+    after = part.next
+  } while (after !== undefined)
+}

@@ -1,0 +1,25 @@
+import * as keys from '../db/keys.ts'
+import { patch, type Step } from '../db/table.ts'
+
+/** What a job changes in the counters of its cluster: jobs it ever had, jobs that are not over, jobs in the inbox. */
+export interface CounterChange {
+  clusterId: string
+  add: Partial<Record<'jobs' | 'activeJobs' | 'waitingJobs', number>>
+}
+
+/** The steps that make many such changes, one for each cluster: a transaction may write an item once only. */
+export function counterSteps(
+  organisationId: string,
+  changes: readonly CounterChange[],
+): { clusterId: string; step: Step }[] {
+  const sums = new Map<string, Record<string, number>>()
+  for (const { clusterId, add } of changes) {
+    const sum = sums.get(clusterId) ?? {}
+    for (const [counter, by] of Object.entries(add)) sum[counter] = (sum[counter] ?? 0) + by
+    sums.set(clusterId, sum)
+  }
+  return [...sums].map(([clusterId, add]) => ({
+    clusterId,
+    step: patch(keys.cluster(organisationId, clusterId), { add }),
+  }))
+}

@@ -1,0 +1,184 @@
+import { type BatchRow, parseBatch } from '../batch/row.ts'
+import { system } from '../caller.ts'
+import { commit } from '../change.ts'
+import { type ClusterRow, filedUnder, parseRow, statusEvent, statusNow, tallyStep } from './row.ts'
+import { now } from '../clock.ts'
+import { clearCluster } from './clearing.ts'
+import { config } from '../config.ts'
+import { sameAs } from '../db/expression.ts'
+import * as keys from '../db/keys.ts'
+import { getAll, type Item, patch, query, transact } from '../db/table.ts'
+import { cancelConfirmMs, endQueued } from '../job/end.ts'
+import { type JobRow, parseJob, toldOfEnd } from '../job/row.ts'
+import { dueWhileRunning, endSteps } from '../job/lease.ts'
+import { log } from '../log.ts'
+import { lookAtOperation } from '../operation/operation.ts'
+import { measure } from '../metrics.ts'
+import { isOperation, parseOperation } from '../operation/row.ts'
+import { clearPreferences } from '../user/preference-clearing.ts'
+import { announceAgainMs, announceBatch, announceJob, announceRecords, announceWebhook } from '../queue.ts'
+import { resultStep } from '../job/result.ts'
+import { disposeNoted, isUnusedSecret } from '../identity/secret-disposal.ts'
+import { dueAfterSweep } from './status.ts'
+
+/**
+ * The minutely sweep looks at what is due and at nothing else: its cost grows with what is overdue, not with the fleet.
+ * Each look is a conditional write, so that sweeps may overlap, repeat or stop halfway.
+ */
+
+const atOnce = 50
+
+/** Removed clusters are cleared for so long at a sweep, none of them begun later: deadlines do not wait for the next one. */
+const clearForMs = 15_000
+
+/** What the looks of one sweep share: organisations whose records are announced, and removed clusters, for the end. */
+interface Seen {
+  announced: Set<string>
+  removed: Item[]
+}
+
+/** Looks at everything that is due, and then clears removed clusters. One call per index partition when nothing is. */
+export async function sweep(): Promise<void> {
+  const seen: Seen = { announced: new Set(), removed: [] }
+  const shards = Array.from({ length: keys.dueShards }, (_, shard) => sweepShard(keys.duePartition(shard), seen))
+  const counts = await Promise.all(shards)
+  await clearClusters(seen.removed)
+  const looked = counts.reduce((sum, count) => sum + count, 0)
+  if (looked > 0) log('info', 'Sweep', { looked })
+}
+
+async function sweepShard(pk: string, seen: Seen): Promise<number> {
+  const to = `${keys.dueSort(now())}~`
+  let looked = 0
+  let after: Item | undefined
+  do {
+    const part = await query({ index: 'due', pk, to, limit: atOnce, ...(after && { after }) })
+    measureLateness(part.items[0])
+    const due = part.items.map((item) => ({ pk: String(item['pk']), sk: String(item['sk']) }))
+    await lookAtAll(due, seen)
+    looked += due.length
+    after = part.next
+  } while (after !== undefined)
+  return looked
+}
+
+/** The first of a part is the one that has waited longest. */
+function measureLateness(oldest: Item | undefined): void {
+  if (oldest !== undefined) measure('SweepLateness', (now() - keys.dueTimeOf(String(oldest['duesk']))) / 1000)
+}
+
+/**
+ * Records that no message has led to the books: one message for each organisation leads all of its to them. A webhook's
+ * worker files it anew.
+ */
+async function lookAtAll(due: readonly keys.Key[], { announced, removed }: Seen): Promise<void> {
+  const [records, webhooks] = [due.filter(keys.isOutbox), due.filter(keys.isWebhook)]
+  const others = due.filter((key) => !keys.isOutbox(key) && !keys.isWebhook(key))
+  const named = new Set(records.map(({ pk }) => keys.organisationOf(pk)))
+  const behind = [...named].filter((organisationId) => !announced.has(organisationId))
+  for (const organisationId of behind) announced.add(organisationId)
+  const items = (await getAll(others)).filter((item) => item !== undefined)
+  removed.push(...items.filter(isRemovedCluster))
+  await Promise.all([
+    ...behind.map(announceRecords),
+    ...webhooks.map(({ pk, sk }) => announceWebhook({ organisationId: keys.organisationOf(pk), webhookId: sk })),
+    ...items.filter((item) => !isRemovedCluster(item)).map(lookSafely),
+  ])
+}
+
+const isRemovedCluster = ({ pk, sk }: Item): boolean => sk === 'CLUSTER' && String(pk).startsWith('REMOVED#')
+
+/** One after another, the one that has waited longest first: many of them take more sweeps, and no time from other things. */
+async function clearClusters(removed: readonly Item[]): Promise<void> {
+  const untilMs = now() + clearForMs
+  for (const item of removed.toSorted((a, b) => (String(a['duesk']) < String(b['duesk']) ? -1 : 1))) {
+    if (now() < untilMs) await lookSafely(item)
+  }
+}
+
+/** One thing that cannot be judged must not keep the others from it. */
+async function lookSafely(item: Item): Promise<void> {
+  try {
+    await look(item)
+  } catch (error) {
+    measure('SweepFailures')
+    log('error', 'The sweep failed at an item', { pk: item['pk'], sk: item['sk'], error: String(error) })
+  }
+}
+
+async function look(item: Item): Promise<void> {
+  if (isOperation(item)) return lookAtOperation(parseOperation(item))
+  if (item['sk'] === 'JOB') return lookAtJob(parseJob(item))
+  if (item['sk'] === 'BATCH') return lookAtBatch(parseBatch(item))
+  if (item['sk'] === 'USER') return clearPreferences(item)
+  if (isRemovedCluster(item)) return clearCluster(item)
+  if (isUnusedSecret(item)) return disposeNoted(item)
+  return lookAtCluster(parseRow(item))
+}
+
+/** Persists what silence has made of a cluster's status, and files it where the next look is due. */
+async function lookAtCluster(row: ClusterRow): Promise<void> {
+  const status = statusNow(row)
+  const dueAtMs = dueAfterSweep(row, now(), config.PLAT_HEARTBEAT_INTERVAL_SECONDS)
+  const due = dueAtMs === undefined ? {} : keys.due(row.id, dueAtMs)
+  const change = {
+    set: { ...due, ...(status === row.status ? {} : filedUnder(row, status)) },
+    remove: dueAtMs === undefined ? ['duepk', 'duesk'] : [],
+  }
+  // A beat that came meanwhile makes the condition fail, and is right.
+  const asRead = { lastSeenAtMs: { is: row.lastSeenAtMs }, status: { is: row.status } }
+  await commit(system(row.organisationId), {
+    steps: [
+      patch(keys.cluster(row.organisationId, row.id), change, asRead),
+      ...(status === row.status ? [] : [tallyStep(row, row.status, status)]),
+    ],
+    ...(status !== row.status && { events: [statusEvent(row, status)] }),
+  })
+}
+
+async function lookAtJob(job: JobRow): Promise<void> {
+  if (job.status === 'Queued') return lookAtQueued(job)
+  if (job.status === 'Running') return lookAtRunning(job)
+  await refile(job, undefined)
+}
+
+async function lookAtQueued(job: JobRow): Promise<void> {
+  if (job.expiresAtMs <= now()) {
+    await endQueued(system(job.organisationId), [job], { status: 'Failed', statusReason: 'delivery_timeout' })
+    return
+  }
+  if (job.dispatchedAtMs !== undefined) return refile(job, job.expiresAtMs)
+  await announceJob({ organisationId: job.organisationId, jobId: job.id })
+  await refile(job, Math.min(now() + announceAgainMs, job.expiresAtMs))
+}
+
+/** A batch is due until it is finished: its message may have been lost, or what followed from the end of a job. */
+async function lookAtBatch({ organisationId, id }: BatchRow): Promise<void> {
+  await announceBatch({ organisationId, batchId: id })
+  const change = { set: keys.due(id, now() + 2 * announceAgainMs) }
+  await transact([patch(keys.batch(organisationId, id), change, { finishedAtMs: { absent: true } })])
+}
+
+async function lookAtRunning(job: JobRow): Promise<void> {
+  const dueAtMs = dueWhileRunning(job, cancelConfirmMs)
+  if (dueAtMs > now()) return refile(job, dueAtMs)
+  const isCancelled = job.cancelRequestedAtMs !== undefined && job.cancelRequestedAtMs + cancelConfirmMs <= now()
+  const isOutOfTime = (job.startedAtMs ?? 0) + job.timeoutSeconds * 1000 <= now()
+  const ended = isCancelled
+    ? ({ status: 'Cancelled', statusReason: 'cancelled_by_user' } as const)
+    : ({ status: 'Failed', statusReason: isOutOfTime ? 'execution_timeout' : 'lease_lost' } as const)
+  await commit(system(job.organisationId), {
+    steps: [...endSteps(job, ended), await resultStep(job, { exitCode: null, nodes: [] })],
+    ...toldOfEnd(job, ended),
+  })
+}
+
+async function refile(job: JobRow, dueAtMs: number | undefined): Promise<void> {
+  const change = dueAtMs === undefined ? { remove: ['duepk', 'duesk'] } : { set: keys.due(job.id, dueAtMs) }
+  const asRead = {
+    status: { is: job.status },
+    leaseRenewedAtMs: sameAs(job.leaseRenewedAtMs || undefined),
+    cancelRequestedAtMs: sameAs(job.cancelRequestedAtMs),
+  }
+  await transact([patch(keys.job(job.organisationId, job.id), change, asRead)])
+}

@@ -1,0 +1,117 @@
+import { type TokenSet } from '@platform/contract/auth'
+import { SetupCompletion } from '@platform/contract/setup'
+import { type Origin, system } from '../caller.ts'
+import { commit } from '../change.ts'
+import { now } from '../clock.ts'
+import { config } from '../config.ts'
+import * as keys from '../db/keys.ts'
+import { create, patch, replace, upsert } from '../db/table.ts'
+import { contended, fault } from '../fault.ts'
+import { newId, sha256 } from '../id.ts'
+import { networkOf } from '../network.ts'
+import { hashPassword } from '../user/password.ts'
+import { type PlatformState, readState } from './state.ts'
+import { organisations } from '../user/organisation.ts'
+import { startStep } from '../list/ranked-list.ts'
+import { open } from '../session/session.ts'
+import { createSteps, usersOf } from '../user/user.ts'
+import { parseBody } from '../valid.ts'
+
+/** First-run setup (section 4, D1, D2). */
+
+const attempts = 3
+const tokenLifeMs = 24 * 3_600_000
+
+const alreadyComplete = () => fault('setup_already_complete', { setupComplete: true })
+
+/** Where setup stands; refused with `setup_already_complete` once it is done. One call. */
+export async function status(): Promise<{ setupComplete: boolean; wizardStep: string }> {
+  if ((await readState()).setupComplete) throw alreadyComplete()
+  return { setupComplete: false, wizardStep: 'welcome' }
+}
+
+/**
+ * Creates the platform organisation and its administrator, and signs the administrator in. The initial admin token is
+ * consumed by the transaction that creates them: a refused request never burns it, and of many callers one wins.
+ */
+export async function complete(body: unknown, origin: Origin = { address: '' }): Promise<TokenSet> {
+  for (let attempt = 0; attempt < attempts; attempt++) {
+    const tokens = await tryComplete(body, origin)
+    if (tokens !== undefined) return tokens
+  }
+  throw contended()
+}
+
+/** Undefined where setup was completed or another token was minted meanwhile: then look again. */
+async function tryComplete(body: unknown, origin: Origin): Promise<TokenSet | undefined> {
+  const state = await readState()
+  if (state.setupComplete) throw alreadyComplete()
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) throw fault('invalid_json')
+  checkToken(state, (body as { initialAdminToken?: unknown }).initialAdminToken)
+  const request = parseBody(SetupCompletion, body)
+
+  const administrator = newAdministrator(request)
+  const session = open(administrator, origin)
+  const tokens = await session.tokens()
+  const { organisationId, createdAtMs } = administrator
+  const steps = [
+    patch(
+      keys.platform(),
+      {
+        set: {
+          setupComplete: true,
+          publicUrl: request.publicUrl,
+          platformName: request.platformName,
+          timezone: request.timezone,
+        },
+        remove: ['tokenHash'],
+      },
+      { setupComplete: { isNot: true }, tokenHash: { is: state.tokenHash } },
+    ),
+    create(keys.organisation(organisationId), {
+      id: organisationId,
+      name: request.platformName,
+      timezone: request.timezone,
+      isPlatform: true,
+      createdAtMs,
+    }),
+    startStep(organisations, createdAtMs),
+    startStep(usersOf(organisationId), createdAtMs),
+    replace(keys.organisationName(request.platformName), { organisationId }),
+    upsert(keys.administrators(), { set: { count: 1 } }),
+    ...createSteps(administrator, await hashPassword(request.adminPassword, networkOf(origin.address))),
+    ...session.steps,
+  ]
+  const refusal = await commit(system(organisationId, origin.address), {
+    steps,
+    audit: { action: 'setup.complete', resource: organisationId, detail: `Administrator ${administrator.username}` },
+    events: [
+      {
+        name: 'setup.completed',
+        subject: organisationId,
+        data: { platformName: request.platformName, organisationId },
+      },
+    ],
+  })
+  return refusal === undefined ? tokens : undefined
+}
+
+// Lists go by the time in the id.
+const newAdministrator = ({ adminUsername, adminEmail }: SetupCompletion, createdAtMs = now()) => ({
+  id: newId('user', createdAtMs),
+  organisationId: newId('org', createdAtMs),
+  username: adminUsername,
+  email: adminEmail,
+  roles: ['PlatformAdmin'],
+  authProvider: 'local',
+  createdAtMs,
+})
+
+/** Hashes are compared, so that time tells nothing about the token. */
+function checkToken(state: PlatformState, token: unknown): void {
+  const howToRetrieve = config.PLAT_HOW_TO_RETRIEVE
+  if (typeof token !== 'string' || state.tokenHash === undefined || sha256(token) !== state.tokenHash) {
+    throw fault('initial_admin_token_invalid', { howToRetrieve })
+  }
+  if (now() >= state.tokenMintedAtMs + tokenLifeMs) throw fault('initial_admin_token_expired', { howToRetrieve })
+}

@@ -1,0 +1,48 @@
+import { type Enrollment } from '@platform/contract/cluster'
+import * as z from 'zod'
+import { now } from '../clock.ts'
+import { config } from '../config.ts'
+import * as keys from '../db/keys.ts'
+import { create } from '../db/table.ts'
+import { newId, newSecret, sha256 } from '../id.ts'
+
+/** Enrollment tokens: `<public id>.<secret>`, one use, 24 hours. Only the hash of the secret is stored. */
+
+const enrollmentLifeMs = 24 * 3_600_000
+/** Kept this much longer, so that a late second use is still recognised for what it is. */
+const rememberMs = 7 * 24 * 3_600_000
+
+export const EnrollmentRow = z.object({
+  id: z.string(),
+  organisationId: z.string(),
+  clusterId: z.string(),
+  hash: z.string(),
+  expiresAtMs: z.number(),
+  /** Set by the enrollment that used the token. */
+  usedAtMs: z.number().optional(),
+  keyThumbprint: z.string().optional(),
+  relayId: z.string().optional(),
+})
+export type EnrollmentRow = z.infer<typeof EnrollmentRow>
+
+/** A fresh token: its id, what its owner is shown, and the step that stores it. */
+export function mintEnrollment(organisationId: string, clusterId: string) {
+  const id = newId('enroll')
+  const secret = newSecret()
+  const expiresAtMs = now() + enrollmentLifeMs
+  const item = {
+    id,
+    organisationId,
+    clusterId,
+    hash: sha256(secret),
+    expiresAtMs,
+    ttl: Math.ceil((expiresAtMs + rememberMs) / 1000),
+  }
+  return { id, shown: shown(`${id}.${secret}`), step: create(keys.enrollment(id), item) }
+}
+
+/** The command fetches the relay that this platform serves and hands it the token by its environment (D22). */
+const shown = (enrollmentToken: string): Enrollment => ({
+  enrollmentToken,
+  relayCommand: `curl -fsSL ${config.PLAT_API_URL}/relay/relay.mjs -o platform-relay.mjs && PLAT_ENROLLMENT_TOKEN=${enrollmentToken} node platform-relay.mjs --server ${config.PLAT_API_URL}`,
+})

@@ -1,0 +1,12 @@
+import * as z from 'zod'
+import * as keys from '../db/keys.ts'
+import { type Item, remove, removeAll, transact } from '../db/table.ts'
+
+const Removed = z.object({ organisationId: z.string(), userId: z.string() })
+
+/** Clears away what a removed user had set for itself, and what says that it is to be done, last. Three calls per 50. */
+export async function clearPreferences(marker: Item): Promise<void> {
+  const { organisationId, userId } = Removed.parse(marker)
+  await removeAll(keys.preferences(organisationId, userId))
+  await transact([remove(keys.removedUser(userId))])
+}

@@ -1,0 +1,254 @@
+import { allBooks } from '@platform/core/books/all-books'
+import * as Audit from '@platform/core/audit/audit'
+import { type Book, bookRecords } from '@platform/core/books/books'
+import { type Caller } from '@platform/core/caller'
+import * as keys from '@platform/core/db/keys'
+import { get, query, remove, transact, upsert } from '@platform/core/db/table'
+import { fault } from '@platform/core/fault'
+import { newId } from '@platform/core/id'
+import * as Notification from '@platform/core/notification/notification'
+import { oneAtATime } from '@platform/core/books/one-at-a-time'
+import { moveOf } from '@platform/core/record'
+import { expect, test } from 'vitest'
+import { handler as consumeEvents } from '../../../functions/queue/events.ts'
+import { logged } from '../../support/output.ts'
+import { callerOf, refusalOf } from '../../support/world.ts'
+import {
+  done,
+  entriesOf,
+  settle,
+  statusChanged,
+  tell,
+  tellAll,
+  waitingRecords,
+  prepare,
+  closingSteps,
+} from '../support/books.ts'
+
+const total = (organisationId: string) => ({ pk: `TEST#${organisationId}`, sk: 'TOTAL' })
+
+/** Counts what happens once, and how often it was prepared. */
+function counting(organisationId: string) {
+  const prepared = new Map<string, number>()
+  const book: Book = {
+    name: 'counting',
+    prepare: async (_, records) => {
+      for (const { id } of records) prepared.set(id, (prepared.get(id) ?? 0) + 1)
+    },
+    entries: async (_, records) => [upsert(total(organisationId), { add: { count: records.length } })],
+  }
+  return { book, prepared, count: async () => (await get(total(organisationId)))?.['count'] ?? 0 }
+}
+
+const unreadCount = async (caller: Caller): Promise<number> =>
+  (await Notification.list(caller, { unreadOnly: true, page: 1, pageSize: 20 })).unreadCount
+
+const seqs = (entries: { seq: number }[]): number[] => entries.map(({ seq }) => seq)
+const upTo = (count: number): number[] => Array.from({ length: count }, (_, index) => index + 1)
+
+/** The same list in another order, always the same for a seed. */
+function shuffled<Item>(list: readonly Item[], seed: number): Item[] {
+  let state = seed
+  const next = () => (state = (state * 1_103_515_245 + 12_345) % 2_147_483_648)
+  return list
+    .map((item) => [next(), item] as const)
+    .toSorted((a, b) => a[0] - b[0])
+    .map(([, item]) => item)
+}
+
+const sqsEvent = (bodies: readonly string[]) => ({
+  Records: bodies.map((body, index) => ({ messageId: String(index), body })),
+})
+
+test.each([1, 2, 3])(
+  'under 20 % duplicate, reordered and late messages and several drains at once everything is booked once (%i)',
+  async (seed) => {
+    const callers = await Promise.all([1, 2].map(() => callerOf()))
+    const changes = callers.flatMap((caller) => upTo(60).map((number) => ({ caller, number })))
+    const counters = new Map(callers.map(({ organisationId: id }) => [id, counting(id)] as const))
+
+    const messages: string[] = []
+    for (const { caller, number } of shuffled(changes, seed)) {
+      const told = number % 3 === 0 ? statusChanged(newId('clus'), 'Healthy', 'Offline') : {}
+      const moves = [moveOf({}, undefined, 'Queued'), ...(number % 4 === 0 ? [moveOf({}, 'Queued', 'Failed')] : [])]
+      await tell(caller, { ...done('test.change', `resource ${number}`), ...told, moves })
+      messages.push(JSON.stringify({ organisationId: caller.organisationId }))
+    }
+    const doubled = [...messages, ...messages.slice(0, messages.length / 5)]
+    const arriving = shuffled(doubled, seed + 1)
+    const late = arriving.splice(0, arriving.length / 5)
+
+    const batches = upTo(Math.ceil(arriving.length / 10)).map((part) => arriving.slice(part * 10 - 10, part * 10))
+    const drains = callers.flatMap(({ organisationId }) => {
+      const books = [...allBooks, counters.get(organisationId)!.book]
+      return upTo(3).map(() => bookRecords(organisationId, books))
+    })
+    const answers = await Promise.all([...batches.map((bodies) => consumeEvents(sqsEvent(bodies))), ...drains])
+    for (const body of late) await consumeEvents(sqsEvent([body]))
+    const failed = answers.flatMap((answer) => (typeof answer === 'boolean' ? [] : answer.batchItemFailures))
+    expect(failed).toEqual([])
+
+    for (const caller of callers) {
+      const entries = await entriesOf(caller)
+      expect(seqs(entries)).toEqual(upTo(60))
+      expect(new Set(entries.map(({ resource }) => resource)).size).toBe(60)
+      expect(await Audit.verify(caller, { after: 0 })).toMatchObject({ valid: true, entries: 60 })
+      expect(await unreadCount(caller)).toBe(20)
+      const totals = await get(keys.jobTotals(caller.organisationId))
+      expect(totals).toMatchObject({ total: 60, Queued: 45, Failed: 15 })
+      expect(await waitingRecords(caller.organisationId)).toEqual([])
+    }
+  },
+)
+
+test('what happens once is counted once, whoever closes; what is prepared is prepared at least once', async () => {
+  const caller = await callerOf()
+  const { organisationId } = caller
+  const { book, prepared, count } = counting(organisationId)
+  const writing = upTo(50).map((number) => tell(caller, done('test.change', `resource ${number}`)))
+  const drains = upTo(5).map(() => bookRecords(organisationId, [...allBooks, book]))
+  await Promise.all([...writing, ...drains])
+  await bookRecords(organisationId, [...allBooks, book])
+  expect(await count()).toBe(50)
+  expect(prepared.size).toBe(50)
+  expect(seqs(await entriesOf(caller))).toEqual(upTo(50))
+})
+
+test('a drain that dies before it closes leaves everything to the next, and nothing is told twice', async () => {
+  const admin = await callerOf(newId('org'), 'OrgAdmin')
+  const { organisationId } = admin
+  await tell(admin, { ...done('test.change'), ...statusChanged(newId('clus'), 'Healthy', 'Offline') })
+  const records = await waitingRecords(organisationId)
+
+  await prepare(organisationId, records)
+  expect(await unreadCount(admin)).toBe(1)
+  expect(await entriesOf(admin)).toEqual([])
+  await settle(organisationId)
+  expect(await unreadCount(admin)).toBe(1)
+  expect(await entriesOf(admin)).toHaveLength(1)
+
+  // Late: somebody who had read the records before works on.
+  await prepare(organisationId, records)
+  const closing = records.map(({ id }) => remove(keys.outbox(organisationId, id), { pk: { present: true } }))
+  expect(await transact([...closing, ...(await closingSteps(organisationId, records))])).toMatchObject({ step: 0 })
+  expect(await unreadCount(admin)).toBe(1)
+  expect(await Audit.verify(admin, { after: 0 })).toMatchObject({ valid: true, entries: 1 })
+})
+
+test('two that close the same records from the same head: one does, the other is refused', async () => {
+  const caller = await callerOf()
+  const { organisationId } = caller
+  await tell(caller, done('test.change'))
+  const records = await waitingRecords(organisationId)
+  const stepsOf = () => closingSteps(organisationId, records)
+  const [first, second] = [await stepsOf(), await stepsOf()]
+  expect(await transact(first)).toBeUndefined()
+  expect(await transact(second)).toBeDefined()
+})
+
+test('a record that one book cannot take is in all the others, and a copy of it is set aside', async () => {
+  const caller = await callerOf()
+  const { organisationId } = caller
+  await tellAll(
+    caller,
+    upTo(30).map((number) => done('test.change', `resource ${number}`)),
+  )
+  const broken: Book = {
+    name: 'broken',
+    entries: async (_, records) => {
+      if (records.some(({ audit }) => audit?.resource === 'resource 7')) throw new TypeError('cannot digest 7')
+      return []
+    },
+  }
+  const lines = await logged(() => bookRecords(organisationId, [...allBooks, broken]))
+  expect(lines.filter(({ level }) => level === 'error')).toHaveLength(1)
+  const entries = await entriesOf(caller)
+  expect(seqs(entries)).toEqual(upTo(30))
+  expect(entries.map(({ resource }) => resource)).toContain('resource 7')
+  expect(await waitingRecords(organisationId)).toEqual([])
+  const aside = await query({ pk: keys.unreadableRecord(keys.outbox(organisationId, '').pk, '').pk })
+  expect(aside.items).toHaveLength(1)
+  expect(await Audit.verify(caller, { after: 0 })).toMatchObject({ valid: true, entries: 30 })
+})
+
+test('a record whose entries the store refuses is set aside, and keeps nobody back', async () => {
+  const caller = await callerOf()
+  await tellAll(caller, [done('test.change', 'too large'), done('test.change', 'small')])
+  const text = 'x'.repeat(500_000)
+  const entries: Book['entries'] = async (organisationId, records) =>
+    records.some(({ audit }) => audit?.resource === 'too large')
+      ? [upsert(total(organisationId), { set: { text } })]
+      : []
+  await logged(() => bookRecords(caller.organisationId, [...allBooks, { name: 'refused', entries }]))
+  expect((await entriesOf(caller)).map(({ resource }) => resource)).toEqual(['small'])
+  const { pk } = keys.unreadableRecord(keys.outbox(caller.organisationId, '').pk, '')
+  expect((await query({ pk })).items).toHaveLength(1)
+})
+
+test('a record with an event of a newer release is booked like any other', async () => {
+  const caller = await callerOf()
+  const { organisationId } = caller
+  await tell(caller, done('test.change', 'of today'))
+  const id = (await waitingRecords(organisationId))[0]?.id ?? ''
+  const record = JSON.parse(String((await get(keys.outbox(organisationId, id)))?.['record']))
+  record.events = [{ id, name: 'module.invented', subject: 'module', data: {} }]
+  await transact([upsert(keys.outbox(organisationId, id), { set: { record: JSON.stringify(record) } })])
+  expect(await bookRecords(organisationId, allBooks)).toBe(true)
+  expect((await entriesOf(caller)).map(({ resource }) => resource)).toEqual(['of today'])
+  expect((await query({ pk: keys.unreadableRecord(keys.outbox(organisationId, '').pk, '').pk })).items).toEqual([])
+})
+
+test('what may pass by itself fails the message and loses nothing', async () => {
+  const caller = await callerOf()
+  const { organisationId } = caller
+  await tell(caller, done('test.change'))
+  const unreachable: Book = { name: 'unreachable', prepare: async () => Promise.reject(fault('database_unavailable')) }
+  expect(await refusalOf(bookRecords(organisationId, [...allBooks, unreachable]))).toBe('database_unavailable')
+  expect(await waitingRecords(organisationId)).toHaveLength(1)
+  await settle(organisationId)
+  expect(await entriesOf(caller)).toHaveLength(1)
+})
+
+test('a message that is none fails alone', async () => {
+  const caller = await callerOf()
+  await tell(caller, done('test.change'))
+  const bodies = ['broken', JSON.stringify({ organisationId: caller.organisationId }), '{}']
+  await logged(async () => {
+    const { batchItemFailures } = await consumeEvents(sqsEvent(bodies))
+    expect(batchItemFailures.map(({ itemIdentifier }) => itemIdentifier)).toEqual(['0', '2'])
+  })
+  expect(await entriesOf(caller)).toHaveLength(1)
+})
+
+test('work that is asked for while it runs is asked for once more when it has ended; one name does not wait for another', async () => {
+  const begun: string[] = []
+  const again: string[] = []
+  const gates = new Map<string, () => void>()
+  const work = oneAtATime(
+    async (name) => {
+      begun.push(name)
+      await new Promise<void>((resolve) => gates.set(name, resolve))
+    },
+    async (name) => void again.push(name),
+  )
+  const first = work('a')
+  await Promise.all([work('a'), work('a')])
+  const other = work('b')
+  expect(begun).toEqual(['a', 'b'])
+  gates.get('b')!()
+  await other
+  expect(again).toEqual([])
+  gates.get('a')!()
+  await first
+  expect(again).toEqual(['a'])
+})
+
+test('a run that fails loses nothing that was asked for meanwhile', async () => {
+  const again: string[] = []
+  const work = oneAtATime(
+    () => Promise.reject(new Error('broken')),
+    async (name) => void again.push(name),
+  )
+  const [first, second] = await Promise.allSettled([work('a'), work('a')])
+  expect([first.status, second.status, again]).toEqual(['rejected', 'fulfilled', ['a']])
+})

@@ -1,0 +1,204 @@
+import { beforeAll, expect, test } from 'vitest'
+import { now, shiftClock } from '@platform/core/clock'
+import * as Cluster from '@platform/core/cluster/cluster'
+import { enroll, issue } from '@platform/core/relay/enrollment'
+import { heartbeat } from '@platform/core/cluster/presence'
+import * as Site from '@platform/core/cluster/site'
+import { callerOf, enrolledCluster, enrollRequest, refusalOf, started } from '../../support/world.ts'
+import { entriesOf, settle } from '../support/books.ts'
+
+beforeAll(started)
+
+const firstPage = { page: 1, pageSize: 20 }
+
+test('a registered cluster is Pending, listed, and found by its id', async () => {
+  const caller = await callerOf()
+  const registered = await Cluster.register(caller, { name: 'Berlin', type: 'CloudLocal' })
+  expect(registered).toMatchObject({ name: 'Berlin', type: 'CloudLocal', status: 'Pending' })
+  expect(registered.relayCommand).toContain(registered.enrollmentToken)
+  expect(await Cluster.read(caller, registered.id)).toMatchObject({
+    status: 'Pending',
+    nodes: [],
+    relay: null,
+    nodeCount: 0,
+  })
+  expect(await Cluster.list(caller, firstPage)).toMatchObject({ totalCount: 1, items: [{ id: registered.id }] })
+})
+
+test('another organisation neither sees nor touches a cluster', async () => {
+  const { id } = await Cluster.register(await callerOf(), { name: 'ours', type: 'Hypervisor' })
+  const stranger = await callerOf()
+  expect(await refusalOf(Cluster.read(stranger, id))).toBe('cluster_not_found')
+  expect(await refusalOf(Cluster.update(stranger, id, { name: 'theirs' }))).toBe('cluster_not_found')
+  expect(await refusalOf(Cluster.remove(stranger, id))).toBe('cluster_not_found')
+  expect(await refusalOf(issue(stranger, id))).toBe('cluster_not_found')
+  expect(await Cluster.list(stranger, firstPage)).toMatchObject({ totalCount: 0, items: [] })
+})
+
+test('names are unique within an organisation whatever their case, and free again after a rename or removal', async () => {
+  const caller = await callerOf()
+  const first = await Cluster.register(caller, { name: 'Alpha', type: 'Hypervisor' })
+  expect(await refusalOf(Cluster.register(caller, { name: 'aLPHA', type: 'Hypervisor' }))).toBe('cluster_name_taken')
+  await Cluster.register(await callerOf(), { name: 'Alpha', type: 'Hypervisor' })
+  await Cluster.update(caller, first.id, { name: 'ALPHA' })
+  await Cluster.update(caller, first.id, { name: 'Beta' })
+  const second = await Cluster.register(caller, { name: 'Alpha', type: 'Hypervisor' })
+  expect(await refusalOf(Cluster.update(caller, second.id, { name: 'beta' }))).toBe('cluster_name_taken')
+  await Cluster.remove(caller, first.id)
+  await Cluster.register(caller, { name: 'beta', type: 'Hypervisor' })
+})
+
+test('registrations at the same moment are all listed once, newest first', async () => {
+  const caller = await callerOf()
+  const names = Array.from({ length: 12 }, (_, index) => `cluster ${index}`)
+  await Promise.all(names.map((name) => Cluster.register(caller, { name, type: 'Hypervisor' })))
+  const pages = await Promise.all([1, 2, 3].map((page) => Cluster.list(caller, { page, pageSize: 5 })))
+  const listed = pages.flatMap(({ items }) => items)
+  expect(pages.map(({ totalCount }) => totalCount)).toEqual([12, 12, 12])
+  expect(listed.map(({ name }) => name).toSorted()).toEqual(names.toSorted())
+  expect(listed.map(({ id }) => id)).toEqual(
+    listed
+      .map(({ id }) => id)
+      .toSorted()
+      .toReversed(),
+  )
+})
+
+test('filters by status and type count what they show', async () => {
+  const caller = await callerOf()
+  await Cluster.register(caller, { name: 'pending one', type: 'CloudLocal' })
+  await enrolledCluster(caller)
+  await enrolledCluster(caller)
+  const counts = async (filter: object) => {
+    const { items, totalCount } = await Cluster.list(caller, { ...firstPage, ...filter })
+    return [items.length, totalCount]
+  }
+  expect(await counts({ status: 'Healthy' })).toEqual([2, 2])
+  expect(await counts({ status: 'Pending' })).toEqual([1, 1])
+  expect(await counts({ type: 'CloudLocal' })).toEqual([1, 1])
+  expect(await counts({ type: 'CloudLocal', status: 'Healthy' })).toEqual([0, 0])
+})
+
+test('a search finds a part of the name, whatever its case and with other filters; it counts what it shows', async () => {
+  const caller = await callerOf()
+  for (const name of ['Berlin-1', 'berlin-2', 'MÜNCHEN-1', 'paris [a.*]']) {
+    const type = name.endsWith('2') ? 'CloudLocal' : 'Hypervisor'
+    await Cluster.register(caller, { name, type })
+  }
+  const found = async (search: string, more: object = {}) => {
+    const { items, totalCount } = await Cluster.list(caller, { ...firstPage, search, ...more })
+    return [items.map(({ name }) => name), totalCount]
+  }
+  expect(await found('BERLIN')).toEqual([['berlin-2', 'Berlin-1'], 2])
+  expect(await found('münchen')).toEqual([['MÜNCHEN-1'], 1])
+  expect(await found('[a.*]')).toEqual([['paris [a.*]'], 1])
+  expect(await found('berlin', { type: 'CloudLocal' })).toEqual([['berlin-2'], 1])
+  expect(await found('berlin', { status: 'Offline' })).toEqual([[], 0])
+  expect(await found('berlin', { page: 2, pageSize: 1 })).toEqual([['Berlin-1'], 2])
+  expect(await found('rome')).toEqual([[], 0])
+  expect((await found(' '))[1]).toBe(4)
+  expect((await Cluster.list(await callerOf(), { ...firstPage, search: 'berlin' })).totalCount).toBe(0)
+})
+
+test('a cluster moves between sites; a site with clusters stays', async () => {
+  const caller = await callerOf()
+  const [here, there] = await Promise.all([
+    Site.create(caller, { name: 'here' }),
+    Site.create(caller, { name: 'there' }),
+  ])
+  expect(await refusalOf(Site.create(caller, { name: 'HERE' }))).toBe('site_name_taken')
+  expect(await refusalOf(Cluster.register(caller, { name: 'lost', type: 'Hypervisor', siteId: 'site_x' }))).toBe(
+    'unknown_site',
+  )
+  const { id } = await Cluster.register(caller, { name: 'moving', type: 'Hypervisor', siteId: here.id })
+  expect(await refusalOf(Site.remove(caller, here.id))).toBe('site_in_use')
+  expect(await Cluster.update(caller, id, { siteId: there.id })).toMatchObject({ siteId: there.id })
+  await Site.remove(caller, here.id)
+  expect(await refusalOf(Cluster.update(caller, id, { siteId: here.id }))).toBe('unknown_site')
+  expect(await Cluster.update(caller, id, { siteId: null })).not.toHaveProperty('siteId')
+  await Site.remove(caller, there.id)
+  expect(await Site.list(caller)).toEqual({ items: [] })
+})
+
+test('a removed cluster is gone for its owner and for its relay', async () => {
+  const caller = await callerOf()
+  const { cluster, request, beat } = await enrolledCluster(caller)
+  await Cluster.remove(caller, cluster.id)
+  expect(await refusalOf(Cluster.read(caller, cluster.id))).toBe('cluster_not_found')
+  expect(await refusalOf(Cluster.remove(caller, cluster.id))).toBe('cluster_not_found')
+  expect(await refusalOf(heartbeat(request(), beat))).toBe('unauthenticated')
+  expect(await Cluster.list(caller, firstPage)).toMatchObject({ totalCount: 0, items: [] })
+})
+
+test('an enrollment answers the same again for the same key, and is used up for any other', async () => {
+  const caller = await callerOf()
+  const { id, enrollmentToken } = await Cluster.register(caller, { name: 'enrolling', type: 'Hypervisor' })
+  const request = enrollRequest(enrollmentToken, ['a', 'b'])
+  const first = await enroll(request)
+  expect(await enroll(request)).toMatchObject({ relayId: first.relayId, nodes: first.nodes })
+  expect(await refusalOf(enroll(enrollRequest(enrollmentToken)))).toBe('enrollment_token_used')
+  expect(await Cluster.read(caller, id)).toMatchObject({
+    status: 'Healthy',
+    nodeCount: 2,
+    relay: { id: first.relayId, status: 'Connected' },
+    nodes: [
+      { name: 'a', status: 'Online' },
+      { name: 'b', status: 'Online' },
+    ],
+  })
+  shiftClock(600_001)
+  expect(await refusalOf(enroll(request))).toBe('enrollment_token_used')
+  shiftClock(-600_001)
+})
+
+test('a used token that comes back again and again raises one alarm an hour, and tells where it came from', async () => {
+  const caller = await callerOf()
+  const { id, enrollmentToken } = await Cluster.register(caller, { name: 'alarmed', type: 'Hypervisor' })
+  await enroll(enrollRequest(enrollmentToken))
+  const alarmsAfterKnocks = async () => {
+    for (let knock = 0; knock < 3; knock++) {
+      const attempt = enroll(enrollRequest(enrollmentToken), { address: '192.0.2.9' })
+      expect(await refusalOf(attempt)).toBe('enrollment_token_used')
+      await settle(caller.organisationId)
+    }
+    return (await entriesOf(caller)).filter(({ action }) => action === 'relay.refuse')
+  }
+  const hourMs = 3_600_000
+  const untilNextHourMs = hourMs - (now() % hourMs)
+  shiftClock(untilNextHourMs)
+  expect(await alarmsAfterKnocks()).toMatchObject([{ resource: id, address: '192.0.2.9' }])
+  shiftClock(hourMs)
+  expect(await alarmsAfterKnocks()).toHaveLength(2)
+  shiftClock(-hourMs - untilNextHourMs)
+})
+
+test('of eight keys that enroll with one token at once exactly one wins', async () => {
+  const { enrollmentToken } = await Cluster.register(await callerOf(), { name: 'contested', type: 'Hypervisor' })
+  const codes = await Promise.all(Array.from({ length: 8 }, () => refusalOf(enroll(enrollRequest(enrollmentToken)))))
+  expect(codes.filter((code) => code === 'nothing was refused')).toHaveLength(1)
+  expect(codes.filter((code) => code === 'enrollment_token_used')).toHaveLength(7)
+})
+
+test('a token is refused when it is forged, expired, or replaced by a newer one', async () => {
+  const caller = await callerOf()
+  const { id, enrollmentToken } = await Cluster.register(caller, { name: 'guarded', type: 'Hypervisor' })
+  for (const more of ['x', '.', '.x', `.${enrollmentToken}`])
+    expect(await refusalOf(enroll(enrollRequest(enrollmentToken + more)))).toBe('enrollment_token_invalid')
+  expect(await refusalOf(enroll(enrollRequest('anything')))).toBe('enrollment_token_invalid')
+  shiftClock(24 * 3_600_000)
+  expect(await refusalOf(enroll(enrollRequest(enrollmentToken)))).toBe('enrollment_token_expired')
+  shiftClock(-24 * 3_600_000)
+  const newer = await issue(caller, id)
+  expect(await refusalOf(enroll(enrollRequest(enrollmentToken)))).toBe('enrollment_token_invalid')
+  expect(await enroll(enrollRequest(newer.enrollmentToken))).toMatchObject({ clusterId: id })
+})
+
+test('enrolling with a new token replaces the relay, and the old one is refused', async () => {
+  const caller = await callerOf()
+  const { cluster, request, beat, relay } = await enrolledCluster(caller)
+  const { enrollmentToken } = await issue(caller, cluster.id)
+  await heartbeat(request(), beat)
+  const successor = await enroll(enrollRequest(enrollmentToken))
+  expect(successor.relayId).not.toBe(relay.relayId)
+  expect(await refusalOf(heartbeat(request(), beat))).toBe('unauthenticated')
+})

@@ -1,0 +1,36 @@
+import { type Caller } from '@platform/core/caller'
+import { externalSession, openSessionOf } from '@platform/core/identity/external-user'
+import { type ProviderRow } from '@platform/core/identity/row'
+import { refresh } from '@platform/core/session/session'
+import * as UserAdmin from '@platform/core/user/admin'
+import { beforeAll, expect, test } from 'vitest'
+import { platformAdministrator, somewhere } from '../../support/people.ts'
+import { callsOf } from '../../support/store-calls.ts'
+import { refusalOf } from '../../support/world.ts'
+import { waitingRecords } from '../support/books.ts'
+import { callerOfTokens, provider, somebody } from '../support/providers.ts'
+
+let caller: Caller
+let idp: ProviderRow
+beforeAll(async () => {
+  caller = (await platformAdministrator()).caller
+  idp = await provider(caller.organisationId)
+})
+
+const actionsOf = async (userId: string) =>
+  (await waitingRecords(caller.organisationId)).flatMap(({ audit }) => (audit?.resource === userId ? audit.action : []))
+
+test('a user can be made first and get its session later; only once it is still there', async () => {
+  const identity = somebody({ groups: ['ops'] })
+  const reference = await externalSession(idp, identity, somewhere())
+  expect(await callsOf(() => externalSession(idp, identity, somewhere()))).toBe(2)
+  expect(await externalSession(idp, identity, somewhere())).toEqual(reference)
+  expect(await actionsOf(reference.userId)).toEqual(['user.create'])
+  let tokens: Awaited<ReturnType<typeof openSessionOf>> | undefined
+  expect(await callsOf(async () => void (tokens = await openSessionOf(reference, somewhere(), [])))).toBe(2)
+  const opened = await callerOfTokens(tokens ?? { accessToken: '' })
+  expect(opened).toMatchObject(reference)
+  await refresh(tokens ?? { refreshToken: '' })
+  await UserAdmin.remove(caller, reference.userId)
+  expect(await refusalOf(openSessionOf(reference, somewhere(), []))).toBe('sign_in_code_invalid')
+})

@@ -1,0 +1,36 @@
+import { normalDn } from '@platform/core/ldap/distinguished-name'
+import { expect, test } from 'vitest'
+
+/** Who may do what depends on whether two distinguished names are the same: that of a group, and the one that a role maps to. */
+
+test.each([
+  [String.raw`CN=Ops, OU=Groups,dc=acme`, String.raw`cn=ops,ou=groups,DC=acme`],
+  [String.raw`cn=a\,b`, String.raw`cn=a\2Cb`],
+  [String.raw`cn=a\\b`, String.raw`cn=a\5cb`],
+  [String.raw`cn=\C3\A9t\C3\A9`, 'cn=été'],
+  ['cn=e\u0301', 'cn=\u00e9'],
+  ['cn=a+uid=b', 'UID=b + CN=a'],
+  [String.raw`cn=a\20`, String.raw`cn=a\ `],
+  ['cn=a=b', String.raw`cn=a\3Db`],
+])('%j and %j are one name', (one, other) => {
+  expect(normalDn(one)).toBe(normalDn(other))
+})
+
+test.each([
+  // What a directory answers for names with a backslash in them: whoever may make groups chooses such names.
+  [String.raw`cn=op\5Cs`, 'cn=ops'],
+  [String.raw`cn=op\\s`, 'cn=ops'],
+  [String.raw`cn=a\5C\2Cb`, String.raw`cn=a\,b`],
+  [String.raw`cn=a\\2cb`, String.raw`cn=a\,b`],
+  [String.raw`cn=a\5C5Cb`, String.raw`cn=a\\b`],
+  ['cn=ops\u00a0', 'cn=ops'],
+  ['cn=ops\u2003', 'cn=ops'],
+  [String.raw`cn=ops\ `, 'cn=ops'],
+  [String.raw`cn=ops\ `, String.raw`cn=ops\5c`],
+  [String.raw`cn=\FF`, String.raw`cn=\FE`],
+  [String.raw`cn=a\,ou=b`, 'cn=a,ou=b'],
+  [String.raw`cn=a\+uid=b`, 'cn=a+uid=b'],
+  ['cn=a,cn=b', 'cn=b,cn=a'],
+])('%j and %j are two names', (one, other) => {
+  expect(normalDn(one)).not.toBe(normalDn(other))
+})

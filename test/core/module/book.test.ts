@@ -1,0 +1,70 @@
+// First: it sets what the platform may reach, which core reads when it is imported.
+import { noticed, subscriber, userCreated } from '../support/module-events.ts'
+import { afterEach, expect, test } from 'vitest'
+import { commit } from '@platform/core/change'
+import { config } from '@platform/core/config'
+import * as keys from '@platform/core/db/keys'
+import { query, transact } from '@platform/core/db/table'
+import { newId } from '@platform/core/id'
+import { moduleBook } from '@platform/core/module/book'
+import { claimStep, readRoutes } from '@platform/core/module/routes'
+import { callsOf } from '../../support/store-calls.ts'
+import { started } from '../../support/world.ts'
+import { settle, waitingRecords } from '../support/books.ts'
+import { takeMessages } from '../support/messages.ts'
+import { newModuleId } from '../support/modules.ts'
+
+await started()
+
+const waitingFor = async (id: string) => (await query(keys.moduleEvents(id))).items.length
+const messages = () => takeMessages(config.PLAT_QUEUE_MODULES)
+
+afterEach(async () => void (await messages()))
+
+test('what waits for a module is there once, however often its records are prepared', async () => {
+  const { id } = await subscriber()
+  const organisationId = newId('org')
+  await commit({ kind: 'system', organisationId }, { steps: [], events: [userCreated(), userCreated()] })
+  const records = await waitingRecords(organisationId)
+  await moduleBook.prepare?.(organisationId, records)
+  await moduleBook.prepare?.(organisationId, records)
+  await settle(organisationId)
+  expect(await waitingFor(id)).toBe(2)
+})
+
+test('where no module has subscribed telling of events costs one small read in two seconds, and else no call', async () => {
+  const organisationId = newId('org')
+  await commit({ kind: 'system', organisationId }, { steps: [], events: [userCreated()] })
+  const records = await waitingRecords(organisationId)
+  const prepare = async () => moduleBook.prepare?.(organisationId, records)
+  await noticed()
+  expect(await callsOf(prepare)).toBe(1)
+  for (let round = 0; round < 20; round++) expect(await callsOf(prepare)).toBe(0)
+  const quiet = records.map((record) => Object.assign({}, record, { events: [] }))
+  await noticed()
+  expect(await callsOf(async () => moduleBook.prepare?.(organisationId, quiet))).toBe(0)
+})
+
+test.each([
+  [['platform.user.created'], ['platform.user.created']],
+  [['platform.user.*'], ['platform.user.created', 'platform.user.deleted']],
+  [['platform.*'], ['platform.cluster.deleted', 'platform.user.created', 'platform.user.deleted']],
+  [['module.other.*'], ['module.other.done']],
+  [['module.*'], ['module.other.done']],
+  [['platform.use.*', 'user.created', 'platform.user'], []],
+])('a subscription to %j hears of %j', async (subscriptions, types) => {
+  const id = newModuleId()
+  const deployment = { runtime: 'process', isolation: '', id, moduleId: id, version: '1.0.0', digest: '', handle: '' }
+  const claim = { apiBasePath: `/api/${id}`, deployment, subscriptions } as const
+  await transact([claimStep(await readRoutes(), id, claim as any)])
+  await noticed()
+  const organisationId = newId('org')
+  const names = ['user.created', 'user.deleted', 'cluster.deleted', 'module.other.done', `module.${id}.done`]
+  const events = names.map((name): any => Object.assign(userCreated(), { name }))
+  await commit({ kind: 'system', organisationId }, { steps: [], events })
+  await settle(organisationId)
+  const { items } = await query(keys.moduleEvents(id))
+  const found = items.map(({ event }) => String(JSON.parse(String(event)).type))
+  expect(new Set(found)).toEqual(new Set(types))
+  expect(found).toHaveLength(types.length)
+})

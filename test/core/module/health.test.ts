@@ -1,0 +1,110 @@
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { Readiness } from '@platform/contract/health'
+import { iso, now } from '@platform/core/clock'
+import * as keys from '@platform/core/db/keys'
+import { removeAll } from '@platform/core/db/table'
+import { ready } from '@platform/core/platform/health'
+import { type ModuleHealthRow, type StoredCheck } from '@platform/core/module/row'
+import { started } from '../../support/world.ts'
+import { check, newModuleId, putHealth, putModule, releaseFor } from '../support/modules.ts'
+import { atStoreCalls } from '../support/store-hook.ts'
+import { later, minute } from '../support/told.ts'
+import { used } from '../support/usage.ts'
+
+await started()
+const clear = () => removeAll(keys.modules())
+beforeEach(clear)
+afterEach(clear)
+
+/** A module that serves, with what its last probe has found. */
+async function probed(
+  checks: StoredCheck[],
+  health: ModuleHealthRow['health'] = 'Healthy',
+  state?: 'Failed' | 'Uninstalling',
+) {
+  const id = newModuleId()
+  await putModule(releaseFor(id), state && { state })
+  await putHealth(id, health, checks)
+  return id
+}
+
+test('a check of a module stands beside those of the platform, with the module’s name', async () => {
+  const id = await probed([check('hello-module')])
+  const { ready: isReady, body } = await ready()
+  expect([isReady, body.status, body.aggregate]).toEqual([true, 'ok', 'Healthy'])
+  expect(body.checks).toHaveLength(2)
+  expect(body.checks).toContainEqual({
+    name: 'hello-module',
+    status: 'Healthy',
+    tags: ['informational'],
+    source: `module:${id}`,
+    durationMs: 1,
+    checkedAt: expect.any(String),
+    description: 'Fine.',
+  })
+  expect(Readiness.parse(body)).toEqual(body)
+})
+
+const ok = { ready: true, status: 'ok' }
+const down = { ready: false, status: 'unavailable' }
+
+test.each([
+  ['critical', 'Unhealthy', { ...down, aggregate: 'Unhealthy' }],
+  ['critical', 'Degraded', { ...ok, aggregate: 'Degraded' }],
+  ['degradable', 'Unhealthy', { ...ok, aggregate: 'Degraded' }],
+  ['degradable', 'Degraded', { ...ok, aggregate: 'Degraded' }],
+  ['informational', 'Unhealthy', { ...ok, aggregate: 'Healthy' }],
+  ['', 'Unhealthy', { ...ok, aggregate: 'Degraded' }],
+  ['informational critical', 'Unhealthy', { ...down, aggregate: 'Unhealthy' }],
+  ['informational critical', 'Degraded', { ...ok, aggregate: 'Degraded' }],
+  ['informational degradable', 'Unhealthy', { ...ok, aggregate: 'Degraded' }],
+] as const)('a module’s check tagged %j that is %s makes the platform %o', async (tags, status, expected) => {
+  const named = tags.split(' ').filter(Boolean) as StoredCheck['tags']
+  await probed([check('good', { tags: ['critical'] }), check('bad', { status, tags: named })])
+  const { ready: isReady, body } = await ready()
+  expect({ ready: isReady, status: body.status, aggregate: body.aggregate }).toEqual(expected)
+})
+
+test('a result that is three ticks old says so, and counts as degraded where it was good', async () => {
+  const checkedAtMs = now()
+  await probed([
+    check('good', { tags: ['critical'], checkedAtMs }),
+    check('bad', { tags: ['informational'], status: 'Unhealthy', description: 'x'.repeat(500), checkedAtMs }),
+  ])
+  later(3 * minute - 1000)
+  expect((await ready()).body.aggregate).toBe('Healthy')
+  later(2000)
+  const { body } = await ready()
+  const [, good, bad] = body.checks
+  expect(body.aggregate).toBe('Degraded')
+  expect(good).toMatchObject({ status: 'Degraded', description: `Not checked since ${iso(checkedAtMs)}. Fine.` })
+  expect(bad).toMatchObject({
+    status: 'Unhealthy',
+    description: expect.stringMatching(/^Not checked since .*x{400,}$/),
+  })
+  expect(Readiness.parse(body)).toEqual(body)
+})
+
+test('a module that is on its way out does not count; one that has failed does', async () => {
+  const bad = check('bad', { status: 'Unhealthy', tags: ['critical'] })
+  await probed([bad], 'Unhealthy', 'Uninstalling')
+  expect(await ready()).toMatchObject({ ready: true, body: { checks: [{ name: 'database' }] } })
+  await probed([bad], 'Unhealthy', 'Failed')
+  expect(await ready()).toMatchObject({ ready: false, body: { status: 'unavailable' } })
+})
+
+test('modules that cannot be read do not hide that the store answers otherwise', async () => {
+  await probed([check('bad', { status: 'Unhealthy', tags: ['critical'] })])
+  using _ = atStoreCalls({
+    before: async ({ command }) => {
+      if (command.startsWith('Query')) throw new Error('The store is away.')
+    },
+  })
+  expect((await ready()).body).toMatchObject({ status: 'ok', checks: [{ name: 'database', status: 'Healthy' }] })
+})
+
+test('readiness takes two calls at once', async () => {
+  await probed([check('one')])
+  const { usage } = await used(ready)
+  expect([usage.calls.toSorted(), usage.rounds]).toEqual([['GetItem', 'Query'], 1])
+})

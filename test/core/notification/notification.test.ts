@@ -1,0 +1,226 @@
+import { eventNames } from '@platform/contract/event'
+import { passes } from '@platform/core/notification/cool-down'
+import { newId } from '@platform/core/id'
+import { notificationBook } from '@platform/core/notification/book'
+import { type Told } from '@platform/core/record'
+import { expect, test } from 'vitest'
+import { callerOf } from '../../support/world.ts'
+import { prepare, settle, statusChanged, tell, waitingRecords } from '../support/books.ts'
+import { transactionsAtOnce } from '../support/store-hook.ts'
+import { event, happens, ids, jobFailed, later, minute, people, read, types } from '../support/told.ts'
+
+const batchFinished = (createdBy: string, counts: object): Told =>
+  event('batch.finished', {
+    batchId: newId('batch'),
+    counts: { queued: 0, running: 0, completed: 0, failed: 0, cancelled: 0, ...counts },
+    createdBy,
+  })
+
+test('a change of a cluster’s status is told to all who may read clusters, and to nobody else', async () => {
+  const { organisationId, admin, operator, auditor, nobody } = await people()
+  const stranger = await callerOf(newId('org'), 'OrgAdmin')
+  const clusterId = newId('clus')
+  await happens(organisationId, statusChanged(clusterId, 'Healthy', 'Degraded'))
+  for (const user of [admin, operator, auditor]) {
+    expect(await read(user)).toEqual({
+      items: [
+        {
+          id: expect.stringMatching(/^notif_/),
+          type: 'ClusterHealthDegraded',
+          title: 'Cluster berlin-1 is degraded',
+          body: 'It was Healthy before.',
+          severity: 'warning',
+          resource: clusterId,
+          read: false,
+          createdAt: expect.stringMatching(/^\d{4}-.*Z$/),
+        },
+      ],
+      totalCount: 1,
+      unreadCount: 1,
+      page: 1,
+      pageSize: 100,
+    })
+  }
+  for (const user of [nobody, stranger]) expect(await types(user)).toEqual([])
+})
+
+test.each([
+  ['Healthy', 'Degraded', ['ClusterHealthDegraded']],
+  ['Degraded', 'Offline', ['ClusterOffline']],
+  ['Healthy', 'Offline', ['ClusterOffline']],
+  ['Offline', 'Healthy', ['ClusterRecovered']],
+  ['Degraded', 'Healthy', ['ClusterRecovered']],
+  ['Pending', 'Healthy', []],
+  ['Pending', 'Degraded', ['ClusterHealthDegraded']],
+])('a cluster that goes from %s to %s tells %j', async (from, to, expected) => {
+  const { organisationId, operator } = await people()
+  await happens(organisationId, statusChanged(newId('clus'), from, to))
+  expect(await types(operator)).toEqual(expected)
+})
+
+test('a job that fails is told to its submitter; one of a batch is not, the batch is', async () => {
+  const { organisationId, admin, operator } = await people()
+  await happens(organisationId, jobFailed(operator.userId), jobFailed(operator.userId, { batchId: newId('batch') }))
+  expect(await types(operator)).toEqual(['JobFailed'])
+  const { items } = await read(operator)
+  expect(items[0]).toMatchObject({ severity: 'warning', body: 'The script ended with an error. Exit code 3.' })
+  later(1)
+  await happens(organisationId, jobFailed(operator.userId, { statusReason: 'dead_lettered', exitCode: undefined }))
+  expect((await read(operator)).items[0]?.body).toBe('It could not be handed to the relay.')
+  later(1)
+  await happens(organisationId, batchFinished(operator.userId, { completed: 498, failed: 2 }))
+  expect((await read(operator)).items[0]).toMatchObject({
+    type: 'BatchFinished',
+    body: '498 completed, 2 failed, 0 cancelled.',
+  })
+  expect(await types(admin)).toEqual([])
+})
+
+test.each([
+  [{ completed: 5 }, 'info'],
+  [{ completed: 5, cancelled: 1 }, 'info'],
+  [{ completed: 4, failed: 1 }, 'warning'],
+  [{ failed: 5 }, 'critical'],
+])('a batch that finished with %j is %s', async (counts, severity) => {
+  const { organisationId, operator } = await people()
+  await happens(organisationId, batchFinished(operator.userId, counts))
+  expect((await read(operator)).items[0]?.severity).toBe(severity)
+})
+
+test('security alerts go to the user concerned, or to those who manage users', async () => {
+  const { organisationId, admin, operator, auditor } = await people()
+  const enrollment = { clusterId: newId('clus'), enrollmentId: newId('enroll') }
+  await happens(organisationId, event('enrollment.reuse_detected', enrollment))
+  expect(await types(admin)).toEqual(['SecurityAlert'])
+  await happens(organisationId, event('session.reuse_detected', { userId: operator.userId, sessionId: newId('sess') }))
+  expect(await types(operator)).toEqual(['SecurityAlert'])
+  expect(await types(admin)).toHaveLength(1)
+  expect(await types(auditor)).toEqual([])
+})
+
+test('a webhook that is switched off is told to its maker and to those who manage users, once each', async () => {
+  const { organisationId, admin, operator, auditor } = await people()
+  const data = { webhookId: newId('hook'), url: 'https://example.com/hook' }
+  await happens(organisationId, event('webhook.disabled', { ...data, createdBy: operator.userId }))
+  for (const user of [admin, operator]) expect(await types(user)).toEqual(['WebhookDisabled'])
+  expect(await types(auditor)).toEqual([])
+  await happens(organisationId, event('webhook.disabled', { ...data, createdBy: admin.userId }))
+  expect(await types(admin)).toHaveLength(2)
+})
+
+test.each([
+  ['module.installed', { jobId: newId('job'), verified: true }, 'ModuleInstalled', 'Module hello was installed'],
+  [
+    'module.installed',
+    { jobId: newId('job'), verified: true, previousVersion: '0.9.0' },
+    'ModuleInstalled',
+    'Module hello was upgraded',
+  ],
+  ['module.failed', { code: 'PLAT-MOD-5008', message: 'It crashed.' }, 'ModuleFailed', 'Module hello has failed'],
+  [
+    'module.failed',
+    { jobId: newId('job'), message: 'No.' },
+    'ModuleFailed',
+    'Module hello 1.0.0 could not be installed',
+  ],
+  ['module.heartbeat_missed', { missed: 2 }, 'ModuleFailed', 'Module hello does not answer'],
+])('%s is told to those who install modules', async (name, data, type, title) => {
+  const { organisationId, admin } = await people()
+  const installer = await callerOf(organisationId, 'PlatformAdmin')
+  await happens(organisationId, event(name, { moduleId: 'hello', version: '1.0.0', ...data }))
+  expect((await read(installer)).items).toMatchObject([{ type, title, resource: 'hello' }])
+  expect(await types(admin)).toEqual([])
+})
+
+test('a job of the platform itself that fails tells by its own event, not as a job of somebody', async () => {
+  const { organisationId, operator } = await people()
+  await happens(organisationId, jobFailed(operator.userId, { type: 'ModuleInstall', clusterId: undefined }))
+  expect(await types(operator)).toEqual([])
+})
+
+test('all other events tell nobody', async () => {
+  const { organisationId, admin } = await people()
+  const telling =
+    /^(cluster\.status_changed|job\.failed|batch\.finished|\w+\.reuse_detected|webhook\.disabled|module\.(installed|failed|heartbeat_missed)|update\.(available|completed|failed|rolled_back))$/
+  const others = eventNames.filter((name) => !telling.test(name))
+  expect(others.length).toBe(eventNames.length - 13)
+  await happens(organisationId, ...others.map((name) => event(name, { userId: admin.userId, createdBy: admin.userId })))
+  expect(await types(admin)).toEqual([])
+})
+
+test('a cluster that goes up and down is told of once in 15 minutes for each type', async () => {
+  const { organisationId, operator } = await people()
+  const clusterId = newId('clus')
+  for (let round = 0; round < 4; round++) {
+    await happens(organisationId, statusChanged(clusterId, 'Healthy', 'Offline'))
+    await happens(organisationId, statusChanged(clusterId, 'Offline', 'Healthy'))
+    later(4 * minute)
+  }
+  expect((await types(operator)).toSorted()).toEqual(['ClusterOffline', 'ClusterRecovered'])
+  await happens(organisationId, statusChanged(newId('clus'), 'Healthy', 'Offline'))
+  expect(await types(operator)).toHaveLength(3)
+  await happens(organisationId, statusChanged(clusterId, 'Healthy', 'Offline'))
+  expect(await types(operator)).toHaveLength(4)
+})
+
+test('what is prepared again tells the same: nothing twice, nothing that the cool-down had kept back', async () => {
+  const { organisationId, operator } = await people()
+  const clusterId = newId('clus')
+  for (const pauseMs of [10 * minute, 16 * minute, 0]) {
+    await tell({ kind: 'system', organisationId }, statusChanged(clusterId, 'Healthy', 'Offline'))
+    later(pauseMs)
+  }
+  const records = await waitingRecords(organisationId)
+  expect(records).toHaveLength(3)
+  await prepare(organisationId, records)
+  const told = await ids(operator)
+  // The second came ten minutes after the first; the third 26 minutes after the first.
+  expect(told).toHaveLength(2)
+  await Promise.all([prepare(organisationId, records), prepare(organisationId, records)])
+  await settle(organisationId)
+  expect(await ids(operator)).toEqual(told)
+})
+
+test('what the cool-down let through is told though everything was lost between the two', async () => {
+  const { organisationId, operator } = await people()
+  const clusterId = newId('clus')
+  await tell({ kind: 'system', organisationId }, statusChanged(clusterId, 'Healthy', 'Offline'))
+  const [record] = await waitingRecords(organisationId)
+  const { atMs = 0, events = [] } = record ?? {}
+  const occasion = { organisationId, clusterId, type: 'ClusterOffline', eventId: events[0]?.id ?? '', atMs }
+  expect(await passes(occasion)).toBe(true)
+  await settle(organisationId)
+  expect(await types(operator)).toEqual(['ClusterOffline'])
+})
+
+test('the cool-down counts from either side, one at a time passes, and types and clusters do not meet', async () => {
+  const occasion = {
+    organisationId: newId('org'),
+    clusterId: newId('clus'),
+    type: 'ClusterOffline',
+    atMs: 100 * minute,
+  }
+  const asks = (eventId: string, atMs: number, more: object = {}) => passes({ ...occasion, eventId, atMs, ...more })
+  const all = await Promise.all(Array.from({ length: 5 }, (_, index) => asks(`same time ${index}`, 100 * minute)))
+  expect(all.filter(Boolean)).toHaveLength(1)
+  expect(await asks('a little before', 86 * minute)).toBe(false)
+  expect(await asks('a little after', 114 * minute)).toBe(false)
+  expect(await asks('long before', 84 * minute)).toBe(true)
+  expect(await asks('long after', 115 * minute)).toBe(true)
+  expect(await asks('another type', 100 * minute, { type: 'ClusterRecovered' })).toBe(true)
+  expect(await asks('another cluster', 100 * minute, { clusterId: newId('clus') })).toBe(true)
+  expect(await asks('another organisation', 100 * minute, { organisationId: newId('org') })).toBe(true)
+})
+
+test('many entries are made in a few transactions at once, each entry once', async () => {
+  const { organisationId, operator } = await people()
+  await tell(operator, jobFailed(operator.userId))
+  const record = (await waitingRecords(organisationId)).find(({ events }) => events.length > 0)
+  const [failed] = record?.events ?? []
+  if (record === undefined || failed === undefined) throw new Error('Nothing is told.')
+  const events = Array.from({ length: 650 }, () => ({ ...failed, id: newId('evt') }))
+  const prepareAll = async () => notificationBook.prepare?.(organisationId, [{ ...record, events }])
+  expect(await transactionsAtOnce(prepareAll)).toBe(4)
+  await prepareAll()
+  expect((await read(operator)).totalCount).toBe(650)
+})

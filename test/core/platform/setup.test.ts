@@ -1,0 +1,87 @@
+import { beforeEach, expect, test } from 'vitest'
+import { bootstrap } from '@platform/core/platform/bootstrap'
+import { shiftClock } from '@platform/core/clock'
+import * as keys from '@platform/core/db/keys'
+import { remove, transact } from '@platform/core/db/table'
+import { complete, status } from '@platform/core/platform/setup'
+import { signIn } from '@platform/core/session/session'
+import { administrator, adminToken, refusalOf, started } from '../../support/world.ts'
+
+const origin = { address: '192.0.2.1' }
+
+// Each test is a platform that has never been set up.
+beforeEach(async () => {
+  await transact([remove(keys.platform()), remove(keys.username('admin'))])
+  await started()
+})
+
+test('of sixteen that complete setup at once exactly one wins, and its administrator signs in', async () => {
+  const initialAdminToken = await adminToken()
+  const body = { ...administrator, initialAdminToken }
+  const outcomes = await Promise.allSettled(Array.from({ length: 16 }, () => complete(body)))
+  const codes = outcomes.map((outcome) =>
+    outcome.status === 'fulfilled' ? 'won' : (outcome.reason as { code: string }).code,
+  )
+  expect(codes.filter((code) => code === 'won')).toHaveLength(1)
+  // A loser is told so, or that too many passwords are being hashed at this moment: never anything else.
+  expect(new Set(codes.filter((code) => code !== 'won' && code !== 'rate_limited'))).toEqual(
+    new Set(['setup_already_complete']),
+  )
+  const tokens = await signIn({ username: 'Admin', password: administrator.adminPassword }, origin)
+  expect(tokens).toMatchObject({ expiresIn: 900, tokenType: 'Bearer' })
+})
+
+test('a refused request never burns the token', async () => {
+  const initialAdminToken = await adminToken()
+  expect(await refusalOf(complete({ ...administrator, adminPassword: 'short', initialAdminToken }))).toBe(
+    'validation_failed',
+  )
+  expect(await complete({ ...administrator, initialAdminToken })).toMatchObject({ tokenType: 'Bearer' })
+})
+
+test.each([
+  ['not an object', [], 'invalid_json'],
+  ['nothing', undefined, 'invalid_json'],
+  ['no token', {}, 'initial_admin_token_invalid'],
+  ['a wrong token', { initialAdminToken: 'admin.wrong' }, 'initial_admin_token_invalid'],
+  ['a token of another type', { initialAdminToken: 7 }, 'initial_admin_token_invalid'],
+])('%s is refused before any field is looked at', async (_, body, code) => {
+  expect(await refusalOf(complete(body))).toBe(code)
+})
+
+test('the refusal of a token says how to retrieve it', async () => {
+  await expect(complete({})).rejects.toMatchObject({ extra: { howToRetrieve: 'npm run -s admin-token' } })
+})
+
+test('a token expires after 24 hours', async () => {
+  const initialAdminToken = await adminToken()
+  shiftClock(24 * 3_600_000)
+  try {
+    expect(await refusalOf(complete({ ...administrator, initialAdminToken }))).toBe('initial_admin_token_expired')
+  } finally {
+    shiftClock(-24 * 3_600_000)
+  }
+})
+
+test('restarting twice mints a fresh token and the old one dies; restarting once does not', async () => {
+  const first = await adminToken()
+  await bootstrap()
+  expect(await adminToken()).toBe(first)
+  await bootstrap()
+  expect(await adminToken()).not.toBe(first)
+  expect(await refusalOf(complete({ ...administrator, initialAdminToken: first }))).toBe('initial_admin_token_invalid')
+  expect(await complete({ ...administrator, initialAdminToken: await adminToken() })).toMatchObject({ expiresIn: 900 })
+})
+
+test('starts at the same moment leave one token, and it works', async () => {
+  await transact([remove(keys.platform())])
+  await Promise.all(Array.from({ length: 4 }, () => bootstrap()))
+  expect(await complete({ ...administrator, initialAdminToken: await adminToken() })).toMatchObject({ expiresIn: 900 })
+})
+
+test('after setup every setup verb is refused and says that setup is complete', async () => {
+  expect(await status()).toEqual({ setupComplete: false, wizardStep: 'welcome' })
+  await complete({ ...administrator, initialAdminToken: await adminToken() })
+  await expect(status()).rejects.toMatchObject({ code: 'setup_already_complete', extra: { setupComplete: true } })
+  expect(await refusalOf(complete(undefined))).toBe('setup_already_complete')
+})

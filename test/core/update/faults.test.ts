@@ -1,0 +1,127 @@
+import { afterAll, beforeEach, expect, test, vi } from 'vitest'
+import { type Caller } from '@platform/core/caller'
+import { config } from '@platform/core/config'
+import * as keys from '@platform/core/db/keys'
+import { removeAll } from '@platform/core/db/table'
+import { findOperation, operationLeaseMs } from '@platform/core/operation/operation'
+import { sweep } from '@platform/core/cluster/sweep'
+import { update } from '@platform/core/update/update'
+import { check } from '@platform/core/update/check'
+import { endUpdate } from '@platform/core/update/end'
+import { version } from '@platform/core/version'
+import { refusalOf, started } from '../../support/world.ts'
+import { waitingRecords } from '../support/books.ts'
+import { takeMessages } from '../support/messages.ts'
+import { begun } from '../support/operations.ts'
+import { atStoreCalls } from '../support/store-hook.ts'
+import { later, minute } from '../support/told.ts'
+import { admin, eventsOf, forgetUpdates, putState, stateNow, worker } from '../support/updates.ts'
+
+const world = await vi.hoisted(async () => (await import('../support/release-hoist.ts')).startReleaseWorld())
+afterAll(world.close)
+await started()
+beforeEach(async () => {
+  await world.clear()
+  await world.push('1.2.0')
+  await removeAll(keys.organisation(''))
+  await forgetUpdates()
+})
+
+const ended = () => new Error('The connection has ended.')
+
+/** Some work whose connection to the store ends at its n-th call: before it is made, or before its answer is heard. */
+async function cutOff(work: () => Promise<unknown>, n: number, when: 'before' | 'after'): Promise<boolean> {
+  let calls = 0
+  using _ = atStoreCalls({
+    before: async () => {
+      if (calls >= n || (++calls === n && when === 'before')) throw ended()
+    },
+    after: async () => {
+      if (calls === n) throw ended()
+    },
+  })
+  await work().catch(() => undefined)
+  return calls >= n
+}
+
+const wholes = ['before', 'after'] as const
+const request = { action: 'apply', targetVersion: '1.2.0' } as const
+
+/** The lock, the job and what is told of them are there together or not at all. */
+async function expectWhole(caller: Caller): Promise<string | undefined> {
+  const { jobId } = await stateNow()
+  const told = await eventsOf(caller, 'update.started', 'job.queued')
+  const audited = (await waitingRecords(caller.organisationId)).filter(({ audit }) => audit?.action === 'update.apply')
+  expect([told.length, audited.length]).toEqual(jobId === undefined ? [0, 0] : [2, 1])
+  const operation = jobId && (await findOperation({ organisationId: caller.organisationId, jobId }))
+  expect(operation === undefined).toBe(jobId === undefined)
+  return jobId
+}
+
+test.each(wholes)(
+  'an update is asked for whole or not at all, wherever the store falls silent: %s it has answered',
+  async (when) => {
+    for (let [n, wasCut] = [1, true]; wasCut; n++) {
+      const caller = await admin()
+      await forgetUpdates()
+      wasCut = await cutOff(() => update(caller, request), n, when)
+      const jobId = await expectWhole(caller)
+      const again = await refusalOf(update(caller, request))
+      expect(again).toBe(jobId === undefined ? 'nothing was refused' : 'update_in_progress')
+      // Nobody has sent the message: the sweep does.
+      await takeMessages(config.PLAT_QUEUE_UPDATES)
+      later(2 * minute)
+      await sweep()
+      expect(await takeMessages(config.PLAT_QUEUE_UPDATES)).toContainEqual({
+        organisationId: caller.organisationId,
+        jobId: (await stateNow()).jobId,
+      })
+    }
+  },
+)
+
+test.each(wholes)('an update ends whole, wherever its worker is cut off: %s the store has answered', async (when) => {
+  for (let [n, wasCut] = [1, true]; wasCut; n++) {
+    const caller = await admin()
+    await forgetUpdates()
+    const { jobId } = await update(caller, request)
+    const operation = await worker(caller, jobId)
+    wasCut = await cutOff(() => endUpdate(operation, { status: 'Completed', outcome: '' }), n, when)
+    later(operationLeaseMs + 1)
+    const next = await begun(operation).catch(() => undefined)
+    expect(await stateNow()).toMatchObject(next === undefined ? { current: { version: '1.2.0' } } : { jobId })
+    if (next !== undefined) await endUpdate(next, { status: 'Completed', outcome: '' })
+    const { jobId: lock, current, previous } = await stateNow()
+    expect([lock, current?.version, previous?.version]).toEqual([undefined, '1.2.0', version])
+    expect(await eventsOf(caller, 'update.completed', 'update.failed')).toHaveLength(1)
+  }
+})
+
+test.each(wholes)(
+  'a new release is told of once, wherever the look is cut off: %s the store has answered',
+  async (when) => {
+    for (let [n, wasCut] = [1, true]; wasCut; n++) {
+      const caller = await admin()
+      await forgetUpdates()
+      wasCut = await cutOff(() => check(caller), n, when)
+      await check(caller)
+      await check(caller)
+      expect(await eventsOf(caller, 'update.available')).toHaveLength(1)
+    }
+  },
+)
+
+test('an update whose process ends when all is written, and nothing is announced, is found by the sweep', async () => {
+  const caller = await admin()
+  await putState({ version }, { version: '0.0.9' })
+  vi.stubEnv('PLAT_FAILPOINT', 'change.written=throw')
+  vi.resetModules()
+  const armed = await import('@platform/core/update/update')
+  vi.unstubAllEnvs()
+  await expect(armed.update(caller, { action: 'rollback' })).rejects.toThrow('Failpoint change.written')
+  expect(await takeMessages(config.PLAT_QUEUE_UPDATES)).toEqual([])
+  const { jobId } = await stateNow()
+  later(2 * minute)
+  await sweep()
+  expect(await takeMessages(config.PLAT_QUEUE_UPDATES)).toEqual([{ organisationId: caller.organisationId, jobId }])
+})

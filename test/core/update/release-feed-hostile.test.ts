@@ -1,0 +1,115 @@
+import { afterAll, beforeEach, expect, test, vi } from 'vitest'
+import { newestRelease } from '@platform/core/update/release-feed'
+import { digestOf } from '@platform/registry/digest'
+import { mediaTypes } from '@platform/registry/types'
+import { releaseMediaType } from '@platform/core/update/release-document'
+import { refusalOf } from '../../support/world.ts'
+import { later } from '../support/told.ts'
+
+/** A registry that answers as each test says. */
+const world = await vi.hoisted(async () => {
+  const { startServer } = await import('../../support/http-server.ts')
+  type Respond = Parameters<typeof startServer>[0]
+  const world: { respond: Respond } = { respond: () => ({ status: 404 }) }
+  const server = await startServer((seen, outgoing) => world.respond(seen, outgoing))
+  Object.assign(process.env, {
+    PLAT_REGISTRY_ALLOW: server.host,
+    PLAT_RELEASE_SOURCE: `${server.host}/platform/releases`,
+  })
+  return Object.assign(world, { server })
+})
+afterAll(() => world.server[Symbol.asyncDispose]())
+const { seen } = world.server
+beforeEach(() => void (seen.length = 0))
+
+const json = (value: unknown, type = 'application/json') => ({
+  status: 200,
+  headers: { 'content-type': type },
+  body: typeof value === 'string' ? value : JSON.stringify(value),
+})
+const tags = (...names: string[]) => json({ name: 'platform/releases', tags: names })
+
+const config = { mediaType: releaseMediaType, digest: digestOf('{}'), size: 2 }
+const manifest = {
+  schemaVersion: 2,
+  mediaType: mediaTypes.manifest,
+  artifactType: releaseMediaType,
+  config,
+  layers: [],
+}
+
+/** How often the registry was asked for manifests by tags. */
+const asked = () => seen.filter(({ url }) => /\/manifests\/\d/.test(url.pathname)).length
+
+test('of ten thousand releases that nobody has signed the twenty newest are looked at, and no more', async () => {
+  const names = Array.from({ length: 10_000 }, (_, index) => `1.${index}.0`)
+  world.respond = ({ url: { pathname } }) => {
+    if (pathname.endsWith('/tags/list')) return tags(...names)
+    if (/\/manifests\/\d/.test(pathname)) return json({ ...manifest, annotations: { pathname } }, mediaTypes.manifest)
+    return { status: 404 }
+  }
+  const { release, refused } = await newestRelease('0.1.0')
+  expect(release).toBeUndefined()
+  expect(refused.map(({ version }) => version)).toEqual(names.slice(-20).toReversed())
+  expect(asked()).toBe(20)
+})
+
+test('a list of tags that has no end, or comes again and again, ends', async () => {
+  let page = 0
+  world.respond = ({ url: { pathname } }) => {
+    if (!pathname.endsWith('/tags/list')) return { status: 404 }
+    const names = Array.from({ length: 1000 }, (_, index) => `0.0.${page * 1000 + index}`)
+    const link = `</v2/platform/releases/tags/list?last=${++page}>; rel="next"`
+    const { headers, ...answer } = tags(...names)
+    return { ...answer, headers: { ...headers, link } }
+  }
+  expect(await newestRelease('1.0.0')).toEqual({ refused: [] })
+  expect(page).toBe(20)
+})
+
+test('a registry that lies about digests, or has documents without end, has no releases', async () => {
+  const text = JSON.stringify(manifest)
+  world.respond = ({ url: { pathname } }) => {
+    if (pathname.endsWith('/tags/list')) return tags('1.0.0', '2.0.0', '3.0.0')
+    if (pathname.endsWith('/manifests/1.0.0')) {
+      const headers = { 'content-type': mediaTypes.manifest, 'docker-content-digest': digestOf('another') }
+      return { status: 200, headers, body: text }
+    }
+    if (pathname.endsWith('/manifests/2.0.0')) return json(' '.repeat(5 * 2 ** 20), mediaTypes.manifest)
+    if (pathname.endsWith('/manifests/3.0.0')) return json('[[[['.repeat(1000), mediaTypes.manifest)
+    return { status: 404 }
+  }
+  const { release, refused } = await newestRelease('0.1.0')
+  expect(release).toBeUndefined()
+  expect(refused.map(({ version }) => version)).toEqual(['3.0.0', '2.0.0', '1.0.0'])
+  for (const { reason } of refused) expect(reason.length).toBeLessThanOrEqual(500)
+})
+
+test('one that does not answer any more is given up when its twenty seconds are over', async () => {
+  world.respond = ({ url: { pathname } }) => {
+    if (!pathname.endsWith('/tags/list')) return undefined
+    later(19_700)
+    return tags('1.0.0')
+  }
+  const startedAtMs = performance.now()
+  expect(await refusalOf(newestRelease('0.1.0'))).toBe('release_source_unreachable')
+  expect(performance.now() - startedAtMs).toBeLessThan(5000)
+})
+
+test('twenty seconds are all that a slow one gets, however many releases it has', async () => {
+  const names = Array.from({ length: 20 }, (_, index) => `1.${index}.0`)
+  world.respond = ({ url: { pathname } }) => {
+    if (pathname.endsWith('/tags/list')) return tags(...names)
+    later(1500)
+    return /\/manifests\/\d/.test(pathname)
+      ? json({ ...manifest, annotations: { pathname } }, mediaTypes.manifest)
+      : { status: 404 }
+  }
+  expect(await refusalOf(newestRelease('0.1.0'))).toBe('release_source_unreachable')
+  expect(seen.length).toBeLessThanOrEqual(15)
+})
+
+test.each([401, 403, 429, 500, 302])('one that answers %i has no releases to be read', async (status) => {
+  world.respond = () => ({ status })
+  expect(await refusalOf(newestRelease('0.1.0'))).toBe('release_source_unreachable')
+})

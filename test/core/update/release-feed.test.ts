@@ -1,0 +1,147 @@
+import { afterAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { infrastructureRevision } from '@platform/core/update/infrastructure'
+import { type Release } from '@platform/core/update/release-document'
+import { fetchFunction, findRelease, newestRelease, releaseByDigest } from '@platform/core/update/release-feed'
+import { obstacleOf } from '@platform/core/update/release-obstacle'
+import { digestOf } from '@platform/registry/digest'
+import { signImage } from '@platform/registry/signature/sign'
+import { type Manifest, mediaTypes } from '@platform/registry/types'
+import { refusal } from '../support/refusal.ts'
+
+const world = await vi.hoisted(async () => (await import('../support/release-hoist.ts')).startReleaseWorld())
+afterAll(world.close)
+beforeEach(world.clear)
+
+const { client, repository, push } = world
+const source = `${world.host}/${repository}`
+
+describe('a release', () => {
+  test('is found by its version: what it says of itself, by which digest, and who has signed it', async () => {
+    const { digest, document } = await push('1.2.0', { document: { releaseNotesUrl: 'https://example.com/1.2.0' } })
+    const release = { document, repository: source, digest, verifiedBy: 'releases' }
+    expect(await findRelease('1.2.0')).toEqual(release)
+    expect(await releaseByDigest(source, digest)).toEqual(release)
+    expect(await newestRelease('1.1.9')).toEqual({ release, refused: [] })
+  })
+
+  test('with a build in its version stands under a tag without a plus', async () => {
+    await push('1.2.0+build.7')
+    expect((await findRelease('1.2.0+build.7')).document.version).toBe('1.2.0+build.7')
+    expect((await newestRelease('1.1.0')).release?.document.version).toBe('1.2.0+build.7')
+  })
+
+  test('may be signed in the other layout of cosign, and by several keys of which one is trusted', async () => {
+    const { digest } = await push('1.2.0', { signer: 'stranger' })
+    await signImage(client, repository, digest, world.keys.release.privateKeyPem, { layout: 'tag' })
+    expect(await findRelease('1.2.0')).toMatchObject({ verifiedBy: 'releases' })
+  })
+
+  test('hands out its functions, and no others', async () => {
+    const zip = Buffer.from('not really a zip')
+    const { document } = await push('1.2.0', { functions: { health: zip, 'queue/jobs': zip.subarray(1) } })
+    const release = await findRelease('1.2.0')
+    expect(Buffer.from(await fetchFunction(release, 'health'))).toEqual(zip)
+    expect(Buffer.from(await fetchFunction(release, 'queue/jobs'))).toEqual(zip.subarray(1))
+    expect(document.functions['health']).toEqual({ digest: digestOf(zip), size: zip.length })
+    for (const name of ['clusters', 'constructor', '__proto__', '../health']) {
+      expect((await refusal(fetchFunction(release, name))).code).toBe('version_not_available')
+    }
+  })
+
+  test('whose function is not in the registry any more hands out nothing in its place', async () => {
+    await push('1.2.0')
+    const release = await findRelease('1.2.0')
+    const gone = { digest: digestOf('gone'), size: 4 }
+    const without: Release = { ...release, document: { ...release.document, functions: { health: gone } } }
+    expect((await refusal(fetchFunction(without, 'health'))).code).toBe('version_not_available')
+  })
+})
+
+describe('the newest release', () => {
+  test('is the highest stable version above the current one, by the precedence of versions', async () => {
+    for (const version of ['1.9.0', '1.10.0', '0.9.0', '1.2.0', '2.0.0-rc.1']) await push(version)
+    expect((await newestRelease('1.2.0')).release?.document.version).toBe('1.10.0')
+    expect(await newestRelease('1.10.0')).toEqual({ refused: [] })
+    expect(await newestRelease('3.0.0')).toEqual({ refused: [] })
+  })
+
+  test('is a stable one for a platform that runs a prerelease of it', async () => {
+    await push('2.0.0')
+    expect((await newestRelease('2.0.0-rc.1')).release?.document.version).toBe('2.0.0')
+  })
+
+  test('is found behind newer ones that cannot be applied, and those are told with the reason', async () => {
+    await push('1.2.0')
+    await push('1.3.0', { document: { minFrom: '1.2.0' } })
+    await push('1.4.0', { document: { infrastructure: '0'.repeat(64) } })
+    await push('9.9.9', { signer: false })
+    const { release, refused } = await newestRelease('1.1.0')
+    expect(release?.document.version).toBe('1.2.0')
+    expect(refused).toEqual([
+      { version: '9.9.9', reason: expect.stringContaining('No signature') },
+      { version: '1.4.0', reason: expect.stringMatching(/other infrastructure.*npm ci && npm start/) },
+      { version: '1.3.0', reason: expect.stringContaining('from version 1.2.0 on') },
+    ])
+  })
+
+  test('is none where tags name no versions, or absurd ones', async () => {
+    const bytes = Buffer.from(JSON.stringify(await manifestOf('1.0.0')))
+    const tags = ['latest', 'v9.0.0', '9.0', '9.0.0.0', '09.0.0', '9.0.0-', '9.0.0_', '9_0_0', '99999999999999999.0.0']
+    for (const tag of tags) await client.putManifest(repository, tag, bytes, mediaTypes.manifest)
+    expect(await newestRelease('0.1.0')).toMatchObject({ release: { document: { version: '1.0.0' } }, refused: [] })
+    await client.remove(repository, '1.0.0')
+    expect(await newestRelease('0.1.0')).toEqual({ refused: [] })
+  })
+
+  test('is none where the repository does not exist any more, and nothing is refused then', async () => {
+    expect(await newestRelease('0.1.0')).toEqual({ refused: [] })
+  })
+})
+
+async function manifestOf(version: string): Promise<Manifest> {
+  await push(version)
+  const found = await client.manifest(repository, version)
+  return found?.content as Manifest
+}
+
+test.each(['', 'latest', '1.2', 'v1.2.0', '../../x', '1.2.0 ', 'ä', '9'.repeat(128), `1.2.0-${'x'.repeat(130)}`])(
+  'a version that can be none is not asked for: %j',
+  async (version) => {
+    expect((await refusal(findRelease(version))).code).toBe('version_not_available')
+  },
+)
+
+test('a digest is looked for in a repository alone', async () => {
+  const digest = digestOf('x')
+  for (const place of ['', 'here', `${source}:1.2.0`, `https://${source}`, `${source}@${digest}`]) {
+    expect((await refusal(releaseByDigest(place, digest))).code).toBe('version_not_available')
+  }
+  expect((await refusal(releaseByDigest(source, digest))).code).toBe('version_not_available')
+  expect((await refusal(releaseByDigest(source, '1.2.0'))).code).toBe('version_not_available')
+})
+
+test('what is in the way of a release is told, and nothing else', async () => {
+  const { document } = await push('1.2.0')
+  const release = await findRelease('1.2.0')
+  const other = (more: object): Release => ({ ...release, document: { ...document, ...more } })
+  const obstacles = [
+    obstacleOf(release, '1.1.0'),
+    obstacleOf(release, '1.2.0-rc.1'),
+    obstacleOf(other({ minFrom: '1.1.0' }), '1.1.0'),
+  ]
+  expect(obstacles).toEqual([undefined, undefined, undefined])
+  expect(document.infrastructure).toBe(infrastructureRevision())
+  expect(obstacleOf(release, '1.2.0')).toMatchObject({
+    code: 'version_not_available',
+    reason: expect.stringMatching(/not newer/),
+  })
+  expect(obstacleOf(release, '1.2.0+build')).toMatchObject({ reason: expect.stringMatching(/not newer/) })
+  expect(obstacleOf(release, '2.0.0')).toMatchObject({ reason: expect.stringMatching(/not newer/) })
+  expect(obstacleOf(other({ minFrom: '1.1.1' }), '1.1.0')).toMatchObject({ code: 'version_not_available' })
+  expect(obstacleOf(other({ version: '1.2.0-rc.1' }), '1.1.0')).toMatchObject({
+    reason: expect.stringMatching(/prerelease/),
+  })
+  expect(obstacleOf(other({ infrastructure: 'f'.repeat(64) }), '1.1.0')).toMatchObject({
+    code: 'infrastructure_update_required',
+  })
+})

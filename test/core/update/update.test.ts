@@ -1,0 +1,182 @@
+import { afterAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { eventSchemas } from '@platform/contract/event'
+import { UpdateAccepted } from '@platform/contract/update'
+import { config } from '@platform/core/config'
+import * as keys from '@platform/core/db/keys'
+import { remove, removeAll, transact } from '@platform/core/db/table'
+import * as Job from '@platform/core/job/job'
+import { findOperation } from '@platform/core/operation/operation'
+import { update } from '@platform/core/update/update'
+import { check } from '@platform/core/update/check'
+import { updatePlan } from '@platform/core/update/row'
+import { version } from '@platform/core/version'
+import { callerOf, refusalOf, started } from '../../support/world.ts'
+import { waitingRecords } from '../support/books.ts'
+import { takeMessages } from '../support/messages.ts'
+import { refusal } from '../support/refusal.ts'
+import { admin, codeOf, forgetUpdates, putState, stateNow } from '../support/updates.ts'
+
+const world = await vi.hoisted(async () => (await import('../support/release-hoist.ts')).startReleaseWorld())
+afterAll(world.close)
+await started()
+beforeEach(async () => {
+  await world.clear()
+  await removeAll(keys.organisation(''))
+  await forgetUpdates()
+})
+
+const { push, away } = world
+const image = (digest: string) => `${world.host}/${world.repository}@${digest}`
+const to = (targetVersion: string) => ({ action: 'apply' as const, targetVersion })
+const back = { action: 'rollback' as const }
+const applied = { version: '1.1.0', repository: 'registry.example.com/releases', digest: `sha256:${'1'.repeat(64)}` }
+
+describe('an update', () => {
+  test('is accepted at once: the platform is taken, and a job waits that knows what to do', async () => {
+    const caller = await admin()
+    const { digest } = await push('1.2.0')
+    const accepted = await update(caller, to('1.2.0'))
+    const { jobId } = accepted
+    expect(accepted).toEqual({ jobId, action: 'apply', targetVersion: '1.2.0', status: 'InProgress' })
+    expect(UpdateAccepted.parse(accepted)).toEqual(accepted)
+    expect(await stateNow()).toEqual({ jobId, revision: 1 })
+    const { organisationId } = caller
+    const operation = await findOperation({ organisationId, jobId })
+    expect(operation && updatePlan(operation)).toEqual({
+      action: 'apply',
+      release: { version: '1.2.0', repository: `${world.host}/${world.repository}`, digest },
+      before: { version },
+    })
+    const payload = {
+      action: 'apply',
+      targetVersion: '1.2.0',
+      previousVersion: version,
+      image: image(digest),
+      verifiedBy: 'releases',
+    }
+    const job = await Job.read(caller, jobId)
+    expect(job).toMatchObject({ type: 'PlatformUpdate', status: 'Queued', payload })
+    const steps = ['preflight', 'stage', 'smoke', 'shift-10', 'shift-50', 'shift-100', 'commit']
+    expect(job.steps?.map(({ name }) => name)).toEqual(steps)
+    expect(await takeMessages(config.PLAT_QUEUE_UPDATES)).toEqual([{ organisationId, jobId }])
+  })
+
+  test('is on record: who, from where to where, and by which digest', async () => {
+    const caller = await admin()
+    const { digest } = await push('1.2.0')
+    const { jobId } = await update(caller, to('1.2.0'))
+    const [record] = await waitingRecords(caller.organisationId)
+    const detail = `from ${version} to 1.2.0, ${image(digest)}`
+    expect(record).toMatchObject({
+      actor: { id: caller.userId },
+      audit: { action: 'update.apply', resource: '1.2.0', detail },
+    })
+    expect(record?.events.map(({ name }) => name)).toEqual(['update.started', 'job.queued'])
+    const data = { jobId, action: 'apply', version: '1.2.0', previousVersion: version }
+    expect(eventSchemas['update.started'].parse(record?.events[0]?.data)).toEqual(data)
+  })
+
+  test('that was applied before is what the next one goes back to', async () => {
+    const caller = await admin()
+    await putState(applied, { version: '0.0.9' })
+    await push('1.2.0')
+    const { jobId } = await (await codeOf('1.1.0')).update(caller, to('1.2.0'))
+    const operation = await findOperation({ organisationId: caller.organisationId, jobId })
+    expect(operation && updatePlan(operation)).toMatchObject({ before: applied })
+  })
+
+  test('begins with what was deployed, be it the very version that was applied before', async () => {
+    const caller = await admin()
+    await putState({ ...applied, version }, { version: '0.0.9' })
+    await push('1.2.0')
+    expect(await refusalOf(update(caller, back))).toBe('no_previous_version')
+    expect(await check(caller)).not.toHaveProperty('previousVersion')
+    const { jobId } = await update(caller, to('1.2.0'))
+    const operation = await findOperation({ organisationId: caller.organisationId, jobId })
+    expect(operation && updatePlan(operation).before).toEqual({ version })
+  })
+
+  test('needs a version to lead to', async () => {
+    const { code, extra } = await refusal(update(await admin(), { action: 'apply' }))
+    expect([code, extra.details]).toMatchObject(['validation_failed', [{ in: 'body', path: '/targetVersion' }]])
+  })
+
+  test.each([
+    ['nobody has signed', '1.2.0', { signer: false }, /No signature/],
+    ['a key of modules has signed', '1.2.0', { signer: 'module' }, /no trusted key/],
+    ['is a prerelease', '1.2.0-rc.1', {}, /prerelease/],
+    ['serves already', version, {}, /not newer/],
+    ['is older', '0.0.9', {}, /not newer/],
+    ['is too new', '1.2.0', { document: { minFrom: '1.1.0' } }, /from version 1\.1\.0 on/],
+    ['is another one', '1.2.0', { document: { version: '1.3.0' } }, /under another tag/],
+  ] as const)('to a release that %s is refused with the reason', async (_, wanted, wish, reason) => {
+    const caller = await admin()
+    await push(wanted, wish)
+    const { code, message } = await refusal(update(caller, { ...to(wanted), force: true }))
+    expect([code, message]).toEqual(['version_not_available', expect.stringMatching(reason)])
+    expect(await stateNow()).toEqual({ revision: 0 })
+    expect(await waitingRecords(caller.organisationId)).toEqual([])
+  })
+
+  test('to a release that needs other infrastructure is refused with what to run instead', async () => {
+    await push('1.2.0', { document: { infrastructure: '0'.repeat(64) } })
+    const { code, message } = await refusal(update(await admin(), to('1.2.0')))
+    expect([code, message]).toEqual(['infrastructure_update_required', expect.stringContaining('npm ci && npm start')])
+  })
+
+  test('to a release that is not there is refused, and one that cannot be read is not called absent', async () => {
+    const caller = await admin()
+    expect(await refusalOf(update(caller, to('1.2.0')))).toBe('version_not_available')
+    expect(await refusalOf(update(caller, to('no version')))).toBe('version_not_available')
+    expect(await away(() => refusalOf(update(caller, to('1.2.0'))))).toBe('release_source_unreachable')
+  })
+
+  test('is done for whoever may still do it: not for one that has lost the right, or was removed', async () => {
+    await push('1.2.0')
+    const caller = await admin()
+    const weak = await callerOf(undefined, 'OrgAdmin')
+    expect(await refusalOf(update({ ...weak, permissions: caller.permissions }, to('1.2.0')))).toBe('forbidden')
+    await transact([remove(keys.user(caller.organisationId, caller.userId))])
+    expect(await refusalOf(update(caller, to('1.2.0')))).toBe('unauthenticated')
+  })
+})
+
+describe('a rollback', () => {
+  const previous = { version: '0.0.9', repository: 'registry.example.com/releases', digest: `sha256:${'9'.repeat(64)}` }
+
+  test('leads to the previous version, whether the registry is there or not', async () => {
+    const caller = await admin()
+    await putState({ version }, previous)
+    const { jobId, ...accepted } = await away(() => update(caller, back))
+    expect(accepted).toEqual({ action: 'rollback', targetVersion: '0.0.9', status: 'InProgress' })
+    const operation = await findOperation({ organisationId: caller.organisationId, jobId })
+    const facts = { action: 'rollback', targetVersion: '0.0.9', previousVersion: version, image: expect.any(String) }
+    expect(operation).toMatchObject({ type: 'PlatformRollback', payload: facts })
+    expect(operation?.steps.map(({ name }) => name)).toEqual(['preflight', 'stage', 'smoke', 'shift-100', 'commit'])
+    expect(operation && updatePlan(operation)).toEqual({ action: 'rollback', release: previous, before: { version } })
+    expect(await stateNow()).toMatchObject({ jobId, previous })
+  })
+
+  test('may lead to a version that was deployed, not applied', async () => {
+    const caller = await admin()
+    await putState({ version }, { version: '0.0.9' })
+    const { jobId } = await update(caller, { ...back, targetVersion: '0.0.9' })
+    const { payload } = await Job.read(caller, jobId)
+    expect(payload).toEqual({ action: 'rollback', targetVersion: '0.0.9', previousVersion: version })
+  })
+
+  test('needs a previous version, and one that was not overtaken by a deployment', async () => {
+    const caller = await admin()
+    expect(await refusalOf(update(caller, back))).toBe('no_previous_version')
+    await putState({ version })
+    expect(await refusalOf(update(caller, { ...back, targetVersion: '0.0.9' }))).toBe('no_previous_version')
+    await putState({ version: '0.0.8' }, previous)
+    expect(await refusalOf(update(caller, back))).toBe('no_previous_version')
+  })
+
+  test('leads nowhere else', async () => {
+    await putState({ version }, previous)
+    const { code, message } = await refusal(update(await admin(), { ...back, targetVersion: '0.0.8' }))
+    expect([code, message]).toEqual(['version_not_available', expect.stringContaining('0.0.9')])
+  })
+})

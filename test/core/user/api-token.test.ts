@@ -1,0 +1,243 @@
+import { beforeAll, expect, test } from 'vitest'
+import { apiTokenLimit } from '@platform/contract/api-token'
+import { permissionsOf } from '@platform/contract/permission'
+import * as ApiToken from '@platform/core/user/api-token'
+import { verifyApiToken } from '@platform/core/user/api-token-caller'
+import { iso, now, shiftClock } from '@platform/core/clock'
+import * as keys from '@platform/core/db/keys'
+import { get, update } from '@platform/core/db/table'
+import { newSecret, sha256 } from '@platform/core/id'
+import { signOut } from '@platform/core/session/session'
+import { changePassword } from '@platform/core/user/own-password'
+import { profile } from '@platform/core/user/user'
+import * as UserAdmin from '@platform/core/user/admin'
+import {
+  colleague,
+  newUser,
+  password,
+  type Person,
+  platformAdministrator,
+  somewhere,
+  tenantAdministrator,
+} from '../../support/people.ts'
+import { callsOf, justBefore } from '../../support/store-calls.ts'
+import { refusalOf } from '../../support/world.ts'
+
+let platform: Person
+let tenant: Person
+beforeAll(async () => {
+  platform = await platformAdministrator()
+  tenant = await tenantAdministrator(platform.caller)
+})
+
+const rightsOf = async (token: string) => [...(await verifyApiToken(token)).permissions]
+const name = 'nightly'
+
+test('a token speaks for its user, and is shown once', async () => {
+  const { caller } = await colleague(tenant.caller, 'Operator')
+  const { token, ...shown } = await ApiToken.create(caller, { name, permissions: ['jobs:write', 'jobs:read'] })
+  expect(shown).toEqual({
+    id: expect.stringMatching(/^tok_/),
+    name,
+    permissions: ['jobs:read', 'jobs:write'],
+    expiresAt: null,
+    createdAt: expect.any(String),
+    lastUsedAt: null,
+  })
+  expect(token).toMatch(new RegExp(`^plat_${shown.id.slice(4)}_[\\w-]{43}$`))
+  expect(await ApiToken.list(caller)).toEqual({ items: [shown] })
+  const { userId, organisationId } = caller
+  const speaker = await verifyApiToken(token)
+  expect(speaker).toMatchObject({ kind: 'user', userId, organisationId, sessionId: '', tokenId: shown.id })
+  expect([...speaker.permissions]).toEqual(['jobs:read', 'jobs:write'])
+  expect((await profile(speaker)).permissions).toEqual(['jobs:read', 'jobs:write'])
+  expect((await profile(caller)).permissions).toEqual(permissionsOf(['Operator']))
+})
+
+test('the table holds a hash of the token and nothing of its secret', async () => {
+  const { id, token } = await ApiToken.create(tenant.caller, { name })
+  const secret = token.slice(-43)
+  const stored = JSON.stringify(await get(keys.apiToken(id)))
+  expect(stored).toContain(sha256(secret))
+  expect(stored).not.toContain(secret)
+})
+
+test('what a token may do shrinks at once when its user’s role shrinks, and never grows beyond what it names', async () => {
+  const person = await colleague(tenant.caller, 'Operator')
+  const all = await ApiToken.create(person.caller, { name })
+  const some = await ApiToken.create(person.caller, { name, permissions: ['clusters:read', 'jobs:write'] })
+  expect(await rightsOf(all.token)).toEqual(permissionsOf(['Operator']))
+  await UserAdmin.update(tenant.caller, person.id, { roles: ['Viewer'] })
+  expect(await rightsOf(all.token)).toEqual(permissionsOf(['Viewer']))
+  expect(await rightsOf(some.token)).toEqual(['clusters:read'])
+  await UserAdmin.update(tenant.caller, person.id, { roles: ['OrgAdmin'] })
+  expect(await rightsOf(all.token)).toEqual(permissionsOf(['Operator']))
+  expect(await rightsOf(some.token)).toEqual(['clusters:read', 'jobs:write'])
+})
+
+test('a permission that the user does not hold is refused by name, and nothing is made', async () => {
+  const { caller } = await colleague(tenant.caller, 'Viewer')
+  const creation = ApiToken.create(caller, { name, permissions: ['jobs:read', 'jobs:write', 'platform:admin'] })
+  await expect(creation).rejects.toMatchObject({
+    code: 'validation_failed',
+    extra: { details: [{ path: '/permissions/1' }, { path: '/permissions/2' }] },
+  })
+  expect(await ApiToken.list(caller)).toEqual({ items: [] })
+})
+
+test('a revoked token is refused at once, and only its user can revoke it', async () => {
+  const { caller } = await colleague(tenant.caller, 'Viewer')
+  const { id, token } = await ApiToken.create(caller, { name })
+  await verifyApiToken(token)
+  for (const stranger of [tenant, platform]) {
+    expect(await refusalOf(ApiToken.remove(stranger.caller, id))).toBe('token_not_found')
+  }
+  await verifyApiToken(token)
+  await ApiToken.remove(caller, id)
+  expect(await refusalOf(verifyApiToken(token))).toBe('unauthenticated')
+  expect(await refusalOf(ApiToken.remove(caller, id))).toBe('token_not_found')
+  expect(await ApiToken.list(caller)).toEqual({ items: [] })
+})
+
+test('the tokens of a removed user are refused at once and leave the table, whether the process knew them or not', async () => {
+  const person = await colleague(tenant.caller, 'Viewer')
+  const [known, unknown] = [
+    await ApiToken.create(person.caller, { name }),
+    await ApiToken.create(person.caller, { name }),
+  ]
+  await verifyApiToken(known.token)
+  await UserAdmin.remove(tenant.caller, person.id)
+  for (const { id, token } of [known, unknown]) {
+    expect(await refusalOf(verifyApiToken(token))).toBe('unauthenticated')
+    expect(await get(keys.apiToken(id))).toBeUndefined()
+  }
+})
+
+test('a token works until it expires, and says so afterwards', async () => {
+  const { token, expiresAt } = await ApiToken.create(tenant.caller, { name, expiresAt: iso(now() + 3_600_000) })
+  expect(Date.parse(expiresAt ?? '')).toBeGreaterThan(now())
+  await verifyApiToken(token)
+  shiftClock(3_600_000)
+  expect(await refusalOf(verifyApiToken(token))).toBe('token_expired')
+  shiftClock(-3_600_000)
+})
+
+test.each(['2020-01-01T00:00:00Z', '0000-01-01T00:00:00+01:00'])('a token cannot expire at %s', async (expiresAt) => {
+  expect(await refusalOf(ApiToken.create(tenant.caller, { name, expiresAt }))).toBe('validation_failed')
+})
+
+test('a user has at most fifty tokens, several creations at once included, and room again after a revocation', async () => {
+  const { caller } = await colleague(tenant.caller, 'Viewer')
+  for (let index = 0; index < apiTokenLimit - 2; index++) await ApiToken.create(caller, { name })
+  const outcomes = await Promise.all([1, 2, 3, 4].map(() => refusalOf(ApiToken.create(caller, { name }))))
+  expect(outcomes.toSorted()).toEqual(['limit_reached', 'limit_reached', 'nothing was refused', 'nothing was refused'])
+  const { items } = await ApiToken.list(caller)
+  expect(items).toHaveLength(apiTokenLimit)
+  expect(items.map(({ id }) => id)).toEqual(
+    items
+      .map(({ id }) => id)
+      .toSorted()
+      .toReversed(),
+  )
+  await ApiToken.remove(caller, items[7]!.id)
+  await ApiToken.create(caller, { name })
+  expect(await refusalOf(ApiToken.create(caller, { name }))).toBe('limit_reached')
+})
+
+test('a user whose row has never counted a change gets a token and revokes it in two calls each, like anybody', async () => {
+  const { caller } = await colleague(tenant.caller, 'Viewer')
+  await update(keys.user(caller.organisationId, caller.userId), { remove: ['version'] })
+  expect(await callsOf(() => ApiToken.create(caller, { name }))).toBe(2)
+  const [made] = (await ApiToken.list(caller)).items
+  await update(keys.user(caller.organisationId, caller.userId), { remove: ['version'] })
+  expect(await callsOf(() => ApiToken.remove(caller, made!.id))).toBe(2)
+  expect(await ApiToken.list(caller)).toEqual({ items: [] })
+})
+
+const ulid = '01jd8w5k3zr9x2m4c7t6v0b1qa'
+const secret = newSecret()
+
+test.each([
+  'plat_',
+  'plat_x',
+  `plat_${ulid}`,
+  `plat_${ulid}_`,
+  `plat_${ulid}_${secret}x`,
+  `plat_${ulid}_${secret.slice(1)}`,
+  `plat_${ulid.toUpperCase()}_${secret}`,
+  `plat_tok_${ulid}_${secret}`,
+  `plat_${ulid}__${secret}`,
+  `plat_${'_'.repeat(10_000)}`,
+])('what only looks like a token is refused without asking the store: %s', async (text) => {
+  const calls = await callsOf(async () => expect(await refusalOf(verifyApiToken(text))).toBe('unauthenticated'))
+  expect(calls).toBe(0)
+})
+
+const refused = async (text: string) => expect(await refusalOf(verifyApiToken(text))).toBe('unauthenticated')
+
+test('an unknown token and a wrong secret cost one call; a right one two at first and one from then on', async () => {
+  const { token } = await ApiToken.create(tenant.caller, { name })
+  const forged = token.slice(0, -43) + secret
+  expect(await callsOf(() => refused(`plat_${ulid}_${secret}`))).toBe(1)
+  expect(await callsOf(() => refused(forged))).toBe(1)
+  await verifyApiToken(token)
+  expect(await callsOf(() => verifyApiToken(token))).toBe(1)
+  expect(await callsOf(() => refused(forged))).toBe(1)
+})
+
+const hourOf = (ms: number): string => iso(ms - (ms % 3_600_000))
+
+test('the last use is known to the hour, and written once an hour', async () => {
+  const { caller } = await colleague(tenant.caller, 'Viewer')
+  const { token } = await ApiToken.create(caller, { name })
+  const lastUse = async () => (await ApiToken.list(caller)).items[0]?.lastUsedAt
+  expect(await callsOf(() => verifyApiToken(token))).toBe(3)
+  expect(await lastUse()).toBe(hourOf(now()))
+  expect(await callsOf(() => verifyApiToken(token))).toBe(1)
+  shiftClock(3_600_000)
+  expect(await callsOf(() => verifyApiToken(token))).toBe(2)
+  expect(await lastUse()).toBe(hourOf(now()))
+  shiftClock(-3_600_000)
+})
+
+test('a token that is revoked while its use is written down stays revoked', async () => {
+  const { caller } = await colleague(tenant.caller, 'Viewer')
+  const { id, token } = await ApiToken.create(caller, { name })
+  const isRevoked = justBefore(/^Update/, () => ApiToken.remove(caller, id))
+  await verifyApiToken(token)
+  expect(isRevoked()).toBe(true)
+  expect(await get(keys.apiToken(id))).toBeUndefined()
+  expect(await refusalOf(verifyApiToken(token))).toBe('unauthenticated')
+})
+
+test('a password change leaves tokens alone', async () => {
+  const { caller } = await colleague(tenant.caller, 'Viewer')
+  const { token } = await ApiToken.create(caller, { name })
+  await changePassword(caller, { currentPassword: password, newPassword: 'another long sentence' }, somewhere())
+  expect(await rightsOf(token)).toEqual(permissionsOf(['Viewer']))
+})
+
+test('an access token whose session or user has gone makes no API token that would outlive it', async () => {
+  const [signedOut, ended, removed] = await Promise.all([1, 2, 3].map(() => colleague(tenant.caller, 'Viewer')))
+  await signOut(signedOut!.caller)
+  await UserAdmin.endUserSessions(tenant.caller, ended!.id)
+  await UserAdmin.remove(tenant.caller, removed!.id)
+  for (const { caller } of [signedOut!, ended!, removed!]) {
+    expect(await refusalOf(ApiToken.create(caller, { name }))).toBe('unauthenticated')
+  }
+})
+
+test('a token that may administer users hands out and touches no more than it may itself', async () => {
+  const weak = await ApiToken.create(platform.caller, { name, permissions: ['users:admin', 'clusters:read'] })
+  const viewer = permissionsOf(['Viewer', 'OrgAdmin']).filter((each) => each !== 'users:admin')
+  const strong = await ApiToken.create(platform.caller, { name, permissions: ['users:admin', ...viewer] })
+  const [weakCaller, caller] = [await verifyApiToken(weak.token), await verifyApiToken(strong.token)]
+  expect(await refusalOf(UserAdmin.create(weakCaller, newUser(['Viewer'])))).toBe('role_not_grantable')
+  expect(await refusalOf(UserAdmin.create(caller, newUser(['PlatformAdmin'])))).toBe('role_not_grantable')
+  const { id } = await UserAdmin.create(caller, newUser(['OrgAdmin']))
+  expect(await refusalOf(UserAdmin.update(weakCaller, id, { password: 'mine from now' }))).toBe('forbidden')
+  expect(await refusalOf(UserAdmin.update(caller, platform.id, { password: 'mine from now' }))).toBe('forbidden')
+  expect(await refusalOf(UserAdmin.update(caller, id, { roles: ['PlatformAdmin'] }))).toBe('role_not_grantable')
+  const elsewhere = { ...newUser(['OrgAdmin']), organisationId: tenant.caller.organisationId }
+  expect(await refusalOf(UserAdmin.create(caller, elsewhere))).toBe('organisation_not_found')
+})

@@ -1,0 +1,45 @@
+// First: it sets what the platform may reach, which core reads when it is imported.
+import { newReceiver } from '../support/receivers.ts'
+import { commit } from '@platform/core/change'
+import { workOff } from '@platform/core/webhook/delivery'
+import { webhookBook } from '@platform/core/webhook/book'
+import { beforeAll, expect, test } from 'vitest'
+import { callsOf } from '../../support/store-calls.ts'
+import { callerOf, started } from '../../support/world.ts'
+import { transactionsAtOnce } from '../support/store-hook.ts'
+import { deliveriesOf, eventOf, subscribe, told } from '../support/webhooks.ts'
+
+beforeAll(() => started())
+
+test('where some of many events are stored already the others follow at once, and those stay as they are', async () => {
+  const [caller, receiver] = [await callerOf(), newReceiver()]
+  const { reference, id } = await subscribe(caller, receiver)
+  const tell = (count: number) => commit(caller, { steps: [], events: Array.from({ length: count }, () => eventOf()) })
+  await tell(20)
+  await webhookBook.prepare?.(caller.organisationId, await told(caller.organisationId))
+  await workOff(reference)
+  expect(receiver.got).toHaveLength(20)
+  await tell(25)
+  const all = (await told(caller.organisationId)).filter(({ events }) => events.length > 0)
+  // The webhooks; what is refused, what is there, and the rest.
+  expect(await callsOf(async () => webhookBook.prepare?.(caller.organisationId, all))).toBe(4)
+  // All are there: nothing is left to store.
+  expect(await callsOf(async () => webhookBook.prepare?.(caller.organisationId, all))).toBe(3)
+  await workOff(reference)
+  expect(receiver.got).toHaveLength(45)
+  const shown = await deliveriesOf(caller, id)
+  expect(shown.map(({ status, attempts }) => [status, attempts.length])).toEqual(
+    Array.from({ length: 45 }, () => ['Delivered', 1]),
+  )
+})
+
+test('an organisation with many webhooks stores for three of them at a time, and for each of them', async () => {
+  const [caller, receiver] = [await callerOf(), newReceiver()]
+  const hooks = []
+  for (let count = 0; count < 8; count++) hooks.push(await subscribe(caller, receiver))
+  await commit(caller, { steps: [], events: [eventOf()] })
+  const records = await told(caller.organisationId)
+  expect(await transactionsAtOnce(async () => webhookBook.prepare?.(caller.organisationId, records))).toBe(3)
+  const stored = await Promise.all(hooks.map(({ id }) => deliveriesOf(caller, id)))
+  expect(stored.map((deliveries) => deliveries.length)).toEqual(hooks.map(() => 1))
+})

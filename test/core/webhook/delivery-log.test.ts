@@ -1,0 +1,102 @@
+// First: it sets what the platform may reach, which core reads when it is imported.
+import { newReceiver } from '../support/receivers.ts'
+import { bookRecords } from '@platform/core/books/books'
+import { workOff } from '@platform/core/webhook/delivery'
+import * as Delivery from '@platform/core/webhook/delivery-log'
+import { sweep } from '@platform/core/cluster/sweep'
+import * as Webhook from '@platform/core/webhook/webhook'
+import { webhookBook } from '@platform/core/webhook/book'
+import { beforeAll, expect, test } from 'vitest'
+import { callerOf, refusalOf, started } from '../../support/world.ts'
+import { announced, deliveriesOf, eventOf, happen, pass, subscribe, verified } from '../support/webhooks.ts'
+
+beforeAll(() => started())
+
+const hour = 3_600_000
+
+test('a delivery can be made again, whatever became of it, with the same body and id', async () => {
+  const [caller, receiver] = [await callerOf(), newReceiver()]
+  const { secret, reference, id } = await subscribe(caller, receiver)
+  await happen(caller, eventOf())
+  await workOff(reference)
+  const [delivered] = await deliveriesOf(caller, id)
+  const again = await Delivery.redeliver(caller, id, delivered?.id ?? '')
+  expect([again.id, again.status, again.attempts.length]).toEqual([delivered?.id, 'Pending', 1])
+  await workOff(reference)
+  expect(receiver.got).toHaveLength(2)
+  expect(new Set(receiver.got.map(({ body, headers }) => [headers['webhook-id'], body].join(' '))).size).toBe(1)
+  for (const got of receiver.got) verified(secret, got)
+  expect((await deliveriesOf(caller, id)).map(({ status, attempts }) => [status, attempts.length])).toEqual([
+    ['Delivered', 2],
+  ])
+})
+
+test('one that waits for its retry goes out at once when it is asked for, and once', async () => {
+  const [caller, receiver] = [await callerOf(), newReceiver()]
+  const { reference, id } = await subscribe(caller, receiver)
+  receiver.answerWith(500)
+  await happen(caller, eventOf())
+  await workOff(reference)
+  receiver.answerWith(200)
+  const [pending] = await deliveriesOf(caller, id)
+  await Delivery.redeliver(caller, id, pending?.id ?? '')
+  await workOff(reference)
+  pass(24 * hour)
+  await workOff(reference)
+  expect(receiver.got).toHaveLength(2)
+})
+
+test('a test goes to its webhook alone, whatever that has subscribed to', async () => {
+  const [caller, receiver, bystander] = [await callerOf(), newReceiver(), newReceiver()]
+  const tested = await subscribe(caller, receiver, ['platform.job.failed'])
+  const other = await subscribe(caller, bystander, ['*'])
+  const delivery = await Delivery.test(caller, tested.id)
+  expect(delivery).toMatchObject({ status: 'Pending', eventType: 'platform.webhook.tested', attempts: [] })
+  await bookRecords(caller.organisationId, [webhookBook])
+  await Promise.all([workOff(tested.reference), workOff(other.reference)])
+  expect(receiver.got.map((got) => verified(tested.secret, got))).toEqual([
+    expect.objectContaining({ id: delivery.eventId, type: 'platform.webhook.tested', data: { webhookId: tested.id } }),
+  ])
+  expect(bystander.got).toEqual([])
+})
+
+test('what waits for a webhook that is removed is not delivered', async () => {
+  const [caller, receiver] = [await callerOf(), newReceiver()]
+  const { reference, id } = await subscribe(caller, receiver)
+  await happen(caller, eventOf(), eventOf())
+  await Webhook.remove(caller, id)
+  await announced()
+  await workOff(reference)
+  pass(hour)
+  await sweep()
+  expect(await announced()).not.toContain(id)
+  await workOff(reference)
+  expect(receiver.got).toEqual([])
+  expect(await refusalOf(deliveriesOf(caller, id))).toBe('webhook_not_found')
+})
+
+test('a webhook that is removed while it is delivered to gets nothing more', async () => {
+  const [caller, receiver] = [await callerOf(), newReceiver()]
+  const { reference, id } = await subscribe(caller, receiver)
+  await happen(caller, eventOf(), eventOf())
+  receiver.answer = (_, response) => void Webhook.remove(caller, id).then(() => response.writeHead(200).end())
+  await workOff(reference)
+  expect(receiver.got).toHaveLength(1)
+})
+
+test('a foreign, unknown or forgotten delivery cannot be made again; nor can one of a webhook that is off', async () => {
+  const [caller, other, receiver] = [await callerOf(), await callerOf(), newReceiver()]
+  const { reference, id } = await subscribe(caller, receiver)
+  await happen(caller, eventOf())
+  await workOff(reference)
+  const deliveryId = (await deliveriesOf(caller, id))[0]?.id ?? ''
+  expect(await refusalOf(Delivery.redeliver(other, id, deliveryId))).toBe('webhook_not_found')
+  expect(await refusalOf(Delivery.redeliver(caller, id, 'dlv_x'))).toBe('delivery_not_found')
+  await Webhook.change(caller, id, { enabled: false })
+  expect(await refusalOf(Delivery.redeliver(caller, id, deliveryId))).toBe('webhook_disabled')
+  expect(await refusalOf(Delivery.test(caller, id))).toBe('webhook_disabled')
+  await Webhook.change(caller, id, { enabled: true })
+  pass(31 * 24 * hour)
+  expect(await deliveriesOf(caller, id)).toEqual([])
+  expect(await refusalOf(Delivery.redeliver(caller, id, deliveryId))).toBe('delivery_not_found')
+})
