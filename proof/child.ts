@@ -11,9 +11,12 @@ export interface Shown {
 
 const program = new URL('run-part.ts', import.meta.url)
 
+/** Where `npm test` runs a part, its process is nevertheless no test. */
+const env = Object.fromEntries(Object.entries(process.env).filter(([variable]) => !variable.startsWith('VITEST')))
+
 /** Runs a part in a process of its own, which prints how far it is. Throws where the part does not come to its figures. */
 export async function runPart(name: string, effort: 'short' | 'whole', seed: number): Promise<Shown> {
-  const child = fork(program, [name, effort, String(seed)], { execArgv: [] })
+  const child = fork(program, [name, effort, String(seed)], { execArgv: [], env })
   const shown: Shown[] = []
   child.on('message', (message: any) => shown.push(message))
   const [exitCode, signal] = await once(child, 'close')

@@ -63,9 +63,9 @@ interface MeasuredSection {
   measured?: string
 }
 
-/** Every function, as it is. */
-export async function functionRows(): Promise<FunctionRow[]> {
-  const [bundles, { ratios }] = await Promise.all([bundleAll(functionNames, undefined), measuredRatios()])
+/** Every function, as it is: of bundles, which are made where there are none. */
+export async function functionRows(made?: ReadonlyMap<string, Bundle>): Promise<FunctionRow[]> {
+  const [bundles, { ratios }] = await Promise.all([made ?? bundleAll(functionNames, undefined), measuredRatios()])
   return [...bundles].map(([name, bundle]) => {
     const { initialKib, lateKib } = sizesOf(bundle)
     return { name, initialKib, lateKib, ratio: ratios.get(name), grants: grantsOf(usesOfFunction(name)) }

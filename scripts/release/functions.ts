@@ -4,7 +4,7 @@ import { Failure } from '@platform/cli/exit'
 import { functionNames } from '@platform/core/update/function-names'
 import { buildAssets } from '@platform/local/assets'
 import type { Plugin } from 'esbuild'
-import { bundleAll } from '../bundle.ts'
+import { type Bundle, bundleAll } from '../bundle.ts'
 import { type Files, zipOf } from './zip.ts'
 
 /** The built files that a function hands out, from `dist` beside its code. */
@@ -22,12 +22,15 @@ export async function functionFiles(
   assetsDir: string,
   changes: readonly Plugin[] = [],
 ): Promise<Map<string, Files>> {
-  const [bundles] = await Promise.all([
-    bundleAll(functionNames, version, changes).catch((cause: unknown) => {
-      throw new Failure('refused', 'The functions cannot be bundled. What is wrong stands above.', cause)
-    }),
-    buildAssets(assetsDir, { wants: Object.values(handedOut).flat() }),
-  ])
+  const bundles = bundleAll(functionNames, version, changes).catch((cause: unknown) => {
+    throw new Failure('refused', 'The functions cannot be bundled. What is wrong stands above.', cause)
+  })
+  return filesOf(bundles, assetsDir)
+}
+
+/** The same, of functions that are bundled, or will be. */
+export async function filesOf(bundling: Promise<Map<string, Bundle>>, assetsDir: string): Promise<Map<string, Files>> {
+  const [bundles] = await Promise.all([bundling, buildAssets(assetsDir, { wants: Object.values(handedOut).flat() })])
   const files = new Map<string, Files>()
   for (const [name, bundle] of [...bundles].toSorted(([one], [other]) => (one < other ? -1 : 1))) {
     files.set(name, { ...Object.fromEntries(bundle.files), ...(await assetsOf(name, assetsDir)) })

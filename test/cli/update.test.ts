@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { isLong } from '../support/long.ts'
 import type { Plat } from '../support/plat.ts'
 import { builtFunctions, published, telling } from '../support/releases.ts'
-import { startWorkplace, type Workplace } from './support/workplace.ts'
+import { startWorkplaceWith, type Workplace } from './support/workplace.ts'
 
 /** Updates of the platform at the command line, against a real platform. One test follows another. */
 
@@ -10,7 +11,8 @@ let plat: Plat
 let serving: string
 
 beforeAll(async () => {
-  workplace = await startWorkplace()
+  // Every function of a release is loaded on each thread.
+  workplace = await startWorkplaceWith(isLong ? {} : { PLAT_FUNCTION_THREADS: '1' })
   plat = workplace.plat
   serving = (await plat.json(['update', 'check'])).currentVersion
 })
@@ -31,7 +33,7 @@ test('where there is no newer release, nothing is done, and no version to go bac
   expect([unknown.exitCode, unknown.err]).toEqual([1, expect.stringContaining('(version_not_available)')])
 })
 
-test('a release is found, applied and taken back, step by step', async () => {
+test(`a release is found and applied${isLong ? ' and taken back' : ''}, step by step`, async () => {
   await published(workplace.platform, { version: '9.1.0' }, await builtFunctions('9.1.0', telling))
   const check = await plat.run(['update', 'check'])
   expect(check.out).toMatch(/^latestVersion +9\.1\.0$/m)
@@ -45,6 +47,8 @@ test('a release is found, applied and taken back, step by step', async () => {
   const steps = ['preflight', 'stage', 'smoke', 'shift-10', 'shift-50', 'shift-100', 'commit']
   expect(applied.err).toBe(steps.map((step) => `${step}: Completed\n`).join(''))
 
+  // The journey of an update goes back by default.
+  if (!isLong) return
   const accepted = await plat.json(['update', 'rollback', '--yes', '--no-wait'])
   expect(accepted).toMatchObject({ action: 'rollback', targetVersion: serving, status: 'InProgress' })
   expect((await plat.run(['job', 'wait', accepted.jobId])).exitCode).toBe(0)

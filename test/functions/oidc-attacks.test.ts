@@ -10,6 +10,7 @@ import { posting, send } from '../support/event.ts'
 import { signed } from '../support/hostile-issuer.ts'
 import { bearer } from '../support/tokens.ts'
 import { clientSecret, newProvider, portal, ready } from '../core/support/oidc.ts'
+import { hurried } from '../support/time-limits.ts'
 
 beforeAll(ready)
 
@@ -153,6 +154,7 @@ test('a try of a real provider tells what works, and that a secret is wrong', as
 })
 
 test('a provider that hangs keeps its test waiting, and nobody else of the organisation', async () => {
+  using _ = hurried(5000)
   const silent = newIssuer()
   silent.instead.set('/.well-known/openid-configuration', () => new Promise(() => undefined))
   const organisationId = newId('org')

@@ -3,9 +3,8 @@ import { join } from 'node:path'
 import { tableIndexes } from '@platform/core/db/schema'
 import { expect, test } from 'vitest'
 import { type Graph, ofType } from '../../rehearsal/graph/graph.ts'
-import { graphOf } from '../support/graphs.ts'
 import { programs, type Shown, watchedBy, writtenBy } from './metrics.ts'
-import { byText, deployed, dev, production } from './stages.ts'
+import { byText, deployed, dev, everything, production } from './stages.ts'
 
 const alarms = ofType(production, 'aws:cloudwatch/metricAlarm:MetricAlarm').map(({ inputs }) => inputs as any)
 const watched = watchedBy(production)
@@ -215,7 +214,7 @@ test('only alarms of this account may publish to the topic', () => {
 test('a stage for trying out pays for no alarm and no dashboard, unless it says whom to wake', async () => {
   const paid = ['aws:cloudwatch/metricAlarm:MetricAlarm', 'aws:cloudwatch/dashboard:Dashboard', 'aws:sns/topic:Topic']
   expect(paid.flatMap((type) => ofType(dev, type))).toEqual([])
-  const graph = await graphOf('dev', { PLAT_ALARM_EMAIL: 'somebody@example.com' })
+  const graph = await everything()
   expect(ofType(graph, paid[0]!)).toHaveLength(alarms.length)
   const subscriptions = ofType(graph, 'aws:sns/topicSubscription:TopicSubscription').map(({ inputs }) => inputs)
   expect(subscriptions).toMatchObject([{ protocol: 'email', endpoint: 'somebody@example.com' }])

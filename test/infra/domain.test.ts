@@ -3,11 +3,21 @@ import { expect, test } from 'vitest'
 import { functionsOf } from '../../rehearsal/graph/functions.ts'
 import { type Graph, ofType } from '../../rehearsal/graph/graph.ts'
 import { graphOf } from '../support/graphs.ts'
-import { production } from './stages.ts'
+import { everything, production } from './stages.ts'
 
 const apiUrls = (graph: Graph) =>
   new Set(functionsOf(graph, functionNames).map(({ environment }) => environment['PLAT_API_URL']))
 const inputsOf = (graph: Graph, type: string) => ofType(graph, type).map(({ inputs }) => inputs)
+
+const certificate = 'arn:aws:acm:us-east-1:000000000000:certificate/0a1b'
+
+/** A stage with a table that was restored, and a domain that is kept elsewhere. */
+const moved = () =>
+  graphOf('production', {
+    PLAT_DOMAIN: 'platform.example.com',
+    PLAT_DOMAIN_CERTIFICATE: certificate,
+    PLAT_RESTORED_TABLE: 'restored-2026',
+  })
 
 test('without a domain the API is where the gateway is, and everybody is told so', () => {
   const [address] = apiUrls(production)
@@ -17,7 +27,7 @@ test('without a domain the API is where the gateway is, and everybody is told so
 })
 
 test('with a domain in Route 53 its certificate and records are made, and everybody is told its address', async () => {
-  const graph = await graphOf('dev', { PLAT_DOMAIN: 'platform.example.com' })
+  const graph = await everything()
   expect([...apiUrls(graph)]).toEqual(['https://platform.example.com'])
   expect(graph.outputs['api']).toBe('https://platform.example.com')
   expect(graph.outputs).not.toHaveProperty('domainTarget')
@@ -36,8 +46,7 @@ test('with a domain in Route 53 its certificate and records are made, and everyb
 })
 
 test('with a certificate the domain may be kept anywhere: nothing is asked of Route 53, and the deployment says what to point it at', async () => {
-  const certificate = 'arn:aws:acm:us-east-1:000000000000:certificate/0a1b'
-  const graph = await graphOf('dev', { PLAT_DOMAIN: 'platform.example.com', PLAT_DOMAIN_CERTIFICATE: certificate })
+  const graph = await moved()
   expect([...apiUrls(graph)]).toEqual(['https://platform.example.com'])
   expect(inputsOf(graph, 'aws:apigatewayv2/domainName:DomainName')).toMatchObject([
     { domainNameConfiguration: { certificateArn: certificate, securityPolicy: 'TLS_1_2' } },
@@ -47,7 +56,7 @@ test('with a certificate the domain may be kept anywhere: nothing is asked of Ro
 })
 
 test('a restored table takes the place of the old one, which is kept, and everybody is told its name', async () => {
-  const graph = await graphOf('production', { PLAT_RESTORED_TABLE: 'restored-2026' })
+  const graph = await moved()
   const tables = ofType(graph, 'aws:dynamodb/table:Table')
   expect(tables).toMatchObject([{ import: 'restored-2026', retainOnDelete: true, inputs: { name: 'restored-2026' } }])
   // Else the engine would not let it take the place of the old one.

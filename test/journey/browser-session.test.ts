@@ -1,9 +1,9 @@
 import { createServer } from 'node:http'
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
-import { chromium } from 'playwright-core'
 import { expect, test } from 'vitest'
 import { PlatformProcess } from '../support/platform.ts'
+import { launchChromium } from '../support/portal/chromium.ts'
 
 /** The page of somebody else, on another port of the same machine: the same site to a browser, which sends its cookies. */
 async function startNeighbour() {
@@ -24,7 +24,7 @@ test('in a real browser the session is kept in cookies, and a page on another po
   await using platform = await PlatformProcess.start()
   await using neighbour = await startNeighbour()
   const api = await platform.setUp()
-  const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox'] })
+  const browser = await launchChromium()
   await using parts = new AsyncDisposableStack()
   parts.defer(() => browser.close())
   const context = await browser.newContext()

@@ -93,10 +93,13 @@ test('the health page lists it, and its heartbeat is in the log', async () => {
   expect(first).toMatchObject({ module_id: 'hello', category: 'heartbeat' })
 })
 
-test('it runs again by itself after the platform was stopped, and nothing of its old process is left', async () => {
-  await restarted(() => platform.stop())
-  await isHealthy()
-})
+test.runIf(isLong)(
+  'it runs again by itself after the platform was stopped, and nothing of its old process is left',
+  async () => {
+    await restarted(() => platform.stop())
+    await isHealthy()
+  },
+)
 
 test('it runs again by itself after the platform was killed, and nothing of its old process is left', async () => {
   await restarted(() => platform.kill())

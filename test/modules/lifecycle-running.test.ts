@@ -34,6 +34,9 @@ const event = (id: string): CloudEvent => ({
 
 const check = (name: string, path = `/health/${name}`) => ({ name, path, tags: ['critical' as const] })
 
+/** A second or two each; by default a probe shows it. */
+const slow = isLong ? ['never-answers'] : []
+
 describe('a probe', () => {
   test('asks the endpoint and every check of the manifest', async () => {
     const { runtime, deployment } = await running('calm')
@@ -118,7 +121,7 @@ describe('a job', () => {
     expect(await runJob(runtime, deployment, 'forever', 200)).toEqual({ outcome: 'Skipped', published: [] })
   })
 
-  test.for(['never-answers', 'answers-garbage', 'answers-wrong-json', 'answers-much', 'no-protocol'])(
+  test.for([...slow, 'answers-garbage', 'answers-wrong-json', 'answers-much', 'no-protocol'])(
     'of %s has Failed, in words',
     async (name) => {
       const { runtime, deployment } = await raw(name)
@@ -140,7 +143,7 @@ describe('events', () => {
     })
   })
 
-  test.for(['never-answers', 'answers-garbage', 'answers-wrong-json', 'answers-much', 'breaks-off'])(
+  test.for([...slow, 'answers-garbage', 'answers-wrong-json', 'answers-much', 'breaks-off'])(
     'that %s is handed have all failed, in words',
     async (name) => {
       const { runtime, deployment } = await raw(name)

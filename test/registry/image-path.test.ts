@@ -7,6 +7,7 @@ import { unpackImage } from '@platform/registry/unpack'
 import { array, assert, asyncProperty, constantFrom, oneof, property, record, string, tuple } from 'fast-check'
 import { expect, test } from 'vitest'
 import { imageOfEntries, type RawEntry } from '../support/layer-of.ts'
+import { rounds } from '../support/long.ts'
 import { memoryRegistry } from '../support/memory-registry.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { treeOf } from '../support/tree-of.ts'
@@ -37,7 +38,7 @@ test('whatever an entry is called, its path stays inside the root, or it is refu
       expect(imagePath(path)).toBe(path)
       expect(path === '' || isBelow(path, parentOf(path))).toBe(true)
     }),
-    { seed: 1, numRuns: 2000 },
+    { seed: 1, numRuns: rounds(500, 2000) },
   ))
 
 test('a whiteout names something in its own folder, or is refused', () =>
@@ -50,7 +51,7 @@ test('a whiteout names something in its own folder, or is refused', () =>
       if (whiteout.kind === 'below') expect(whiteout.path).toBe(parentOf(path))
       else expect([parentOf(whiteout.path), whiteout.path !== '']).toEqual([parentOf(path), true])
     }),
-    { seed: 2, numRuns: 2000 },
+    { seed: 2, numRuns: rounds(500, 2000) },
   ))
 
 test('parents end at the root', () =>
@@ -94,7 +95,7 @@ test('a file read out of an image is the one that is there when it is unpacked',
         expect([path, read?.toString()]).toEqual([path, unpacked])
       }
     }),
-    { seed: 4, numRuns: 300 },
+    { seed: 4, numRuns: rounds(60, 300) },
   ))
 
 const linkText = array(constantFrom('..', '..', 'a', 'b', 'c', '', '.'), { minLength: 1, maxLength: 6 }).map(
@@ -133,5 +134,5 @@ test('whatever links an image has, nothing is written outside of its root and no
         expect(target === root || target.startsWith(`${root}${sep}`)).toBe(true)
       }
     }),
-    { seed: 5, numRuns: 500 },
+    { seed: 5, numRuns: rounds(100, 500) },
   ))

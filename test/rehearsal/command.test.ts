@@ -105,7 +105,7 @@ test('settings that the configuration refuses fail the command with the reason, 
   await nothingIsLeft()
 })
 
-test('a rehearsal whose command is interrupted before it is ready ends', async () => {
+test.runIf(isLong)('a rehearsal whose command is interrupted before it is ready ends', async () => {
   const program = command.begin(['--functions', command.functions])
   await program.writes(/is evaluated/)
   program.interrupt()

@@ -10,6 +10,7 @@ import { answered } from '../../conformance/answer.ts'
 import type { Client } from '../../conformance/client.ts'
 import { checksOf, entriesOf, inCatalog, over } from '../../conformance/modules.ts'
 import { until } from '../../conformance/until.ts'
+import { isLong } from '../support/long.ts'
 import { moduleLabels, writtenManifest } from '../support/module-registry.ts'
 import { type Stage, startStage } from '../support/rehearsal.ts'
 
@@ -88,7 +89,7 @@ test('events reach it by the queue of modules', async () => {
   expect(usedBy('queue/modules')).toContain('lambda:InvokeFunction')
 })
 
-test('a newer version takes its place in the same function', async () => {
+test.runIf(isLong)('a newer version takes its place in the same function', async () => {
   await pushHello('1.1.0')
   expect(await done(admin.post(`${hello}/install`, {}))).toMatchObject({ status: 'Completed' })
   expect(answered(await admin.get('/api/hello'), 200)).toMatchObject({ moduleVersion: '1.1.0' })
@@ -96,7 +97,7 @@ test('a newer version takes its place in the same function', async () => {
   expect([...usedBy('queue/updates')]).toEqual(expect.arrayContaining(changing))
 })
 
-test('a function that somebody has removed is made again by the next look at it', async () => {
+test.runIf(isLong)('a function that somebody has removed is made again by the next look at it', async () => {
   const FunctionName = 'platform-dev-mod-hello'
   await stage.rehearsal.cloud.lambda.send(new DeleteFunctionCommand({ FunctionName }))
   expect((await admin.get('/api/hello')).status).toBe(503)
@@ -107,15 +108,18 @@ test('a function that somebody has removed is made again by the next look at it'
   expect([...usedBy('schedule/heartbeat')]).toEqual(expect.arrayContaining(making))
 })
 
-test('of a module that does not start nothing is left, and the role is enough to clear it away', async () => {
-  const manifest = JSON.stringify(writtenManifest('broken'))
-  await push('broken', '1.0.0', { program: 'process.exit(1)', manifest })
-  expect(await done(admin.post('/api/v1/modules/broken/install', {}))).toMatchObject({ status: 'Failed' })
-  const { Functions = [] } = await stage.rehearsal.cloud.lambda.send(new ListFunctionsCommand({}))
-  const names = Functions.map(({ FunctionName }) => FunctionName)
-  expect(names.filter((name) => name?.startsWith('platform-dev-mod-'))).toEqual(['platform-dev-mod-hello'])
-  expect(usedBy('queue/updates')).toContain('lambda:ListFunctions')
-})
+test.runIf(isLong)(
+  'of a module that does not start nothing is left, and the role is enough to clear it away',
+  async () => {
+    const manifest = JSON.stringify(writtenManifest('broken'))
+    await push('broken', '1.0.0', { program: 'process.exit(1)', manifest })
+    expect(await done(admin.post('/api/v1/modules/broken/install', {}))).toMatchObject({ status: 'Failed' })
+    const { Functions = [] } = await stage.rehearsal.cloud.lambda.send(new ListFunctionsCommand({}))
+    const names = Functions.map(({ FunctionName }) => FunctionName)
+    expect(names.filter((name) => name?.startsWith('platform-dev-mod-'))).toEqual(['platform-dev-mod-hello'])
+    expect(usedBy('queue/updates')).toContain('lambda:ListFunctions')
+  },
+)
 
 test('once it is uninstalled all of it is gone, its images too', async () => {
   expect(await done(admin.delete(hello))).toMatchObject({ type: 'ModuleUninstall', status: 'Completed' })

@@ -186,7 +186,7 @@ for (const [act, grants, shown] of table) {
         expect([need.name, need.grant, failure]).toEqual([need.name, need.grant, expect.any(String)])
         expect(denials, `${need.name} ${need.grant}`).not.toEqual([])
       }
-      expect(await played(scene, act)).toBeUndefined()
+      if (isLong) expect(await played(scene, act)).toBeUndefined()
     },
     300_000,
   )

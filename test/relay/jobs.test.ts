@@ -87,7 +87,7 @@ describe.concurrent('a script', () => {
 
   test('that ignores SIGTERM is killed', async ({ expect }) => {
     const script = "trap '' TERM; echo $$; while :; do sleep 1000; done"
-    const job = await stage.peer.run({ script, timeoutSeconds: 2 })
+    const job = await stage.peer.run({ script, timeoutSeconds: 1 })
     expect(job.completion).toMatchObject({ outcome: 'timed_out', exitCode: null })
     await gone(Number(job.output))
   })

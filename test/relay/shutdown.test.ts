@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { isLong } from '../support/long.ts'
 import { gone } from './support/processes.ts'
 import { Stage } from './support/stage.ts'
 
@@ -35,7 +36,8 @@ test('a second signal ends a relay that waits for its server at once', async () 
   await ended
 })
 
-test('what SIGTERM left no time to report is reported after a restart', async () => {
+// It has some seconds for that. A relay that was killed reports after a restart in the journeys, too.
+test.runIf(isLong)('what SIGTERM left no time to report is reported after a restart', async () => {
   const job = stage.peer.addJob({ script: 'echo $$; sleep 1000' })
   await stage.peer.until(() => job.output !== '')
   stage.peer.failing.add('complete')

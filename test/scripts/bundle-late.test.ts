@@ -5,8 +5,9 @@ import { promisify } from 'node:util'
 import type { Plugin } from 'esbuild'
 import { expect, test } from 'vitest'
 import { lambdaFlags } from '@platform/local/lambda/node-program'
-import { bundle, bundleAll } from '../../scripts/bundle.ts'
+import { bundleAll } from '../../scripts/bundle.ts'
 import { root } from '../../scripts/source.ts'
+import { bundledFunctions } from '../support/built-once.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 
 const run = promisify(execFile)
@@ -18,7 +19,7 @@ test.each([
   ['queue/updates', /\/tar-stream\/|\/client-(?:lambda|ecr)\/|icons\.ts|packages\/updates\/src\/(?!operation)/],
   ['schedule/heartbeat', /\/client-(?:lambda|ecr)\/|packages\/modules\/src\/runtime\/(?:lambda|hosted)/],
 ])('%s loads what only some of its work needs when that comes', async (name, rare) => {
-  const { sources, files, initial } = await bundle(name)
+  const { sources, files, initial } = (await bundledFunctions()).get(name)!
   expect(sources.size).toBeGreaterThan(100)
   const held = [...sources].filter(([path, bytes]) => bytes > 0 && rare.test(path))
   expect(held.map(([path]) => path)).toEqual([])

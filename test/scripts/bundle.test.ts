@@ -7,8 +7,8 @@ import { infrastructureRevision } from '@platform/core/update/infrastructure'
 import type { GatewayHandler } from '@platform/http/event'
 import { functionNames as filesIn } from '../../packages/local/src/function-files.ts'
 import { requireBuiltins } from '../../scripts/bundle-builtins.ts'
-import { type Bundle, bundle, bundleAll } from '../../scripts/bundle.ts'
-import { builtOnce } from '../support/built-once.ts'
+import { type Bundle, bundle } from '../../scripts/bundle.ts'
+import { bundledFunctions } from '../support/built-once.ts'
 import { send } from '../support/event.ts'
 
 vi.hoisted(() => Object.assign(process.env, { PLAT_LOG_LEVEL: 'error' }))
@@ -24,7 +24,7 @@ const limits: readonly [RegExp, number, number][] = [
 
 let bundles: Map<string, Bundle>
 beforeAll(async () => {
-  bundles = await builtOnce('bundles', '', () => bundleAll(names, undefined))
+  bundles = await bundledFunctions()
 }, 300_000)
 
 test('every function of the route table has a file', () => {
@@ -85,9 +85,9 @@ test('what is asked of Node late has a default, and is not loaded as an ES modul
 })
 
 test('names and revision in a bundle are those of the contract', async () => {
-  const { path } = await bundle('schedule/updates')
-  const { readFile } = await import('node:fs/promises')
-  expect(await readFile(path, 'utf8')).toContain(infrastructureRevision())
+  expect(Buffer.from(made('schedule/updates').files.get('index.mjs') ?? []).toString()).toContain(
+    infrastructureRevision(),
+  )
   const worker = [...made('queue/updates').files.values()].map((content) => Buffer.from(content).toString()).join('\n')
   expect(functionNames.filter((name) => !worker.includes(`"${name}"`))).toEqual([])
 })

@@ -12,6 +12,7 @@ import {
   pagePath,
 } from '../../scripts/function-rows.ts'
 import { root } from '../../scripts/source.ts'
+import { bundledFunctions } from '../support/built-once.ts'
 
 /** Rewritten by `npm run functions:table`. */
 const page = await readFile(join(root, pagePath), 'utf8')
@@ -28,7 +29,7 @@ const [header = [], , ...lines] = section
 
 let rows: FunctionRow[]
 beforeAll(async () => {
-  rows = await functionRows()
+  rows = await functionRows(await bundledFunctions())
 }, 300_000)
 
 test('the table names every function, in the order of the route table', () => {

@@ -1,8 +1,11 @@
-import { createHash } from 'node:crypto'
-import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { createHash, randomUUID } from 'node:crypto'
+import { link, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import { deserialize, serialize } from 'node:v8'
-import { packFunctions } from '../../scripts/release/functions.ts'
+import { functionNames } from '@platform/core/update/function-names'
+import { bundleAll } from '../../scripts/bundle.ts'
+import { filesOf, type functionFiles, packFunctions } from '../../scripts/release/functions.ts'
 import { root, sources } from '../../scripts/source.ts'
 import { temporaryFolder } from './temporary-folder.ts'
 
@@ -20,16 +23,50 @@ function fingerprint(changedBy: string): string {
   return hash.digest('hex').slice(0, 32)
 }
 
+/** Whether a process has ended, as far as is known here; undefined: none is named. */
+function isGone(processId: string | undefined): boolean {
+  try {
+    return processId === undefined ? false : !process.kill(Number(processId), 0)
+  } catch {
+    return true
+  }
+}
+
+/** Waits until it alone may build what has this name. A lock whose process has ended counts for nothing. */
+async function lock(path: string): Promise<AsyncDisposable> {
+  const draft = `${path}.${process.pid}.${randomUUID()}`
+  // A link is there with its content, or not at all.
+  await writeFile(draft, String(process.pid))
+  while (
+    !(await link(draft, path).then(
+      () => true,
+      () => false,
+    ))
+  ) {
+    if (isGone(await readFile(path, 'utf8').catch(() => undefined))) await rm(path, { force: true })
+    await delay(100)
+  }
+  await rm(draft)
+  return { [Symbol.asyncDispose]: () => rm(path, { force: true }) }
+}
+
 /**
  * What a build makes, once for all test files and runs until a source changes: bundling every function takes many seconds.
- * `changedBy` is the path of the file whose code has a part in it. Two that begin at once both build, and write the same.
+ * `changedBy` is the path of the file whose code has a part in it. Of two that begin at once, one waits for the other.
  */
 export async function builtOnce<Built>(name: string, changedBy: string, build: () => Promise<Built>): Promise<Built> {
   const file = `${name}-${fingerprint(changedBy)}`
-  const kept = await readFile(join(folder, file)).catch(() => undefined)
+  const find = () => readFile(join(folder, file)).catch(() => undefined)
+  const kept = await find()
   if (kept !== undefined) return deserialize(kept)
-  const built = await build()
   await mkdir(folder, { recursive: true })
+  await using _ = await lock(join(folder, `${name}.lock`))
+  const others = await find()
+  return others === undefined ? make(name, file, build) : deserialize(others)
+}
+
+async function make<Built>(name: string, file: string, build: () => Promise<Built>): Promise<Built> {
+  const built = await build()
   const draft = join(folder, `${process.pid}.draft`)
   await writeFile(draft, serialize(built))
   await rename(draft, join(folder, file))
@@ -37,6 +74,14 @@ export async function builtOnce<Built>(name: string, changedBy: string, build: (
   await Promise.all(others.map((other) => rm(join(folder, other), { force: true })))
   return built
 }
+
+/** All functions, bundled as the deployment ships them. */
+export const bundledFunctions = (): ReturnType<typeof bundleAll> =>
+  builtOnce('bundles', '', () => bundleAll(functionNames, undefined))
+
+/** Their files, as the deployment ships them. */
+export const deployedFunctions = (): ReturnType<typeof functionFiles> =>
+  builtOnce('deployed', '', () => filesOf(bundledFunctions(), join(root, 'dist')))
 
 /** The code of a version of the platform, as `npm run release` packs it. */
 export const packedFunctions = (version: string): ReturnType<typeof packFunctions> =>

@@ -4,9 +4,7 @@ import type { TestProject } from 'vitest/node'
 import { installComponents } from '../../rehearsal/graph/components.ts'
 import { type Graph } from '../../rehearsal/graph/graph.ts'
 import { writeFunctions } from '../../scripts/deploy/build.ts'
-import { functionFiles } from '../../scripts/release/functions.ts'
-import { root } from '../../scripts/source.ts'
-import { builtOnce } from './built-once.ts'
+import { deployedFunctions } from './built-once.ts'
 import { graphOf } from './graphs.ts'
 import { temporaryFolder } from './temporary-folder.ts'
 
@@ -27,7 +25,7 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   await installComponents()
   await using parts = new AsyncDisposableStack()
   const functionsDir = join(parts.use(await temporaryFolder()).path, 'functions')
-  const built = builtOnce('deployed', 'test/support/components.ts', () => functionFiles(undefined, join(root, 'dist')))
+  const built = deployedFunctions()
   const [dev, production, functions] = await Promise.all([graphOf('dev'), graphOf('production'), built])
   // It would keep a gigabyte for as long as this process runs.
   await stop()

@@ -24,7 +24,10 @@ const [versionMark, wayMark] = ['@@version@@', '@@way@@']
 export const releaseHeader = 'x-test-release'
 
 /** How a release is another than the checkout. */
-type Way = 'telling' | 'failing' | 'failing for users' | 'throwing for users' | 'hanging for users'
+type Way = 'as it is' | 'telling' | 'failing' | 'failing for users' | 'throwing for users' | 'hanging for users'
+
+/** As the checkout, but for its version. */
+export const asItIs: Way = 'as it is'
 
 /** A good release whose answers tell its version. */
 export const telling: Way = 'telling'

@@ -2,6 +2,7 @@ import { afterAll, afterEach, expect, test, vi } from 'vitest'
 import { type UpdatePlan } from '@platform/core/update/row'
 import { TargetFailure } from '@platform/updates/target/port'
 import { atStoreCalls } from '../core/support/store-hook.ts'
+import { isLong, stride } from '../support/long.ts'
 import { started } from '../support/world.ts'
 import { MemoryTarget, type TargetCall } from './support/memory-target.ts'
 import {
@@ -88,11 +89,13 @@ async function killed({ accepted, target }: Case, n: number, when: 'before' | 'a
   return calls >= n
 }
 
-test.each(names.flatMap((name) => (['before', 'after'] as const).map((when) => [name, when] as const)))(
+const kills = names.flatMap((name) => (['before', 'after'] as const).map((when) => [name, when] as const))
+
+test.each(kills.filter((_, index) => isLong || index % 3 === 0))(
   '%s whose worker is killed at any call, %s it has its effect, ends as exactly one of two releases',
   async (name, when) => {
     let [wasKilled, tried] = [true, 0]
-    for (let n = 1; wasKilled; n++) {
+    for (let n = 1; wasKilled; n += stride) {
       const each = await cases[name]()
       wasKilled = await killed(each, n, when)
       await work(each.accepted, each.target.port)
@@ -112,7 +115,7 @@ test.each(names)(
   '%s one of whose calls has its effect and no answer ends as exactly one of two releases',
   async (name) => {
     let wasLost = true
-    for (let n = 1; wasLost; n++) {
+    for (let n = 1; wasLost; n += stride) {
       const each = await cases[name]()
       let calls = 0
       const { after } = each.target.hook

@@ -16,10 +16,16 @@ export interface Workplace extends AsyncDisposable {
   folder: string
 }
 
-export async function startWorkplace(...clusters: string[]): Promise<Workplace> {
+export const startWorkplace = (...clusters: string[]): Promise<Workplace> => startWorkplaceWith({}, clusters)
+
+/** The same, of a platform with further settings. */
+export async function startWorkplaceWith(
+  settings: Record<string, string>,
+  clusters: readonly string[] = [],
+): Promise<Workplace> {
   await using starting = new AsyncDisposableStack()
   const platform = starting.use(
-    await PlatformProcess.start({ PLAT_LIMIT_BATCH_PER_MINUTE: '1000', PLAT_UPDATE_BAKE_SECONDS: '1' }),
+    await PlatformProcess.start({ PLAT_LIMIT_BATCH_PER_MINUTE: '1000', PLAT_UPDATE_BAKE_SECONDS: '1', ...settings }),
   )
   const { path: folder } = starting.use(await temporaryFolder())
   await platform.setUp()

@@ -27,6 +27,7 @@ import { signIn } from '@platform/core/session/sign-in'
 import { expect, onTestFinished, test } from 'vitest'
 import { isLong, rounds } from '../../support/long.ts'
 import { password, somewhere } from '../../support/people.ts'
+import { hurried } from '../../support/time-limits.ts'
 import { refusalOf } from '../../support/world.ts'
 import { callerOfTokens } from '../support/providers.ts'
 
@@ -51,7 +52,7 @@ test.skipIf(skipped).each(unreachable)(
     directoryThat(answer())
     const idp = await directory()
     const startedAtMs = performance.now()
-    const asked = authenticate(idp, { username: 'ada', password: 'a password' }, AbortSignal.timeout(800))
+    const asked = authenticate(idp, { username: 'ada', password: 'a password' }, AbortSignal.timeout(rounds(400, 800)))
     await expect(asked).rejects.toThrow()
     expect(performance.now() - startedAtMs).toBeLessThan(2500)
     expect(hostile.connections.length).toBeGreaterThan(0)
@@ -150,6 +151,7 @@ test.skipIf(skipped)(`no mangled answer ends the process or keeps it busy, of ${
 test.skipIf(skipped)(
   `while a directory hangs no more than a few sign-ins wait for it, and local ones do not${lack}`,
   async () => {
+    using _ = hurried(6000)
     directoryThat(() => true)
     await directory()
     const many = Array.from({ length: 50 }, (_, index) =>

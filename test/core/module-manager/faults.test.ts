@@ -1,7 +1,7 @@
 // First: it sets what the platform may reach, which core reads when it is imported.
 import { pick } from '../support/module-platform.ts'
 import { cases, cutOff, expectEnd } from '../support/module-cases.ts'
-import { stride } from '../../support/long.ts'
+import { isLong, stride } from '../../support/long.ts'
 import { expect, test, vi } from 'vitest'
 import * as Job from '@platform/core/job/job'
 import { operationLeaseMs } from '@platform/core/operation/operation'
@@ -13,15 +13,12 @@ await started()
 
 const names = Object.keys(cases) as (keyof typeof cases)[]
 
-test.each(
-  names.flatMap(
-    (name) =>
-      [
-        [name, 'before'],
-        [name, 'after'],
-      ] as const,
-  ),
-)(
+/** Of what is tried with one kind of operation after the other: all, or every third. */
+const sampled = <Each>(tries: readonly Each[]): readonly Each[] => tries.filter((_, index) => isLong || index % 3 === 0)
+
+const cuts = names.flatMap((name) => (['before', 'after'] as const).map((when) => [name, when] as const))
+
+test.each(sampled(cuts))(
   'an %s ends once and whole, wherever its worker is cut off: %s the store has answered',
   async (name, when) => {
     let wasCut = true
@@ -39,14 +36,17 @@ test.each(
   240_000,
 )
 
-test.each(names)('an %s is done once where many workers hear of it at the same time, and again later', async (name) => {
-  const each = await cases[name]()
-  await Promise.all([1, 2, 3, 4].map(() => perform(each.accepted, pick)))
-  await perform(each.accepted, pick)
-  await expectEnd(each)
-})
+test.each(sampled(names))(
+  'an %s is done once where many workers hear of it at the same time, and again later',
+  async (name) => {
+    const each = await cases[name]()
+    await Promise.all([1, 2, 3, 4].map(() => perform(each.accepted, pick)))
+    await perform(each.accepted, pick)
+    await expectEnd(each)
+  },
+)
 
-test.each(names)('an %s whose worker is slower than its claim is done once by the next one', async (name) => {
+test.each(sampled(names))('an %s whose worker is slower than its claim is done once by the next one', async (name) => {
   const each = await cases[name]()
   const slow = perform(each.accepted, pick)
   // The claim runs out while the first one is at it: both go on.
@@ -65,7 +65,12 @@ const failpoints = {
   uninstallation: ['module.stopped', 'module.forgotten'],
 } as const
 
-test.each(names.flatMap((name) => failpoints[name].map((failpoint) => [name, failpoint] as const)))(
+const breaks = names.flatMap((name) => failpoints[name].map((failpoint) => [name, failpoint] as const))
+/** Whether no other kind of operation before it has broken off there. */
+const isFirstThere = ([, failpoint]: (typeof breaks)[number], index: number): boolean =>
+  breaks.findIndex((each) => each[1] === failpoint) === index
+
+test.each(breaks.filter((each, index) => isLong || isFirstThere(each, index)))(
   'an %s that breaks off at %s is ended by the next try',
   async (name, failpoint) => {
     const each = await cases[name]()

@@ -7,6 +7,7 @@ import { supervise } from '@platform/modules/manager/supervise'
 import { RuntimeFailure } from '@platform/modules/runtime/port'
 import { until } from '../../../conformance/until.ts'
 import { callsOf } from '../../support/store-calls.ts'
+import { hurried } from '../../support/time-limits.ts'
 import { callerOf, started } from '../../support/world.ts'
 import { later, types } from '../support/told.ts'
 
@@ -82,6 +83,7 @@ test('a module that does not answer twice in a row is Unhealthy, which is told o
 })
 
 test('a health endpoint that says no is an answer; one that says nothing is none, and holds up nobody else', async () => {
+  using _ = hurried(5000)
   const { id } = await running()
   const { id: neighbour } = await running()
   await be(id, { alive: 'no' })

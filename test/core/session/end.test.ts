@@ -5,6 +5,7 @@ import { refresh, signIn, signOut } from '@platform/core/session/session'
 import * as SessionList from '@platform/core/session/list'
 import { changePassword } from '@platform/core/user/own-password'
 import * as UserAdmin from '@platform/core/user/admin'
+import { rounds } from '../../support/long.ts'
 import {
   atMinuteStart,
   colleague,
@@ -106,7 +107,7 @@ test('a session that an administrator ends in the midst of a password change doe
 })
 
 test('a refresh of another session at the same moment gets no session that lasts', async () => {
-  for (let round = 0; round < 8; round++) {
+  for (let round = 0; round < rounds(2, 8); round++) {
     const own = await somebody()
     const other = await signedIn(own.username)
     const [successor] = await Promise.allSettled([refresh(other), change(own)])

@@ -17,10 +17,12 @@ import { findModule } from '@platform/modules/manager/rows'
 import { fetchImage } from '@platform/modules/runtime/image-fetch'
 import { Images } from '@platform/modules/runtime/images'
 import { processLauncher } from '@platform/modules/runtime/process'
+import { pauseMs } from '@platform/modules/runtime/restart'
 import { superviseModules, type SupervisedRuntime } from '@platform/modules/runtime/supervised'
 import { tokenOf } from '@platform/modules/runtime/token'
 import { afterAll, afterEach } from 'vitest'
 import type { ActorMood } from './actor-module.ts'
+import { isLong } from '../../support/long.ts'
 import { callerOf } from '../../support/world.ts'
 import { waitingRecords } from './books.ts'
 import { newModuleId } from './modules.ts'
@@ -39,6 +41,7 @@ export const openRuntime = (name: string, images = 'images'): Promise<Supervised
     runFolder: join(runFolder, name),
     tokenOf,
     onLog: (moduleId, line) => void output.push(`${moduleId} ${line}`),
+    pauseMs: (crashes) => (isLong ? pauseMs(crashes) : 50),
   })
 
 export const runtime = await openRuntime('a')

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { listenAt } from '@platform/local/listening'
 import { expect, test } from 'vitest'
+import { isLong } from '../../support/long.ts'
 import { startGate } from './gate.ts'
 import { runProgram } from './program.ts'
 import { temporaryFolder, writeFunctions } from './support.ts'
@@ -56,7 +57,8 @@ test('from start to setup: the platform says where it is, and its admin token co
   expect(await platform.ended).toBe(0)
 })
 
-test('a killed platform loses nothing that it answered, and the next start finds it', async () => {
+// The journeys kill platforms as well.
+test.runIf(isLong)('a killed platform loses nothing that it answered, and the next start finds it', async () => {
   await using folder = await temporaryFolder()
   const environment = inFolder(folder.path)
   await using first = runProgram(main, { environment })
@@ -119,7 +121,7 @@ test('without a platform the admin token’s place is told', async () => {
   expect(program.lines).toEqual([`No platform runs on the data in ${folder.path}/data. Start it with: npm start`])
 })
 
-test.for(['SIGTERM', 'SIGINT'] as const)(
+test.for(isLong ? (['SIGTERM', 'SIGINT'] as const) : (['SIGTERM'] as const))(
   '%s lets the request under way end, and the exit code is 0',
   async (signal) => {
     await using folder = await temporaryFolder()

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { isLong } from '../../support/long.ts'
 import { inLanes } from './lanes.ts'
 import { type Stage } from './stage.ts'
 import {
@@ -15,7 +16,7 @@ import {
 
 const laneCount = 3
 
-/** Plays every act: with all grants, without each that is needed for it, and once they are given back. */
+/** Plays every act: with all grants, without each that is needed for it, and once they are given back (the long way alone). */
 export async function playAll(stage: Stage, needs: readonly Need[]): Promise<Outcome[]> {
   const scenes = await Promise.all(Array.from({ length: laneCount }, stage.newScene))
   for (const { platform } of scenes) await Promise.all([platform.admin, platform.tenant])
@@ -36,6 +37,7 @@ export async function playAll(stage: Stage, needs: readonly Need[]): Promise<Out
   )
   const outcomes: Outcome[] = []
   for (const outcome of beside) outcomes.push(isMissed(outcome) ? outcome : await playAlone(first, outcome))
+  if (!isLong) return outcomes
   await healing(first, () =>
     inLanes(
       scenes,

@@ -1,9 +1,11 @@
 import { type Browser, chromium } from 'playwright-core'
 import { missing } from '../peers.ts'
 
-const program = 'chromium'
+/** The browser without a window of its own does the same with a third of the work; the whole one will do. */
+const programs = ['chromium-headless-shell', 'chromium']
 
-const reason = missing(program)
+const program = programs.find((name) => missing(name) === '')
+const reason = program === undefined ? missing('chromium-headless-shell') : ''
 
 /** Why tests that need the browser are skipped; empty: they are not. A machine of the CI has to have it. */
 export const lacking = process.env['CI'] ? '' : reason.trim()

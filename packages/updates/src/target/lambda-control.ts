@@ -71,18 +71,18 @@ export async function invokeVersion(
   return text === '' ? undefined : JSON.parse(text)
 }
 
-/** Looks again until something is ready; what takes too long goes on, and the next try finds it further. */
+/** Looks again until something is ready, soon at first and then at every `pollMs`; what takes too long goes on, and the next try finds it further. */
 export async function until<Found>(
   { pollMs, patienceMs }: LambdaControl,
   what: string,
   look: () => Promise<Found | undefined>,
 ): Promise<Found> {
   const endMs = performance.now() + patienceMs
-  for (;;) {
+  for (let pauseMs = pollMs / 8; ; pauseMs = Math.min(pollMs, pauseMs * 2)) {
     const found = await look()
     if (found !== undefined) return found
     if (performance.now() > endMs) throw new TargetFailure(`${what} is not ready after ${patienceMs / 1000} s.`)
-    await delay(pollMs)
+    await delay(pauseMs)
   }
 }
 
