@@ -14,7 +14,8 @@ export default defineConfig({
   test: {
     testTimeout: 60_000,
     hookTimeout: 60_000,
-    maxWorkers: 2,
+    // One more than the cores it is meant for: tests that wait leave theirs to others.
+    maxWorkers: 3,
     // What one of the platforms that tests start has compiled, the next ones need not compile again.
     env: { NODE_COMPILE_CACHE: join(import.meta.dirname, 'node_modules/.cache/compiled') },
     projects: [

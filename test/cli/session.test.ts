@@ -168,10 +168,10 @@ test('what was never there is not told as removed, though the platform asked to 
 })
 
 test('a platform that asks to wait is asked again after that time', async () => {
-  proxy.spoil('GET /api/v1/auth/me', { status: 429, headers: { 'retry-after': '2' }, body: '{}' })
+  proxy.spoil('GET /api/v1/auth/me', { status: 429, headers: { 'retry-after': '1' }, body: '{}' })
   const startedAtMs = performance.now()
   expect((await plat.run(['whoami'])).exitCode).toBe(0)
-  expect(performance.now() - startedAtMs).toBeGreaterThan(2000)
+  expect(performance.now() - startedAtMs).toBeGreaterThan(1000)
 })
 
 test('what is not the platform ends with 4 and says what it answered', async () => {

@@ -30,6 +30,14 @@ async function isRefused(stage: string, message: RegExp): Promise<void> {
   expect({ exitCode, requests, runs }).toEqual({ exitCode: 2, requests: [], runs: [] })
 }
 
+const startComesLast = (output: string) => {
+  for (const type of ['aws:lambda:Alias', 'aws:dynamodb:Table', 'aws:secretsmanager:Secret']) {
+    expect(output.lastIndexOf(type), `the start comes after every ${type}`).toBeLessThan(
+      output.indexOf('BootstrapStart'),
+    )
+  }
+}
+
 /** The real commands, and the real deployer up to its engine. Tests go on with what those before them have deployed. */
 describe.skipIf(obstacle !== undefined)(`the commands that deploy and remove${why}`, { timeout: 240_000 }, () => {
   beforeAll(async () => {
@@ -41,13 +49,6 @@ describe.skipIf(obstacle !== undefined)(`the commands that deploy and remove${wh
   const whole = {
     'create aws:lambda/function:Function': functionNames.length,
     'create aws:lambda/alias:Alias': functionNames.length,
-  }
-  const startComesLast = (output: string) => {
-    for (const type of ['aws:lambda:Alias', 'aws:dynamodb:Table', 'aws:secretsmanager:Secret']) {
-      expect(output.lastIndexOf(type), `the start comes after every ${type}`).toBeLessThan(
-        output.indexOf('BootstrapStart'),
-      )
-    }
   }
   const failing = { ENGINE_INVOCATION_ERROR: '{"errorMessage":"the store does not answer"}' }
 

@@ -9,6 +9,7 @@ import { replicateImage } from '@platform/registry/replicate'
 import { type Image, type ImageConfig, type Manifest, mediaTypes } from '@platform/registry/types'
 import { unpackImage } from '@platform/registry/unpack'
 import { describe, expect, test } from 'vitest'
+import { isLong } from '../support/long.ts'
 import { memoryRegistry } from '../support/memory-registry.ts'
 import { outputOf } from '../support/peers.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
@@ -210,20 +211,24 @@ test('a copy that the other registry takes for another is a failure', async () =
 
 const cannotChangeRoot = process.platform !== 'linux' || process.getuid?.() !== 0
 
-test.skipIf(cannotChangeRoot)('the layer of Node.js has all that Node.js needs, and nothing else', async () => {
-  await using store = await temporaryFolder()
-  const client = memoryRegistry()
-  const built = await buildImage({
-    files: [{ path: 'main.js', content: 'console.log(process.version)' }],
-    layers: [await nodeLayer()],
-  })
-  await pushImage(client, 'team/node', built, ['1'])
-  const root = await unpackImage(client, (await readImage(client, 'team/node', '1'))!, store.path)
-  expect(await outputOf('env', '--unset=NODE_COMPILE_CACHE', 'chroot', root, '/usr/local/bin/node', '/main.js')).toBe(
-    `${process.version}\n`,
-  )
-  const files = Object.keys(await treeOf(root)).filter((name) => !name.endsWith('/'))
-  expect(
-    files.filter((name) => !/^(usr\/local\/bin\/node|main\.js|(usr\/)?lib(64)?\/.*\.so[.\d]*)$/.test(name)),
-  ).toEqual([])
-})
+// A module that is built `--with-node` runs on it by default.
+test.skipIf(cannotChangeRoot || !isLong)(
+  'the layer of Node.js has all that Node.js needs, and nothing else',
+  async () => {
+    await using store = await temporaryFolder()
+    const client = memoryRegistry()
+    const built = await buildImage({
+      files: [{ path: 'main.js', content: 'console.log(process.version)' }],
+      layers: [await nodeLayer()],
+    })
+    await pushImage(client, 'team/node', built, ['1'])
+    const root = await unpackImage(client, (await readImage(client, 'team/node', '1'))!, store.path)
+    expect(await outputOf('env', '--unset=NODE_COMPILE_CACHE', 'chroot', root, '/usr/local/bin/node', '/main.js')).toBe(
+      `${process.version}\n`,
+    )
+    const files = Object.keys(await treeOf(root)).filter((name) => !name.endsWith('/'))
+    expect(
+      files.filter((name) => !/^(usr\/local\/bin\/node|main\.js|(usr\/)?lib(64)?\/.*\.so[.\d]*)$/.test(name)),
+    ).toEqual([])
+  },
+)

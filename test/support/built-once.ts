@@ -62,7 +62,8 @@ export async function builtOnce<Built>(name: string, changedBy: string, build: (
   await mkdir(folder, { recursive: true })
   await using _ = await lock(join(folder, `${name}.lock`))
   const others = await find()
-  return others === undefined ? make(name, file, build) : deserialize(others)
+  // Awaited here: the lock is held until it is made.
+  return others === undefined ? await make(name, file, build) : deserialize(others)
 }
 
 async function make<Built>(name: string, file: string, build: () => Promise<Built>): Promise<Built> {

@@ -10,12 +10,12 @@ const hurriedMs = 1500
 export function hurried(limitMs: number): Disposable & { ms: number } {
   const ms = isLong ? limitMs : hurriedMs
   const { setTimeout: usual } = globalThis
-  const { timeout: usualSignal } = AbortSignal
+  const usualSignal = AbortSignal.timeout.bind(AbortSignal)
   const hurry = (asked = 0) => (asked === limitMs ? ms : asked)
   const hurriedTimeout = (work: (...more: unknown[]) => void, asked?: number, ...more: unknown[]) =>
     usual(work, hurry(asked), ...more)
-  globalThis.setTimeout = Object.assign(hurriedTimeout, usual) as typeof setTimeout
-  AbortSignal.timeout = (asked) => usualSignal.call(AbortSignal, hurry(asked))
+  globalThis.setTimeout = Object.assign(hurriedTimeout, usual)
+  AbortSignal.timeout = (asked) => usualSignal(hurry(asked))
   return {
     ms,
     [Symbol.dispose]: () => {

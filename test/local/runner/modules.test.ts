@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { answered } from '../../../conformance/answer.ts'
 import { type Client } from '../../../conformance/client.ts'
 import { until } from '../../../conformance/until.ts'
+import { isLong } from '../../support/long.ts'
 import { PlatformProcess } from '../../support/platform.ts'
 
 let platform: PlatformProcess
@@ -39,7 +40,8 @@ test('the command prints the password that opens the registry to writers, and no
   expect(await client.hasBlob('modules/mine', digest)).toBe(true)
 })
 
-test('an installed module answers, is there again after a kill, and ends with the platform', async () => {
+// The journey of modules does the same by default.
+test.runIf(isLong)('an installed module answers, is there again after a kill, and ends with the platform', async () => {
   const { jobId } = answered(await admin.post('/api/v1/modules/hello/install', {}), 202)
   await until('hello is installed', async () => {
     const { status } = answered(await admin.get(`/api/v1/jobs/${jobId}`), 200)

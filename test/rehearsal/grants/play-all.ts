@@ -16,7 +16,7 @@ import {
 
 const laneCount = 3
 
-/** Plays every act: with all grants, without each that is needed for it, and once they are given back (the long way alone). */
+/** Plays every act: with all grants, without each that is needed for it, and, where all is tried, once they are given back. */
 export async function playAll(stage: Stage, needs: readonly Need[]): Promise<Outcome[]> {
   const scenes = await Promise.all(Array.from({ length: laneCount }, stage.newScene))
   for (const { platform } of scenes) await Promise.all([platform.admin, platform.tenant])

@@ -71,7 +71,10 @@ export async function invokeVersion(
   return text === '' ? undefined : JSON.parse(text)
 }
 
-/** Looks again until something is ready, soon at first and then at every `pollMs`; what takes too long goes on, and the next try finds it further. */
+/**
+ * Looks again until something is ready, soon at first and then at every `pollMs`; what takes too long goes on, and the next try
+ * finds it further.
+ */
 export async function until<Found>(
   { pollMs, patienceMs }: LambdaControl,
   what: string,
