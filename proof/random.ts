@@ -1,3 +1,5 @@
+import { seededRandom } from '../packages/local/src/dynamodb/random.ts'
+
 /** Choices that a seed repeats. */
 export interface Random {
   /** A whole number from 0, less than this. */
@@ -7,15 +9,8 @@ export interface Random {
   pick: <Thing>(things: readonly Thing[]) => Thing
 }
 
-/** Mulberry32: 32 bits of state are enough for choices that only have to differ. */
 export function randomOf(seed: number): Random {
-  let state = seed >>> 0
-  const next = (): number => {
-    state = (state + 0x6d2b79f5) >>> 0
-    const first = Math.imul(state ^ (state >>> 15), state | 1)
-    const second = first ^ (first + Math.imul(first ^ (first >>> 7), first | 61))
-    return ((second ^ (second >>> 14)) >>> 0) / 2 ** 32
-  }
+  const next = seededRandom(seed)
   const below = (count: number): number => Math.floor(next() * count)
   const pick = <Thing>(things: readonly Thing[]): Thing => {
     const thing = things[below(things.length)]

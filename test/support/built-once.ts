@@ -68,7 +68,8 @@ export async function builtOnce<Built>(name: string, changedBy: string, build: (
 
 async function make<Built>(name: string, file: string, build: () => Promise<Built>): Promise<Built> {
   const built = await build()
-  const draft = join(folder, `${process.pid}.draft`)
+  // Several are made at once, by one process too.
+  const draft = join(folder, `${randomUUID()}.draft`)
   await writeFile(draft, serialize(built))
   await rename(draft, join(folder, file))
   const others = (await readdir(folder)).filter((other) => other.startsWith(`${name}-`) && other !== file)
