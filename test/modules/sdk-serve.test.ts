@@ -118,6 +118,23 @@ describe('a module as a process', () => {
     expect(runtime.hooks(deployment)).toContain('dispose')
   })
 
+  test('SIGTERM leaves no request without an answer whose connection was not even taken yet', async () => {
+    const runtime = processes()
+    const deployment = await runtime.deploy(assignment('calm'))
+    runtime.signal(deployment, 'SIGSTOP')
+    const sockets = Array.from({ length: 20 }, () => connect(deployment.handle))
+    onTestFinished(() => sockets.forEach((socket) => void socket.destroy()))
+    await Promise.all(sockets.map((socket) => once(socket, 'connect')))
+    const head = ['GET /api/calm HTTP/1.1', 'host: module', `x-platform-token: ${runtime.token(deployment)}`]
+    const answers = sockets.map((socket) => text(socket.end(`${head.join('\r\n')}\r\n\r\n`)))
+    const ended = runtime.end(deployment, 'SIGTERM')
+    runtime.signal(deployment, 'SIGCONT')
+    // They came after the signal: the platform asks the successor, for this one has not been asked.
+    for (const answer of await Promise.all(answers))
+      expect(answer).toMatch(/^HTTP.1.1 503 .*\r\nx-platform-not-asked: /is)
+    expect((await ended).exitCode).toBe(0)
+  })
+
   test('a second signal ends a module at once that does not stop', async () => {
     const runtime = processes()
     const deployment = await runtime.deploy(assignment('hooks hangs stop'))

@@ -109,10 +109,16 @@ export class ModuleProcesses implements ModuleRuntime, AsyncDisposable {
   }
 
   /** Sends a signal; answers how the process ends. */
-  async end({ id }: Deployment, signal: NodeJS.Signals): Promise<{ exitCode: number | null; signal: string | null }> {
-    const { child } = this.#find(id)
-    child.kill(signal)
-    return ended(child)
+  async end(
+    deployment: Deployment,
+    signal: NodeJS.Signals,
+  ): Promise<{ exitCode: number | null; signal: string | null }> {
+    this.signal(deployment, signal)
+    return this.ended(deployment)
+  }
+
+  signal({ id }: Deployment, signal: NodeJS.Signals): void {
+    this.#find(id).child.kill(signal)
   }
 
   /** How the process ends by itself. */

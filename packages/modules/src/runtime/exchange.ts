@@ -100,13 +100,10 @@ function headersOf({ headersDistinct }: http.IncomingMessage): Record<string, st
   return Object.fromEntries(kept.map(([name, values = []]) => [name, values.join(', ')]))
 }
 
-/** What a system says where nobody listens. */
-const nobody = new Set(['ENOENT', 'ECONNREFUSED', 'ENOTSOCK', 'EACCES', 'ENOTDIR'])
-
+/** Where there is no connection, nobody listens, or too many wait already: nothing was sent. */
 function connectionFailure(cause: NodeJS.ErrnoException): RuntimeFailure {
-  const isAbsent = cause.syscall === 'connect' && nobody.has(cause.code ?? '')
-  return isAbsent
-    ? failureOf('unavailable', 'Nobody listens there.', cause)
+  return cause.syscall === 'connect'
+    ? failureOf('unavailable', `Nobody takes connections there: ${cause.message}.`, cause)
     : failureOf('crashed', `There is no answer: ${cause.message}.`, cause)
 }
 

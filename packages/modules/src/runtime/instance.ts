@@ -120,7 +120,9 @@ async function hasSocket(folder: string): Promise<boolean> {
   return isLinked && (await lstat(path)).isSocket()
 }
 
+/** Whoever asks from now on finds nobody, and may ask its successor; a connection that is made before the signal is answered. */
 async function endOf(child: Guarded, folder: string, graceMs: number): Promise<void> {
+  await rm(socketOf(folder), { force: true })
   child.terminate()
   const timer = setTimeout(child.kill, graceMs)
   await child.gone

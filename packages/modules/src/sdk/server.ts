@@ -3,6 +3,7 @@ import { rmSync } from 'node:fs'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type Answer } from './answer.ts'
 import { type ModuleEnvironment } from './environment.ts'
 import { type Logger } from './logger.ts'
@@ -33,11 +34,15 @@ class HttpServer {
   readonly #answer: Answer
   readonly #log: Logger
   #isDraining = false
+  #isCut = false
+  /** Connections that were taken so far. */
+  #taken = 0
 
   constructor(server: Server, answer: Answer, log: Logger) {
     this.#server = server
     this.#answer = answer
     this.#log = log
+    server.on('connection', () => (this.#taken += 1))
     server.on('request', (incoming, outgoing) => void this.#exchange(incoming, outgoing))
   }
 
@@ -47,16 +52,28 @@ class HttpServer {
     return typeof address === 'object' && address ? `${address.address}:${address.port}` : String(address)
   }
 
-  /** Takes no new connections; those that are busy end with their answer. */
+  /** Takes no new connections; those that are busy end with their answer, and so do those that wait to be taken. */
   async drain(): Promise<void> {
     this.#isDraining = true
+    await this.#takeWaiting()
     const closed = once(this.#server, 'close')
     this.#server.close()
     await closed
   }
 
+  /** Closing would reset the connections that wait, and Node takes one in a turn of its loop: none waits after a turn that took none. */
+  async #takeWaiting(): Promise<void> {
+    for (let before = -1; this.#taken !== before && !this.#isCut;) {
+      before = this.#taken
+      // Between two immediates the loop has looked for connections once.
+      await nextTurn()
+      await nextTurn()
+    }
+  }
+
   /** Ends whatever connections there are. */
   cut(): void {
+    this.#isCut = true
     this.#server.closeAllConnections()
   }
 
