@@ -10,9 +10,12 @@ export interface Sent {
 }
 
 /** Makes the `Authorization` header of one request with this body. */
-export type Authorize = (path: string, body: string | Uint8Array) => string
+export type Authorize = (path: string, body: string | Uint8Array) => string | Promise<string>
 
 const patienceSeconds = 60
+
+/** An access token lasts for a quarter of an hour, and a run on a slow machine may take longer. */
+const renewalMs = 600_000
 
 /** Calls the platform in one role, and holds each answer to the contract. */
 export class Client {
@@ -34,6 +37,19 @@ export class Client {
   /** The same platform with a bearer token. */
   withToken(token: string): Client {
     return this.as(() => `Bearer ${token}`)
+  }
+
+  /** The same platform as whoever an access token is of: one that is made anew before it expires. */
+  renewing(accessToken: string, renewed: () => Promise<string>): Client {
+    let token = Promise.resolve(accessToken)
+    let sinceMs = performance.now()
+    return this.as(async () => {
+      if (performance.now() - sinceMs > renewalMs) {
+        sinceMs = performance.now()
+        token = renewed()
+      }
+      return `Bearer ${await token}`
+    })
   }
 
   get(path: string, headers: Record<string, string> = {}): Promise<Answer> {
@@ -73,7 +89,7 @@ export class Client {
       method,
       headers: {
         ...(json !== undefined && { 'content-type': 'application/json' }),
-        ...(this.#authorize && { authorization: this.#authorize(path, content) }),
+        ...(this.#authorize && { authorization: await this.#authorize(path, content) }),
         ...headers,
       },
       ...(content.length > 0 && { body: content }),

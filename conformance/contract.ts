@@ -13,6 +13,7 @@ import {
   type ResponseObject,
 } from './document.ts'
 import { errorViolations, everywhereViolations } from './promises.ts'
+import { noteAnswer } from './seen-answers.ts'
 
 const errorSchema = pointer('components', 'schemas', 'Error')
 
@@ -33,6 +34,8 @@ export class Contract {
 
   /** Throws when an answer breaks what the document and the specification promise. */
   check(answer: Answer): void {
+    const { method, path, status, body } = answer
+    noteAnswer({ method, path: path.split('?')[0] ?? '', status, error: body?.error })
     const violations = [...everywhereViolations(answer), ...errorViolations(answer), ...this.#undocumented(answer)]
     if (violations.length > 0) throw new Error(`${show(answer)}\n  ${violations.join('\n  ')}`)
   }

@@ -50,8 +50,9 @@ export async function newTenant(platform: Platform): Promise<Person> {
     if (answer.status === 409 && answer.body.error === 'organisation_has_users') continue
     const { id } = answered(answer, 201)
     const tenant = await signedIn(platform, { id, organisationId, ...body })
-    platform.leftovers.made(tenant.client, `${usersPath}/${id}`)
-    return tenant
+    const client = platform.lasting(body, tenant.tokens.accessToken)
+    platform.leftovers.made(client, `${usersPath}/${id}`)
+    return { ...tenant, client }
   }
   throw new Error('A new organisation has users.')
 }

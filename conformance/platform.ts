@@ -59,7 +59,7 @@ export class Platform {
 
   /** Calls as the administrator, or whom `as` has named. */
   get admin(): Promise<Client> {
-    return (this.#admin ??= this.signIn().then(({ accessToken }) => this.anonymous.withToken(accessToken)))
+    return (this.#admin ??= this.signIn().then(({ accessToken }) => this.lasting(this.options, accessToken)))
   }
 
   /** Throws `UsageError` when the platform is set up and does not know the administrator. */
@@ -86,6 +86,11 @@ export class Platform {
   /** A new session of the administrator, or of another user. */
   async signIn({ username, password }: { username: string; password: string } = this.options): Promise<any> {
     return answered(await this.anonymous.post('/api/v1/auth/login', { username, password }), 200)
+  }
+
+  /** Calls as a user who has just signed in, for as long as the run takes. */
+  lasting(credentials: { username: string; password: string }, accessToken: string): Client {
+    return this.anonymous.renewing(accessToken, async () => (await this.signIn(credentials)).accessToken)
   }
 
   /** A name that no other run uses. */

@@ -9,7 +9,7 @@ import { keep } from './report.ts'
 const help = `npm run proof                        every part, and docs/proof.md anew: about two hours
 npm run proof -- --only NAME,NAME    these parts; the report keeps the others
 npm run proof -- --short             the short version of each, which writes nothing
-npm run proof -- --seed NUMBER       with the random choices of a former run
+npm run proof -- --seed NUMBER       with the random choices of a former run, but for pauses
 
 parts: ${partNames.join(', ')}
 `

@@ -7,7 +7,7 @@ export const part: Part = {
   how:
     'Whatever somebody can name that the platform then calls is given every spelling of an address of this machine, of its networks ' +
     'and of clouds, by itself and as where an allowed server leads; names change their answers. A canary on every address of this ' +
-    'machine sees whether anybody comes.',
+    'machine sees whether anybody comes, and every connection that the platform begins is looked at.',
   run: async (effort) => {
     await using world = await startWorld()
     const [canary, allowed] = [await startCanary(), await startAllowed()]

@@ -34,28 +34,34 @@ export interface Suite {
 export async function runSuite(claim: string, suite: Suite, { say }: Effort): Promise<Figure[]> {
   await using folder = await temporaryFolder()
   const output = join(folder.path, 'results.json')
-  await vitest(suite, output, say)
+  const exitCode = await vitest(suite, output, say)
   const results: Results = JSON.parse(await readFile(output, 'utf8'))
   for (const line of failuresOf(results)) say(line)
+  const { numPassedTests: passed, numTotalTests: total, numPendingTests: skipped } = results
+  const failed = results.testResults.filter(hasFailed).length
   return [
-    all(claim, results.numPassedTests, results.numTotalTests - results.numPendingTests),
+    // Where everything is skipped nothing is shown.
+    all(`${claim} (${skipped} are skipped)`, passed, Math.max(1, total - skipped)),
     // A file that cannot even be loaded has no test that fails.
-    none('files of tests that fail', results.testResults.filter(hasFailed).length, `${results.testResults.length}`),
+    none('files of tests that fail', failed, `${results.testResults.length}`),
+    none('errors outside of tests', exitCode === 0 || failed > 0 ? 0 : 1),
   ]
 }
 
-async function vitest({ files, environment, within = [] }: Suite, output: string, say: Effort['say']): Promise<void> {
+/** Answers the exit code. */
+async function vitest({ files, environment, within = [] }: Suite, output: string, say: Effort['say']): Promise<number> {
   const command = [...within, process.execPath, join(root, 'node_modules/vitest/vitest.mjs'), 'run', ...files]
   const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${output}`]
   const [program = '', ...rest] = [...command, ...reporters]
   const child = spawn(program, rest, {
     cwd: root,
-    env: { ...process.env, PLAT_TEST_LONG: '1', NO_COLOR: '1', ...environment },
+    env: { ...process.env, CI: '1', PLAT_TEST_LONG: '1', NO_COLOR: '1', ...environment },
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   const closed = once(child, 'close')
   for await (const line of createInterface(child.stdout)) if (/^ [✓❯×] /.test(line)) say(line.trim())
-  await closed
+  const [exitCode] = await closed
+  return exitCode
 }
 
 const hasFailed = ({ assertionResults, message }: Results['testResults'][number]): boolean =>

@@ -8753,6 +8753,7 @@ export interface operations {
             413: components["responses"]["PayloadTooLarge"];
             /**
              * @description - `idempotency_key_reused`: This Idempotency-Key was used with another request. Use a fresh one.
+             *     - `version_not_available`: There is no such release. See GET /api/v1/modules/catalog, or GET /api/v1/platform/updates/check.
              *     - `manifest_invalid`: The module manifest is not valid. See details for each field that must change.
              *     - `manifest_id_mismatch`: The id of the manifest is not that of the image or the module that was asked for.
              *     - `manifest_mismatch`: The manifest does not agree with the image. Build and push them together.
@@ -8760,7 +8761,6 @@ export interface operations {
              *     - `module_signature_unverified`: No trusted key has signed this image. Sign it, or trust the key that did.
              *     - `image_unreachable`: The image or its manifest could not be read. Check the reference and the registry.
              *     - `image_not_a_module`: The image does not carry the labels of a module. Build it with plat module build.
-             *     - `version_not_available`: There is no such release. See GET /api/v1/modules/catalog, or GET /api/v1/platform/updates/check.
              */
             422: {
                 headers: {
@@ -8840,7 +8840,6 @@ export interface operations {
              *     - `module_signature_unverified`: No trusted key has signed this image. Sign it, or trust the key that did.
              *     - `image_unreachable`: The image or its manifest could not be read. Check the reference and the registry.
              *     - `image_not_a_module`: The image does not carry the labels of a module. Build it with plat module build.
-             *     - `version_not_available`: There is no such release. See GET /api/v1/modules/catalog, or GET /api/v1/platform/updates/check.
              */
             422: {
                 headers: {

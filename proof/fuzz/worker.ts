@@ -20,7 +20,8 @@ const memoryMb = (): number => {
 const tally = newTally()
 const counts: Outcome['counts'] = {}
 // The first requests to every operation load and compile what the others use.
-for (const name of order.names) await fuzz(name, order.warmUp, order.seed + 1, newTally())
+for (const name of order.names) await fuzz(name, order.warmUp, order.seed + 1, tally)
+Object.assign(tally, { requests: 0, malformed: 0 })
 const startedMb = memoryMb()
 for (const name of order.names) {
   const before = tally.requests

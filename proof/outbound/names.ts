@@ -1,6 +1,9 @@
 import { callOut, OutboundFailure } from '@platform/core/outbound/outbound'
 import { privateAnswers } from '../../test/core/support/addresses.ts'
 
+/** Addresses of the changing names that may be called: nobody answers there. */
+export const publicOnes: ReadonlySet<string> = new Set(['1.2.3.4', '2606:4700::1111'])
+
 /** What a name server may answer: the same each time, or something else when it is asked again. */
 const changing: readonly (readonly (readonly string[])[])[] = [
   [['1.2.3.4'], ['127.0.0.1']],

@@ -2,8 +2,8 @@ import { ready } from '../../test/core/support/oidc.ts'
 import { badUrls, privateHosts } from '../../test/core/support/addresses.ts'
 import { all, atLeast, type Effort, type Figure, none } from '../part.ts'
 import { fieldsOf } from './fields.ts'
-import { callNames } from './names.ts'
-import { type Allowed, isAwake, type startCanary } from './servers.ts'
+import { callNames, publicOnes } from './names.ts'
+import { type Allowed, isAwake, type startCanary, watchConnections } from './servers.ts'
 import { callSlow } from './slow.ts'
 
 type Canary = Awaited<ReturnType<typeof startCanary>>
@@ -25,6 +25,7 @@ export async function figuresOf(canary: Canary, allowed: Allowed, { isShort, say
   const addresses = addressesOf(canary, isShort ? 40 : 1)
   const fields = fieldsOf(allowed)
   const hits: string[] = []
+  const connections = watchConnections(publicOnes)
   let visits = 0
   for (const { name, visit } of fields) {
     for (const address of addresses) {
@@ -42,7 +43,7 @@ export async function figuresOf(canary: Canary, allowed: Allowed, { isShort, say
   const unreached = fields.filter(({ name }) => !reached.includes(name) && !neverAsked.has(name))
   for (const { name } of unreached) say(`Nothing is shown of ${name}: an allowed address is not asked either.`)
   const slow = await callSlow()
-  for (const line of [...hits, ...slow.tooMuch]) say(line)
+  for (const line of [...hits, ...connections.forbidden, ...slow.tooMuch]) say(line)
   return [
     all('canaries that see who connects', (await isAwake(canary)) ? 1 : 0, 1),
     all(
@@ -51,6 +52,11 @@ export async function figuresOf(canary: Canary, allowed: Allowed, { isShort, say
       fields.length - neverAsked.size,
     ),
     ...(isShort ? [] : [atLeast('addresses for each field', addresses.length, 40)]),
+    none(
+      'connections begun to other machines that may not be called',
+      connections.forbidden.length,
+      `${connections.seen()}`,
+    ),
     none('visits of the canary', hits.length, `${visits.toLocaleString('en')} of ${fields.length} fields`),
     none('visits of the canary by names that lead there, now or later', byNames, `${calls} calls`),
     none('calls of servers with bad manners that took too long or too much', slow.tooMuch.length, `${slow.calls}`),

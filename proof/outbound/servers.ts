@@ -1,6 +1,7 @@
 import { subscribe } from 'node:diagnostics_channel'
 import { once } from 'node:events'
-import { connect, createServer } from 'node:net'
+import { connect, createServer, isIPv4 } from 'node:net'
+import { networkInterfaces } from 'node:os'
 import { startHostileIssuer } from '../../test/support/hostile-issuer.ts'
 import { type Reply, startServer } from '../../test/support/http-server.ts'
 
@@ -17,14 +18,35 @@ export async function startCanary() {
   return { port, hits: () => hits, close: () => server.close() }
 }
 
-/** That a connection is seen, by each of two families of addresses. */
+/** That a connection is seen, at several addresses of this machine. */
 export async function isAwake({ port, hits }: Awaited<ReturnType<typeof startCanary>>): Promise<boolean> {
   const before = hits()
-  for (const host of ['127.0.0.1', '127.1.2.3']) {
+  for (const host of ['127.0.0.1', '127.1.2.3', '::1']) {
     const socket = connect(port, host)
     await once(socket.resume(), 'close')
   }
-  return hits() === before + 2
+  return hits() === before + 3
+}
+
+const isOwn = (address: string): boolean =>
+  (isIPv4(address) && address.startsWith('127.')) ||
+  Object.values(networkInterfaces()).some((each) => each?.some((own) => own.address === address))
+
+/** Watches every connection that this process begins, whether anybody is there or not: those to machines that may not be called. */
+export function watchConnections(mayBeCalled: ReadonlySet<string>) {
+  let seen = 0
+  const forbidden: string[] = []
+  subscribe('net.client.socket', ({ socket }: any) => {
+    socket.on('connectionAttempt', (address: string, port: number) => {
+      seen++
+      if (!isOwn(address) && !mayBeCalled.has(address)) forbidden.push(`${address}:${port}`)
+    })
+  })
+  return {
+    forbidden,
+    /** How many connections were begun, wherever they lead. */
+    seen: () => seen,
+  }
 }
 
 /** Servers that the platform may reach: one that leads on to where a test says, and an issuer. */

@@ -2,6 +2,7 @@ import { SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs'
 import { type Task, tasks } from '@platform/contract/task'
 import { type Pump, startPump } from '@platform/local/pump'
 import { type SqsBatchResponse, type SqsEvent } from '@platform/local/pump-event'
+import { seededRandom } from '../../packages/local/src/dynamodb/random.ts'
 import { handler as batches } from '../../functions/queue/batches.ts'
 import { handler as events } from '../../functions/queue/events.ts'
 import { handler as jobs } from '../../functions/queue/jobs.ts'
@@ -24,11 +25,15 @@ export interface Handled {
   events: number
   /** Messages that a function has refused; they come again. */
   failed: number
-  /** Messages that came again after a success. */
+  /** Messages that were sent once more after a success. */
   again: number
+  /** Messages that the queue has handed to this process although it had handled them. */
+  twice: number
 }
 
-const handled: Handled = { jobs: 0, batches: 0, events: 0, failed: 0, again: 0 }
+const handled: Handled = { jobs: 0, batches: 0, events: 0, failed: 0, again: 0, twice: 0 }
+const random = seededRandom(Number(process.argv[2]))
+const known = new Set<string>()
 const client = new SQSClient()
 
 const urlOf = (name: Name): string => process.env[`PLAT_QUEUE_${name.toUpperCase()}`] ?? ''
@@ -39,14 +44,16 @@ async function invoke(name: Name, event: SqsEvent): Promise<SqsBatchResponse> {
   const failed = new Set(result.batchItemFailures.map(({ itemIdentifier }) => itemIdentifier))
   handled[name] += event.Records.length
   handled.failed += failed.size
+  for (const { messageId } of event.Records) if (known.has(messageId)) handled.twice++
   const done = event.Records.filter(({ messageId }) => !failed.has(messageId))
-  await Promise.all(done.filter(() => Math.random() < againRate).map(({ body }) => sendAgain(name, body)))
+  for (const { messageId } of done) known.add(messageId)
+  await Promise.all(done.filter(() => random() < againRate).map(({ body }) => sendAgain(name, body)))
   return result
 }
 
 async function sendAgain(name: Name, MessageBody: string): Promise<void> {
   handled.again++
-  const DelaySeconds = Math.floor(Math.random() * latestSeconds)
+  const DelaySeconds = Math.floor(random() * latestSeconds)
   await client.send(new SendMessageCommand({ QueueUrl: urlOf(name), MessageBody, DelaySeconds }))
 }
 

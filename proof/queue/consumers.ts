@@ -21,7 +21,9 @@ export async function beHostile(seed: number): Promise<void> {
 async function ask(path: string, body?: object): Promise<any> {
   const headers = { 'content-type': 'application/json' }
   const request = body === undefined ? {} : { method: 'POST', headers, body: JSON.stringify(body) }
-  return (await fetch(`${process.env['AWS_ENDPOINT_URL_SQS']}/${path}`, request)).json()
+  const response = await fetch(`${process.env['AWS_ENDPOINT_URL_SQS']}/${path}`, request)
+  if (!response.ok) throw new Error(`The queues answer ${response.status} to ${path}.`)
+  return response.json()
 }
 
 const sumOf = (each: readonly Handled[]): Handled => {
@@ -32,6 +34,7 @@ const sumOf = (each: readonly Handled[]): Handled => {
     events: sum('events'),
     failed: sum('failed'),
     again: sum('again'),
+    twice: sum('twice'),
   }
 }
 
@@ -45,8 +48,8 @@ async function areEmpty(): Promise<boolean> {
     .every(({ waiting, inFlight, delayed }) => waiting + inFlight + delayed === 0)
 }
 
-export function startConsumers(count: number): Consumers {
-  const children = Array.from({ length: count }, () => fork(program, { execArgv: [] }))
+export function startConsumers(count: number, seed: number): Consumers {
+  const children = Array.from({ length: count }, (_, index) => fork(program, [String(seed + index)], { execArgv: [] }))
   const tell = async (word: string): Promise<Handled> => {
     const answers = children.map(async (child) => {
       const answered = once(child, 'message')

@@ -7,7 +7,7 @@ import {
   resolve,
   type ResponseObject,
 } from '../../conformance/document.ts'
-import type { SeenAnswer } from '../../test/support/seen-answers.ts'
+import type { SeenAnswer } from '../../conformance/seen-answers.ts'
 
 /** What tests have met of what the OpenAPI document promises. */
 export interface Coverage {

@@ -5,7 +5,8 @@ const faults = () => `${process.env['AWS_ENDPOINT_URL_DYNAMODB']}/_faults`
 export async function loseAcknowledgements(count: number): Promise<void> {
   const body = { operations: ['TransactWriteItems'], lostAcknowledgementRate: 1, remaining: count }
   const headers = { 'content-type': 'application/json' }
-  await fetch(faults(), { method: 'POST', headers, body: JSON.stringify(body) })
+  const { ok, status } = await fetch(faults(), { method: 'POST', headers, body: JSON.stringify(body) })
+  if (!ok) throw new Error(`The store answers ${status} to its fault switches.`)
 }
 
 /** Ends that; answers how many were lost. */

@@ -159,9 +159,11 @@ export async function tryBodies(seen: Seen): Promise<void> {
     seen.ways += ways.length
     seen.operations++
     for (const [kind, token] of ways) {
+      const before = writes()
       const { status, text } = await send(row.handler, posting(row.endpoint.path, bodyOf(token)))
       seen.requests++
-      if (status < 400) seen.accepted.push(`${name} with ${kind}: ${status} ${text.slice(0, 200)}`)
+      seen.written += writes() - before
+      if (status < 400 || status >= 500) seen.accepted.push(`${name} with ${kind}: ${status} ${text.slice(0, 200)}`)
     }
   }
 }

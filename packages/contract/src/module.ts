@@ -144,7 +144,6 @@ const installFails = [
   'module_signature_unverified',
   'image_unreachable',
   'image_not_a_module',
-  'version_not_available',
 ] as const
 
 const installUses = ['table:read', 'table:write', 'queue:updates', 'queue:events', 'secret:registries'] as const
@@ -157,7 +156,7 @@ export const installModule = endpoint({
   summary: 'Install a module of the catalog, or upgrade it',
   request: { params: z.object({ id: pathId('module') }), body: CatalogInstallation },
   responses: { 202: { description: 'Accepted; poll GET /jobs/{jobId}', schema: InstallAccepted } },
-  fails: ['module_not_found', ...installFails],
+  fails: ['module_not_found', 'version_not_available', ...installFails],
   uses: installUses,
 })
 

@@ -3,10 +3,14 @@ import * as Batch from '@platform/core/batch/batch'
 import { batchIdOf } from '@platform/core/batch/id'
 import { shiftClock } from '@platform/core/clock'
 import * as Cluster from '@platform/core/cluster/cluster'
+import * as keys from '@platform/core/db/keys'
+import { create, get, remove, transact } from '@platform/core/db/table'
 import * as Job from '@platform/core/job/job'
 import { claim, complete } from '@platform/core/job/lease'
 import { heartbeat } from '@platform/core/cluster/presence'
 import { sweep } from '@platform/core/cluster/sweep'
+import { refusalBy } from '../../support/asked.ts'
+import { justBefore } from '../../support/store-calls.ts'
 import { callerOf, enrolledCluster, refusalOf, started } from '../../support/world.ts'
 import { book, countersOf, expanded, jobsFor, manyClusters, rowsOf, tallyOf, tend } from '../support/batches.ts'
 import { completion, inboxOf, runJob, script } from '../support/jobs.ts'
@@ -119,6 +123,23 @@ test('the failed and cancelled jobs of a finished batch run again in a new one, 
     status: 'Finished',
     counts: { completed: 1, failed: 2, cancelled: 1 },
   })
+})
+
+test('a retry is refused as a whole where a node of it is gone, or a cluster that goes meanwhile', async () => {
+  const caller = await callerOf()
+  const world = await enrolledCluster(caller)
+  const targetNodeIds = world.relay.nodes.map(({ id }) => id)
+  const { batchId, jobIds } = await expanded(caller, { jobs: jobsFor([world.cluster.id], 1, { targetNodeIds }) })
+  await runJob(world, jobIds[0] ?? '', 1)
+  await book(caller)
+  const asked = () => refusalBy('jobs', `POST /api/v1/jobs/batch/${batchId}/retry`, [caller, 'OrgAdmin'])
+  const of = [caller.organisationId, world.cluster.id] as const
+  const nodes = await get(keys.nodes(...of))
+  await transact([remove(keys.nodes(...of))])
+  expect(await asked()).toBe('node_not_in_cluster')
+  await transact([create(keys.nodes(...of), nodes ?? {})])
+  const removed = justBefore(/TransactWrite/, () => transact([remove(keys.cluster(...of))]))
+  expect([await asked(), removed()]).toEqual(['cluster_forbidden', true])
 })
 
 test('failed jobs of a removed cluster are left out of a retry, whether cleared away yet or not', async () => {

@@ -4,6 +4,7 @@ import * as Cluster from '@platform/core/cluster/cluster'
 import { enroll, issue } from '@platform/core/relay/enrollment'
 import { heartbeat } from '@platform/core/cluster/presence'
 import * as Site from '@platform/core/cluster/site'
+import { refusalBy } from '../../support/asked.ts'
 import { callerOf, enrolledCluster, enrollRequest, refusalOf, started } from '../../support/world.ts'
 import { entriesOf, settle } from '../support/books.ts'
 
@@ -187,6 +188,8 @@ test('a token is refused when it is forged, expired, or replaced by a newer one'
   expect(await refusalOf(enroll(enrollRequest('anything')))).toBe('enrollment_token_invalid')
   shiftClock(24 * 3_600_000)
   expect(await refusalOf(enroll(enrollRequest(enrollmentToken)))).toBe('enrollment_token_expired')
+  const asked = await refusalBy('relay', 'POST /api/v1/relay/enroll', undefined, enrollRequest(enrollmentToken))
+  expect(asked).toBe('enrollment_token_expired')
   shiftClock(-24 * 3_600_000)
   const newer = await issue(caller, id)
   expect(await refusalOf(enroll(enrollRequest(enrollmentToken)))).toBe('enrollment_token_invalid')

@@ -10,6 +10,7 @@ import { refresh } from '@platform/core/session/session'
 import * as SessionList from '@platform/core/session/list'
 import * as UserAdmin from '@platform/core/user/admin'
 import { beforeEach, beforeAll, expect, test } from 'vitest'
+import { refusalBy } from '../../support/asked.ts'
 import { colleague, newUser, password, type Person, platformAdministrator, somewhere } from '../../support/people.ts'
 import { callsOf } from '../../support/store-calls.ts'
 import { refusalOf } from '../../support/world.ts'
@@ -68,6 +69,8 @@ test.each([
   const { caller: external } = await arrive()
   const before = await get(keys.user(external.organisationId, external.userId))
   expect(await refusalOf(UserAdmin.update(caller, external.userId, change))).toBe('account_not_local')
+  const request = `PATCH /api/v1/users/${external.userId}`
+  expect(await refusalBy('users', request, [caller, 'PlatformAdmin'], change)).toBe('account_not_local')
   expect(await get(keys.user(external.organisationId, external.userId))).toEqual(before)
 })
 
@@ -75,6 +78,8 @@ test('such a user has no password to change', async () => {
   const { caller: external } = await arrive()
   const change = { currentPassword: password, newPassword: password }
   expect(await refusalOf(changePassword(external, change, somewhere()))).toBe('account_not_local')
+  const request = 'PUT /api/v1/users/me/password'
+  expect(await refusalBy('users', request, [external, 'Viewer'], change)).toBe('account_not_local')
 })
 
 test('its sessions can be ended, by an administrator all of them and by itself each', async () => {

@@ -5,6 +5,7 @@ import { configure, providerLimit } from '@platform/core/identity/configure'
 import { allProviders, enabledProviders, findProvider } from '@platform/core/identity/provider'
 import { type ProviderRow } from '@platform/core/identity/row'
 import { beforeAll, expect, test } from 'vitest'
+import { refusalBy } from '../../support/asked.ts'
 import { platformAdministrator, type Person } from '../../support/people.ts'
 import { callsOf } from '../../support/store-calls.ts'
 import { callerOf, refusalOf } from '../../support/world.ts'
@@ -54,6 +55,9 @@ test(`an organisation has at most ${providerLimit} providers, and may change the
     await Promise.all(Array.from({ length: 10 }, (_, index) => configure(caller, request(first + index))))
   }
   expect(await refusalOf(configure(caller, request(providerLimit)))).toBe('limit_reached')
+  const asked = 'POST /api/v1/platform/identity/providers'
+  const answer = await refusalBy('identity', asked, [caller, 'PlatformAdmin'], request(providerLimit))
+  expect(answer).toBe('limit_reached')
   await configure(caller, { ...request(0), displayName: 'still there' })
   const { items } = await Identity.list(caller)
   expect(items).toHaveLength(providerLimit)

@@ -1,12 +1,15 @@
 // First: it sets what the platform may reach, which core reads when it is imported.
-import { acme, credentialsOf, directory, lack } from '../support/acme.ts'
+import { acme, arrive, credentialsOf, directory, lack } from '../support/acme.ts'
 import { ports } from '../support/directories.ts'
+import * as UserAdmin from '@platform/core/user/admin'
 import { expect, test } from 'vitest'
 import { handler } from '../../../functions/auth.ts'
 import { posting, send } from '../../support/event.ts'
-import { password } from '../../support/people.ts'
+import { newUser, password } from '../../support/people.ts'
+import { withdraw } from '../support/providers.ts'
 
-const login = (route: string, credentials: object) => send(handler, posting(`/api/v1/auth/${route}`, credentials))
+const login = (route: string, credentials: object) =>
+  send(handler, posting(`/api/v1/auth/${route}`, credentials, { 'sec-fetch-site': 'same-origin' }))
 
 test.skipIf(lack !== '')(`/auth/login knows the people of a directory, /auth/local-login does not${lack}`, async () => {
   const idp = await directory()
@@ -48,4 +51,21 @@ test.skipIf(lack !== '')(`an empty or endless name or password is refused before
   ]) {
     expect(await login('login', credentials)).toMatchObject({ status: 400, json: { error: 'validation_failed' } })
   }
+})
+
+test.skipIf(lack !== '')(`whoever cannot have any name here hears of it on both ways in${lack}`, async () => {
+  const first = await directory()
+  expect((await login('login', credentialsOf('grace'))).status).toBe(200)
+  await withdraw(first)
+  await directory()
+  /** Signs in by name; the user goes, and its name becomes somebody else's. */
+  const displaced = async () => {
+    const { id, username } = await arrive('grace')
+    await UserAdmin.remove(acme.caller, id)
+    await UserAdmin.create(acme.caller, newUser(['Viewer'], username))
+  }
+  await displaced()
+  await displaced()
+  for (const way of ['login', 'session'])
+    expect(await login(way, credentialsOf('grace'))).toMatchObject({ status: 409, json: { error: 'username_taken' } })
 })

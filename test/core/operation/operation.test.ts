@@ -11,6 +11,7 @@ import { beginOperation, handBack, OperationLost, operationLeaseMs, renew } from
 import { type OperationRow, parseOperation, type StoredStep } from '@platform/core/operation/row'
 import { readOutput } from '@platform/core/job/output'
 import { heartbeat } from '@platform/core/cluster/presence'
+import { refusalBy } from '../../support/asked.ts'
 import { callsOf, justBefore } from '../../support/store-calls.ts'
 import { callerOf, enrolledCluster, refusalOf, started } from '../../support/world.ts'
 import { waitingRecords } from '../support/books.ts'
@@ -151,6 +152,8 @@ test('nobody cancels an operation, whether it waits, runs or is over', async () 
   const caller = await callerOf()
   const operation = await waitingOperation(caller)
   expect(await refusalOf(Job.cancel(caller, operation.id))).toBe('job_not_cancellable')
+  const request = `POST /api/v1/jobs/${operation.id}/cancel`
+  expect(await refusalBy('jobs', request, [caller, 'OrgAdmin'])).toBe('job_not_cancellable')
   const worker = await begun(operation)
   expect(await refusalOf(Job.cancel(caller, operation.id))).toBe('job_not_cancellable')
   await ended(worker, { status: 'Completed', outcome: '' })

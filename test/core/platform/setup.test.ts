@@ -5,6 +5,7 @@ import * as keys from '@platform/core/db/keys'
 import { remove, transact } from '@platform/core/db/table'
 import { complete, status } from '@platform/core/platform/setup'
 import { signIn } from '@platform/core/session/session'
+import { refusalBy } from '../../support/asked.ts'
 import { administrator, adminToken, refusalOf, started } from '../../support/world.ts'
 
 const origin = { address: '192.0.2.1' }
@@ -57,7 +58,10 @@ test('a token expires after 24 hours', async () => {
   const initialAdminToken = await adminToken()
   shiftClock(24 * 3_600_000)
   try {
-    expect(await refusalOf(complete({ ...administrator, initialAdminToken }))).toBe('initial_admin_token_expired')
+    const setup = { ...administrator, initialAdminToken }
+    expect(await refusalOf(complete(setup))).toBe('initial_admin_token_expired')
+    const asked = await refusalBy('setup', 'POST /api/v1/setup/complete', undefined, setup)
+    expect(asked).toBe('initial_admin_token_expired')
   } finally {
     shiftClock(-24 * 3_600_000)
   }

@@ -10,6 +10,7 @@ import { update } from '@platform/core/update/update'
 import { check } from '@platform/core/update/check'
 import { updatePlan } from '@platform/core/update/row'
 import { version } from '@platform/core/version'
+import { refusalBy } from '../../support/asked.ts'
 import { callerOf, refusalOf, started } from '../../support/world.ts'
 import { waitingRecords } from '../support/books.ts'
 import { takeMessages } from '../support/messages.ts'
@@ -120,8 +121,11 @@ describe('an update', () => {
 
   test('to a release that needs other infrastructure is refused with what to run instead', async () => {
     await push('1.2.0', { document: { infrastructure: '0'.repeat(64) } })
-    const { code, message } = await refusal(update(await admin(), to('1.2.0')))
+    const caller = await admin()
+    const { code, message } = await refusal(update(caller, to('1.2.0')))
     expect([code, message]).toEqual(['infrastructure_update_required', expect.stringContaining('npm ci && npm start')])
+    const asked = refusalBy('updates', 'PUT /api/v1/platform/updates/apply', [caller, 'PlatformAdmin'], to('1.2.0'))
+    expect(await asked).toBe('infrastructure_update_required')
   })
 
   test('to a release that is not there is refused, and one that cannot be read is not called absent', async () => {
@@ -129,6 +133,13 @@ describe('an update', () => {
     expect(await refusalOf(update(caller, to('1.2.0')))).toBe('version_not_available')
     expect(await refusalOf(update(caller, to('no version')))).toBe('version_not_available')
     expect(await away(() => refusalOf(update(caller, to('1.2.0'))))).toBe('release_source_unreachable')
+    for (const [request, body] of [
+      ['PUT /api/v1/platform/updates/apply', to('1.2.0')],
+      ['GET /api/v1/platform/updates/check', undefined],
+    ] as const) {
+      const asked = await away(() => refusalBy('updates', request, [caller, 'PlatformAdmin'], body))
+      expect(asked).toBe('release_source_unreachable')
+    }
   })
 
   test('is done for whoever may still do it: not for one that has lost the right, or was removed', async () => {

@@ -20,6 +20,7 @@ import {
   somewhere,
   tenantAdministrator,
 } from '../../support/people.ts'
+import { refusalBy } from '../../support/asked.ts'
 import { callsOf, justBefore } from '../../support/store-calls.ts'
 import { refusalOf } from '../../support/world.ts'
 
@@ -142,6 +143,7 @@ test('a user has at most fifty tokens, several creations at once included, and r
   await ApiToken.remove(caller, items[7]!.id)
   await ApiToken.create(caller, { name })
   expect(await refusalOf(ApiToken.create(caller, { name }))).toBe('limit_reached')
+  expect(await refusalBy('users', 'POST /api/v1/users/me/tokens', [caller, 'Viewer'], { name })).toBe('limit_reached')
 })
 
 test('a user whose row has never counted a change gets a token and revokes it in two calls each, like anybody', async () => {

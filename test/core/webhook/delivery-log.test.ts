@@ -7,6 +7,7 @@ import { sweep } from '@platform/core/cluster/sweep'
 import * as Webhook from '@platform/core/webhook/webhook'
 import { webhookBook } from '@platform/core/webhook/book'
 import { beforeAll, expect, test } from 'vitest'
+import { refusalBy } from '../../support/asked.ts'
 import { callerOf, refusalOf, started } from '../../support/world.ts'
 import { announced, deliveriesOf, eventOf, happen, pass, subscribe, verified } from '../support/webhooks.ts'
 
@@ -94,6 +95,8 @@ test('a foreign, unknown or forgotten delivery cannot be made again; nor can one
   expect(await refusalOf(Delivery.redeliver(caller, id, 'dlv_x'))).toBe('delivery_not_found')
   await Webhook.change(caller, id, { enabled: false })
   expect(await refusalOf(Delivery.redeliver(caller, id, deliveryId))).toBe('webhook_disabled')
+  const again = `POST /api/v1/webhooks/${id}/deliveries/${deliveryId}/redeliver`
+  expect(await refusalBy('webhooks', again, [caller, 'OrgAdmin'])).toBe('webhook_disabled')
   expect(await refusalOf(Delivery.test(caller, id))).toBe('webhook_disabled')
   await Webhook.change(caller, id, { enabled: true })
   pass(31 * 24 * hour)

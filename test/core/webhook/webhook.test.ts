@@ -7,6 +7,7 @@ import * as Webhook from '@platform/core/webhook/webhook'
 import { secretOf, signedHeaders } from '@platform/core/webhook/secret'
 import { Webhook as Verifier } from 'standardwebhooks'
 import { beforeAll, expect, test } from 'vitest'
+import { refusalBy } from '../../support/asked.ts'
 import { callerOf, refusalOf } from '../../support/world.ts'
 import { atStoreCalls } from '../support/store-hook.ts'
 
@@ -148,6 +149,7 @@ test('an organisation has at most fifty webhooks, however many are made at once'
   expect(await refusalOf(Webhook.remove(caller, items[0]?.id ?? ''))).toBe('webhook_not_found')
   await Webhook.create(caller, wanted)
   expect(await refusalOf(Webhook.create(caller, wanted))).toBe('limit_reached')
+  expect(await refusalBy('webhooks', 'POST /api/v1/webhooks', [caller, 'OrgAdmin'], wanted)).toBe('limit_reached')
 })
 
 test.each([
