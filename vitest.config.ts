@@ -14,8 +14,11 @@ export default defineConfig({
   test: {
     testTimeout: 60_000,
     hookTimeout: 60_000,
+    // What is waited for comes later on a busy machine; vitest itself would give up after a second.
+    expect: { poll: { timeout: 30_000 } },
     // One more than the cores it is meant for: tests that wait leave theirs to others.
     maxWorkers: 3,
+    maxConcurrency: 3,
     // What one of the platforms that tests start has compiled, the next ones need not compile again.
     env: { NODE_COMPILE_CACHE: join(import.meta.dirname, 'node_modules/.cache/compiled') },
     projects: [
@@ -29,6 +32,9 @@ export default defineConfig({
         test: {
           name: 'portal',
           include: ofPortal,
+          // A worker has one browser, and compiles once what all files need; each file has a world of its own by its fixtures.
+          isolate: false,
+          setupFiles: ['test/support/portal/own-file.ts'],
           testTimeout: 180_000,
           hookTimeout: 180_000,
           expect: { poll: { timeout: 60_000 } },

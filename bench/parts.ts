@@ -12,6 +12,7 @@ import { measureStart } from './one-machine/start.ts'
 import { measureThroughput } from './one-machine/throughput.ts'
 import { countOperations } from './operations/counts.ts'
 import { measureIdleHour } from './operations/idle-hour.ts'
+import { countOthers } from './operations/others.ts'
 import { measureShare } from './operations/peers.ts'
 import { measureRatios } from './operations/ratios.ts'
 import { measureSweeps } from './operations/sweeps.ts'
@@ -22,6 +23,7 @@ import { measureGrowth } from './paging/growth.ts'
 import { writeHistory } from './paging/history.ts'
 import { measureLists } from './paging/lists.ts'
 import { measurePages } from './paging/pages.ts'
+import type { PartName } from './part-names.ts'
 import { buildPeers } from './support/peers.ts'
 import type { Effort, Section } from './support/section.ts'
 import { newClusters, type Tenant } from './support/tenant.ts'
@@ -48,10 +50,11 @@ export function newScene(world: World, tenant: Tenant, effort: Effort): Scene {
   return { world, tenant, effort, feeds: () => (feeds ??= write()) }
 }
 
-/** The parts in the order in which all of them run; each can be measured by itself. */
-export const parts: Readonly<Record<string, (scene: Scene) => AsyncGenerator<Section>>> = {
+/** Each can be measured by itself. */
+export const parts: Readonly<Record<PartName, (scene: Scene) => AsyncGenerator<Section>>> = {
   counts: async function* ({ tenant }) {
     yield await countOperations(tenant)
+    yield await countOthers()
     yield await measureIdleHour(tenant)
     yield await measureSweeps()
     yield await countVerifies()

@@ -1,7 +1,5 @@
-import { workQueues } from '../packages/contract/src/task.ts'
+import { deadLetterRetentionSeconds, workQueues } from '../packages/contract/src/task.ts'
 import { prefix } from './stage.ts'
-
-const deadLetterRetentionSeconds = 14 * 24 * 3600
 
 /** A queue with its dead-letter queue. A message is nobody else's for six times what its consumer may take. */
 function pair(name: string, timeoutSeconds: number) {

@@ -1,3 +1,4 @@
+import { signedHeaders } from '../packages/local/src/aws-environment.ts'
 import { readRuntimeFile } from '../packages/local/src/runtime-file.ts'
 import type { FaultSettings } from '../packages/local/src/dynamodb/faults.ts'
 import type { PlatformProcess } from '../test/support/platform.ts'
@@ -12,8 +13,8 @@ export interface StoreFaults {
 
 /** Finds them the way that programs of the same user find the platform. */
 export async function storeFaults({ dataDir }: PlatformProcess): Promise<StoreFaults> {
-  const { dynamoDbUrl } = await readRuntimeFile(dataDir)
-  const headers = { 'content-type': 'application/json' }
+  const { dynamoDbUrl, accessKeyId } = await readRuntimeFile(dataDir)
+  const headers = signedHeaders(accessKeyId)
   const send = async (method: string, changes?: Partial<FaultSettings>): Promise<void> => {
     const body = changes === undefined ? undefined : JSON.stringify(changes)
     const { ok } = await fetch(`${dynamoDbUrl}/_faults`, { method, headers, ...(body !== undefined && { body }) })

@@ -50,6 +50,7 @@ export function benchTable(results: Results): string {
   const rows = sides.map((side) => [
     names[side] ?? side,
     cpu(peersTitle, 'GET /clusters/{id}', side),
+    cpu(peersTitle, 'GET /clusters/{id}, a fresh token each', side),
     cpu(peersTitle, 'POST /jobs', side),
     cpu(shareTitle, 'GET /clusters/{id}', side),
     of(coldTitle, coldColumns, [programs[side] ?? side], 'CPU ratio'),
@@ -59,7 +60,16 @@ export function benchTable(results: Results): string {
   return [columns, columns.map((_, at) => (at === 0 ? '---' : '--:')), ...rows].map(line).join('\n')
 }
 
-const columns = ['', 'GET, CPU', 'POST, CPU', 'GET without the store', 'first answer', 'memory', 'requests/s']
+const columns = [
+  '',
+  'GET, CPU',
+  'a fresh token each',
+  'POST, CPU',
+  'GET without the store',
+  'first answer',
+  'memory',
+  'requests/s',
+]
 
 const line = (cells: Cells): string => `| ${cells.join(' | ')} |`
 

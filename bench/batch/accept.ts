@@ -1,5 +1,6 @@
 import * as keys from '@platform/core/db/keys'
-import { remove, transact } from '@platform/core/db/table'
+import { remove } from '@platform/core/db/table'
+import { transact } from '@platform/core/db/transact'
 import { handler as jobs } from '../../functions/jobs.ts'
 import { send, type Sent } from '../../test/support/event.ts'
 import { metered, type Usage } from '../support/meter.ts'

@@ -4,7 +4,7 @@ import { handler as book } from '../../functions/queue/events.ts'
 import { submission } from '../batch/submissions.ts'
 import { bearer, getting, type Tenant } from '../support/tenant.ts'
 import { posting } from '../../test/support/event.ts'
-import type { Perform, Work } from './lifecycle.ts'
+import type { Perform, Work } from './perform.ts'
 
 /** A small batch from its submission until it is cancelled. */
 export async function batchLifecycle(

@@ -1,5 +1,5 @@
 /** What an operation may ask for: store calls, messages, secrets. None if not said. */
-interface Budget {
+export interface Budget {
   storeCalls: number
   sends?: number
   secrets?: number
@@ -9,7 +9,8 @@ interface Budget {
 const changes = (storeCalls: number): Budget => ({ storeCalls, sends: 1 })
 const reads = (storeCalls: number): Budget => ({ storeCalls })
 
-export const budgets: Readonly<Record<string, Budget>> = {
+/** What `lifecycle` comes by. */
+export const lifecycleBudgets: Readonly<Record<string, Budget>> = {
   'GET /health/live': reads(0),
   'GET /health/ready': reads(2),
   'POST /auth/login': changes(3),
@@ -72,4 +73,57 @@ export const budgets: Readonly<Record<string, Budget>> = {
   'queue: cancel 2 jobs of a batch': { storeCalls: 3, sends: 2 },
   'queue: enter 3 records of a job into the books': reads(8),
   'queue: enter 2 records of a batch into the books': reads(8),
+}
+
+/** What a worker does next is told to its queue as well. */
+const works = (storeCalls: number): Budget => ({ storeCalls, sends: 2 })
+
+/** What it does not come by. */
+export const otherBudgets: Readonly<Record<string, Budget>> = {
+  'GET /health/startup': reads(1),
+  'POST /auth/local-login': changes(3),
+  'POST /auth/session': changes(3),
+  'POST /auth/session/refresh': reads(3),
+  'DELETE /auth/session': changes(2),
+  'GET /auth/providers': reads(2),
+  'POST /clusters/{id}/enrollment-token': changes(2),
+  'GET /sites': reads(1),
+  // Those that are tried again are read a hundred to a call: their rows, what was submitted, their clusters.
+  'POST /jobs/batch/{id}/retry': changes(7),
+  'POST /jobs/{id}/cancel': changes(2),
+  'PUT /users/me/password': changes(4),
+  'DELETE /users/me/sessions/{id}': changes(2),
+  'GET /roles': reads(0),
+  'DELETE /users/{id}/sessions': changes(2),
+  'DELETE /users/{id}/tokens': changes(2),
+  'POST /webhooks': changes(2),
+  'PATCH /webhooks/{id}': changes(2),
+  'DELETE /webhooks/{id}': changes(1),
+  'POST /webhooks/{id}/test': works(2),
+  'GET /webhooks/{id}/deliveries': reads(2),
+  'POST /webhooks/{id}/deliveries/{id}/redeliver': works(3),
+  'GET /platform/identity/providers': reads(2),
+  // Its secret is another store's: each step before and after it is written down.
+  'POST /platform/identity/providers': changes(6),
+  'DELETE /platform/identity/providers/{id}': changes(4),
+  'POST /platform/identity/providers/{id}/test': { ...changes(3), secrets: 1 },
+  'POST /platform/identity/providers/{id}/consent': changes(3),
+  'GET /platform/updates/check': reads(2),
+  'PUT /platform/updates/apply': works(2),
+  'POST /modules/catalog/scan': works(2),
+  'GET /modules/{id}': reads(1),
+  'DELETE /modules/{id}': works(2),
+  'POST /modules/{id}/install': works(3),
+  'POST /api/modules/install': works(2),
+  'DELETE /api/modules/{id}': works(2),
+  'GET /portal/configuration': reads(0),
+  'GET /portal/history': reads(4),
+  'GET /platform/audit/export': reads(2),
+  'GET /platform/audit/verify': reads(2),
+  'GET /openapi.json': reads(0),
+  'GET /docs': reads(0),
+  'GET /.well-known/jwks.json': reads(1),
+  'GET /relay/relay.mjs': reads(0),
+  'GET /events/catalog': reads(0),
+  'GET /schemas/module/v1.json': reads(0),
 }

@@ -1,20 +1,15 @@
-import type { GatewayHandler } from '@platform/http/event'
 import { handler as auth } from '../../functions/auth.ts'
 import { handler as clusters } from '../../functions/clusters.ts'
 import { handler as health } from '../../functions/health.ts'
 import { handler as jobs } from '../../functions/jobs.ts'
 import { handler as dispatch } from '../../functions/queue/jobs.ts'
 import { handler as relays } from '../../functions/relay.ts'
-import { posting, type Received, type Sent } from '../../test/support/event.ts'
+import { posting } from '../../test/support/event.ts'
 import { batchLifecycle, bookAll } from './batches.ts'
+import type { Perform, Work } from './perform.ts'
 import { tenancy } from './tenancy.ts'
 import { beat, signed } from '../support/relay.ts'
 import { administrator, bearer, enrollment, getting, registration, type Tenant } from '../support/tenant.ts'
-
-/** Sends the request of one operation. */
-export type Perform = (operation: string, handler: GatewayHandler, sent: Sent) => Promise<Received>
-/** Does what no HTTP request asks for. */
-export type Work = (operation: string, work: () => Promise<unknown>) => Promise<void>
 
 /** Everything that happens between a sign-in and the result of a job, one after another. */
 export async function lifecycle(tenant: Tenant, perform: Perform, work: Work): Promise<void> {

@@ -8,7 +8,7 @@ import { handler as users } from '../../functions/users.ts'
 import { handler as webhooks } from '../../functions/webhooks.ts'
 import { posting, type Sent } from '../../test/support/event.ts'
 import { administrator, bearer, getting, registration, type Tenant } from '../support/tenant.ts'
-import type { Perform } from './lifecycle.ts'
+import type { Perform } from './perform.ts'
 
 /** What a user does for itself and others, one call after another. */
 export async function tenancy(tenant: Tenant, perform: Perform): Promise<void> {

@@ -50,8 +50,8 @@ async function pagesOf(filter: string, accessToken: string): Promise<Page[]> {
 function goalsOf(pages: readonly Measured[], count: number): Goal[] {
   const goals = pages.flatMap(({ filter, place, calls, readUnits }) => {
     const name = `page, ${filter || 'no filter'}, ${place}`
-    if (place === 'dearest') return [atMost(`${name}: calls`, calls, 2)]
-    if (filter === '') return [atMost(`${name}: calls`, calls, 2), atMost(`${name}: read units`, readUnits, 10)]
+    const units = atMost(`${name}: read units`, readUnits, 10)
+    if (filter === '') return [atMost(`${name}: calls`, calls, 2), place === 'dearest' ? hope(units) : units]
     return [atMost(`${name}: calls`, calls, place === 'middle' ? 2 + Math.ceil(count / 7500) : 3)]
   })
   const unfiltered = pages.filter(({ filter }) => filter === '')

@@ -58,11 +58,10 @@ function goalsTable(goals: Section['goals']): string {
 const preface = `# Measurements
 
 Written by \`npm run bench\`; do not edit. \`npm run bench -- --quick\` is the short version, which writes nothing;
-\`npm run bench -- --only cold\` (or \`counts\`, \`cpu\`, \`batch\`, \`paging\`, \`start\`, \`http\`, \`drain\`, \`latency\`, \`neighbour\`,
-\`modules\`, \`money\`) measures that part again and keeps the rest. The bench measures the platform against a floor, and against
+\`npm run bench -- --only NAME\` measures that part again and keeps the rest (\`--help\` lists them). The bench measures the platform against a floor, and against
 peers, in the same run and on the same stand-ins: read the ratios and the counts; times depend on the machine. It fails
-when a count or a ratio exceeds its goal. What depends on the machine alone is only hoped for. The stand-ins count
-capacity as DynamoDB bills it, but do not throttle and have no network to cross.`
+when a count or a ratio exceeds its goal. What depends on the machine, and what was set too low (see the table), is only
+hoped for. The stand-ins count capacity as DynamoDB bills it, but do not throttle and have no network to cross.`
 
 interface Results {
   measuredAt: string

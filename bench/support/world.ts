@@ -1,5 +1,6 @@
 import { CreateTableCommand, DynamoDBClient } from '@aws-sdk/client-dynamodb'
 import { CreateQueueCommand, SQSClient } from '@aws-sdk/client-sqs'
+import { workQueues } from '@platform/contract/task'
 import { createTableInput } from '@platform/core/db/schema'
 import { type StandIns, startStandIns } from './stand-ins.ts'
 
@@ -11,8 +12,6 @@ export const tableName = 'platform'
 /** No limit of D34 may strike a bench. */
 const limits = ['SIGN_IN_USER', 'SIGN_IN_ADDRESS', 'SETUP', 'REFRESH', 'ENROLL', 'BATCH', 'API']
 const highLimits = Object.fromEntries(limits.map((name) => [`PLAT_LIMIT_${name}_PER_MINUTE`, '1000000']))
-
-const queueNames = ['jobs', 'batches', 'updates', 'events', 'webhooks', 'modules']
 
 export async function startWorld(): Promise<World> {
   const standIns = await startStandIns()
@@ -32,7 +31,7 @@ export async function startWorld(): Promise<World> {
 /** The settings that name the queues. */
 async function createQueues(environment: Record<string, string>): Promise<Record<string, string>> {
   const queues = new SQSClient(clientSettings(environment, 'SQS'))
-  const settings = queueNames.map(async (QueueName) => {
+  const settings = workQueues.map(async ({ name: QueueName }) => {
     const { QueueUrl = '' } = await queues.send(new CreateQueueCommand({ QueueName }))
     return [`PLAT_QUEUE_${QueueName.toUpperCase()}`, QueueUrl]
   })

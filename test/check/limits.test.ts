@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import { apiTokenLimit } from '@platform/contract/api-token'
 import { batchLimit } from '@platform/contract/batch'
 import { savedFilterLimit } from '@platform/contract/preference'
+import { siteLimit } from '@platform/contract/site'
 import { webhookLimit } from '@platform/contract/webhook'
 import { page } from './support/markdown.ts'
 
@@ -11,6 +12,7 @@ test('the limits that operators read are those of the contract', () => {
     'jobs of one batch': batchLimit,
     'API tokens of one user': apiTokenLimit,
     'saved filters of one user': savedFilterLimit,
+    'sites of one organisation': siteLimit,
     'webhooks of one organisation': webhookLimit,
     // With the platform, which has no constant for it that other packages may read.
     'identity providers of one organisation': 50,

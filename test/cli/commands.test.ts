@@ -6,6 +6,7 @@ import type { Plat } from '../support/plat.ts'
 import { runRelayCommand } from '../support/relay-command.ts'
 import { waitFor } from '../support/script.ts'
 import { startWorkplace, type Workplace } from './support/workplace.ts'
+import { isLong } from '../support/long.ts'
 
 /** What operators and automation do with `plat`, against a real platform and two real relays. */
 
@@ -47,7 +48,7 @@ test('output is printed while the script runs', async () => {
   expect(await running.ended).toMatchObject({ exitCode: 0, out: 'done\n' })
 })
 
-test('a run goes on after the platform was killed and came back', async () => {
+test.runIf(isLong)('a run goes on after the platform was killed and came back', async () => {
   const gate = join(folder, 'gate after the kill')
   const running = plat.start([
     'run',

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Plat } from '../support/plat.ts'
 import { startWorkplace, type Workplace } from './support/workplace.ts'
+import { sampled } from '../support/long.ts'
 
 /** Identity providers at the command line, against a real platform. */
 
@@ -81,19 +82,22 @@ test('a provider without a secret is refused by the platform, with what is missi
   expect([exitCode, err]).toEqual([1, expect.stringMatching(/\(idp_config_invalid\)[^]*clientSecret/)])
 })
 
-test.for([
-  'idp',
-  'idp add',
-  'idp add saml',
-  'idp add oidc --client-id platform',
-  'idp add oidc --issuer https://id.example.com --client-id platform --bind-dn cn=x',
-  'idp add oidc --issuer https://id.example.com --client-id platform --secret s3cret',
-  'idp add oidc --issuer https://id.example.com --client-id platform --map ops',
-  'idp add oidc --issuer https://id.example.com --client-id platform --map ops=King',
-  'idp add ldap --url ldaps://ldap.example.com',
-  'idp add ldap --url ldaps://a.example --bind-dn cn=a --user-search-base dc=a --ca-file missing.pem',
-  'idp remove',
-])('plat %s is wrong use: 2, nothing on standard output', async (line) => {
+// What the parser itself refuses is shown with other commands, too.
+test.for(
+  sampled([
+    'idp',
+    'idp add',
+    'idp add saml',
+    'idp add oidc --client-id platform',
+    'idp add oidc --issuer https://id.example.com --client-id platform --bind-dn cn=x',
+    'idp add oidc --issuer https://id.example.com --client-id platform --secret s3cret',
+    'idp add oidc --issuer https://id.example.com --client-id platform --map ops',
+    'idp add oidc --issuer https://id.example.com --client-id platform --map ops=King',
+    'idp add ldap --url ldaps://ldap.example.com',
+    'idp add ldap --url ldaps://a.example --bind-dn cn=a --user-search-base dc=a --ca-file missing.pem',
+    'idp remove',
+  ]),
+)('plat %s is wrong use: 2, nothing on standard output', async (line) => {
   const { exitCode, out, err } = await plat.run(line.split(' '))
   expect([exitCode, out]).toEqual([2, ''])
   expect(err).not.toMatch(/^$|Unexpected/)

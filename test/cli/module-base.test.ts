@@ -3,14 +3,15 @@ import { join } from 'node:path'
 import { startRegistry } from '@platform/local/registry/server'
 import { buildImage } from '@platform/registry/build'
 import { registryClient } from '@platform/registry/client'
-import { importLayout } from '@platform/registry/layout'
 import { plainTransport } from '@platform/registry/plain-transport'
 import { pushImage } from '@platform/registry/push'
 import { expect, test } from 'vitest'
+import { importLayout } from '../support/import-layout.ts'
 import { assignmentOf, limits, localRuntime, textOf } from '../support/local-runtime.ts'
 import { missing } from '../support/peers.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { startAuthor } from './support/author.ts'
+import { isLong } from '../support/long.ts'
 
 /** What the images of modules stand on. */
 
@@ -55,7 +56,8 @@ test('an image that stands on another one is whole in its folder, and is pushed 
 
 const lacking = missing('runc')
 
-test.skipIf(lacking !== '')(
+// It is packed with all of Node.js.
+test.skipIf(lacking !== '' || !isLong)(
   `an image with Node.js runs on that, and on nothing of the machine${lacking}`,
   async () => {
     await using author = await startAuthor()

@@ -1,6 +1,7 @@
 import { TransactionCanceledException, TransactionConflictException } from '@aws-sdk/client-dynamodb'
 import { client } from '@platform/core/db/client'
-import { create, get, transact, update } from '@platform/core/db/table'
+import { create, get, update } from '@platform/core/db/table'
+import { transact } from '@platform/core/db/transact'
 import { afterEach, expect, test } from 'vitest'
 
 /** Writes that meet a transaction of somebody else, as the store answers them. */

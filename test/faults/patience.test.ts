@@ -21,10 +21,18 @@ test('a store that takes a request and never answers is given up, and called not
     AWS_SECRET_ACCESS_KEY: 'none',
   })
   const { get } = await import('@platform/core/db/table')
-  const { readSecret } = await import('@platform/core/secret')
+  const secret = await import('@platform/core/secret')
 
-  const asked = await Promise.allSettled([get({ pk: 'A', sk: 'B' }), readSecret('a-secret')])
+  const asked = {
+    get: get({ pk: 'A', sk: 'B' }),
+    read: secret.readSecret('a-secret'),
+    write: secret.writeSecret('a-secret', 'value'),
+    begin: secret.beginSecret('a-secret', 'value'),
+    create: secret.createSecret('a-secret', 'value'),
+    delete: secret.deleteSecret('a-secret'),
+  }
+  const outcomes = await Promise.allSettled(Object.values(asked))
 
   const unreachable = { status: 'rejected', reason: { code: 'database_unavailable' } }
-  expect(asked).toMatchObject([unreachable, unreachable])
+  expect(outcomes).toMatchObject(outcomes.map(() => unreachable))
 })

@@ -1,6 +1,7 @@
 import { expect, test, vi } from 'vitest'
 import * as keys from '@platform/core/db/keys'
-import { query, transact, upsert } from '@platform/core/db/table'
+import { query, upsert } from '@platform/core/db/table'
+import { transact } from '@platform/core/db/transact'
 import { newId } from '@platform/core/id'
 import { stored } from '@platform/core/module/row'
 import { parseRecord } from '@platform/core/record'

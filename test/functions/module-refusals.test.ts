@@ -1,5 +1,5 @@
 import { afterAll, beforeEach, expect, test, vi } from 'vitest'
-import { transact } from '@platform/core/db/table'
+import { transact } from '@platform/core/db/transact'
 import { newId } from '@platform/core/id'
 import { claimStep, readRoutes } from '@platform/core/module/routes'
 import { admin, forgetModules, jobsOf, offer } from '../core/support/installs.ts'

@@ -33,8 +33,8 @@ const failing = (output: string): string[] => output.match(/^ *✖ (?!failing te
 const details = (output: string): string => output.slice(output.indexOf('failing tests'))
 
 /**
- * What takes seconds: whole batches, waits for limits and leases, every operation with every bad body. The tests of the code
- * show it as well, and the rehearsal of the deployment runs all areas.
+ * What takes seconds: whole batches, waits for limits and leases, every operation with every bad body; and areas of one noun
+ * each, beside others of their kind. The tests of the code show it as well, and the rehearsal of the deployment runs all areas.
  */
 const slow = new Set([
   'Bad input',
@@ -51,6 +51,14 @@ const slow = new Set([
   'Preferences',
   'On record is',
   'Deliveries',
+  'Sessions',
+  'Users',
+  'The own account',
+  'Identity providers',
+  'Timeline',
+  'Events',
+  'Pages of clusters',
+  'Repeated requests',
 ])
 const quick = Object.keys(areas).filter((area) => !slow.has(area))
 const only = isLong ? '' : `--only '${quick.join()}'`

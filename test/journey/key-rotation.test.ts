@@ -62,23 +62,29 @@ test.runIf(isLong)('the new key signs after a while, and a platform that was kil
   answered(await api.anonymous.withToken(before.accessToken).get('/api/v1/auth/me'), 200)
 })
 
-test('the module key and the registry’s password are made anew where they were deleted, and hello is signed with the new key', async () => {
-  const admin = await api.admin
-  const keyFile = join(platform.dataDir, 'module-signing-key.pem')
-  const secrets = async () => [await readFile(keyFile, 'utf8'), await platform.command('npm run -s registry-password')]
-  const isVerified = async () => {
-    const { items } = answered(await admin.get('/api/v1/modules/catalog'), 200)
-    return items.some(({ id, verified }: { id: string; verified: boolean }) => id === 'hello' && verified)
-  }
-  const secretsBefore = await secrets()
-  expect(await isVerified()).toBe(true)
-  await platform.stop()
-  await Promise.all([rm(keyFile), rm(join(platform.dataDir, 'registry-password'))])
-  await platform.restart()
-  const after = await secrets()
-  for (const [index, secret] of after.entries()) expect(secret).not.toBe(secretsBefore[index])
-  expect(await isVerified()).toBe(true)
-})
+test.runIf(isLong)(
+  'the module key and the registry’s password are made anew where they were deleted, and hello is signed with the new key',
+  async () => {
+    const admin = await api.admin
+    const keyFile = join(platform.dataDir, 'module-signing-key.pem')
+    const secrets = async () => [
+      await readFile(keyFile, 'utf8'),
+      await platform.command('npm run -s registry-password'),
+    ]
+    const isVerified = async () => {
+      const { items } = answered(await admin.get('/api/v1/modules/catalog'), 200)
+      return items.some(({ id, verified }: { id: string; verified: boolean }) => id === 'hello' && verified)
+    }
+    const secretsBefore = await secrets()
+    expect(await isVerified()).toBe(true)
+    await platform.stop()
+    await Promise.all([rm(keyFile), rm(join(platform.dataDir, 'registry-password'))])
+    await platform.restart()
+    const after = await secrets()
+    for (const [index, secret] of after.entries()) expect(secret).not.toBe(secretsBefore[index])
+    expect(await isVerified()).toBe(true)
+  },
+)
 
 test('where no platform runs, a rotation tells how to start one', async () => {
   await platform.stop()

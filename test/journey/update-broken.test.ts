@@ -5,7 +5,7 @@ import type { Client } from '../../conformance/client.ts'
 import type { Platform } from '../../conformance/platform.ts'
 import { until } from '../../conformance/until.ts'
 import { zipOf } from '../../scripts/release/zip.ts'
-import { isLong } from '../support/long.ts'
+import { isLong, rounds } from '../support/long.ts'
 import { PlatformProcess } from '../support/platform.ts'
 import {
   builtFunctions,
@@ -71,9 +71,9 @@ test('a release that is unsigned, forged, too new, older or under another name i
   expect(refused).toEqual(expected.map(([version, reason]) => ({ version, reason: expect.stringMatching(reason) })))
 })
 
-/** Applies a version while ten clients call. No request fails once its job is over; answers that, and how many did before. */
+/** Applies a version while clients call. No request fails once its job is over; answers that, and how many did before. */
 async function applied(version: string): Promise<{ job: any; failed: number }> {
-  await using traffic = await Traffic.start(api, 10)
+  await using traffic = await Traffic.start(api, rounds(5, 10))
   await traffic.more(50)
   const { jobId } = answered(await apply(version), 202)
   const job = await until(
@@ -88,7 +88,7 @@ async function applied(version: string): Promise<{ job: any; failed: number }> {
   await traffic.settled()
   const failed = traffic.failures.length
   traffic.failures = []
-  await traffic.more(200)
+  await traffic.more(rounds(60, 200))
   expect(traffic.failures).toEqual([])
   return { job, failed }
 }

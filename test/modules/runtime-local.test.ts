@@ -4,11 +4,14 @@ import { checkRunFolder } from '@platform/modules/runtime/supervised'
 import { describe, expect, test } from 'vitest'
 import { assignmentOf, ask, limits, localModes, localRuntime, processesWith, textOf } from '../support/local-runtime.ts'
 import { pushFixture, pushProgram } from '../support/module-image.ts'
+import { isLong } from '../support/long.ts'
 
 const get = { method: 'GET', path: '/' }
 
 describe.each(localModes)('as a %s%s', (mode, reason) => {
   const isMissing = reason !== ''
+  /** What is the same code for both is shown with processes by default. */
+  const isLeftOut = isMissing || !(isLong || mode === 'process')
 
   test.skipIf(isMissing)(
     'a module runs from its image, can be asked, and leaves nothing when it is removed',
@@ -41,7 +44,7 @@ describe.each(localModes)('as a %s%s', (mode, reason) => {
     expect(runtime.lines.filter(({ line }) => line.startsWith('puppet is up'))).toHaveLength(1)
   })
 
-  test.skipIf(isMissing)(
+  test.skipIf(isLeftOut)(
     'two deployments of a module are two, and removing one leaves the other its image',
     async () => {
       await using runtime = await localRuntime(mode)
@@ -103,7 +106,7 @@ describe.each(localModes)('as a %s%s', (mode, reason) => {
     },
   )
 
-  test.skipIf(isMissing).each(['never-listens', 'never-answers'])(
+  test.skipIf(isLeftOut).each(['never-listens', 'never-answers'])(
     'what %s has timed out, and leaves nothing',
     async (name) => {
       await using runtime = await localRuntime(mode, { readyMs: 700 })
@@ -114,7 +117,7 @@ describe.each(localModes)('as a %s%s', (mode, reason) => {
     },
   )
 
-  test.skipIf(isMissing)('what is removed while it starts does not start, and can be deployed again', async () => {
+  test.skipIf(isLeftOut)('what is removed while it starts does not start, and can be deployed again', async () => {
     await using runtime = await localRuntime(mode)
     const image = await pushProgram(runtime.registry, 'slow', `console.log('slow is up'); setInterval(() => {}, 1000)`)
     const assignment = assignmentOf(image)
@@ -128,7 +131,7 @@ describe.each(localModes)('as a %s%s', (mode, reason) => {
     expect(await runtime.deploy({ ...assignment, ...fine })).toMatchObject({ id, digest: fine.digest })
   })
 
-  test.skipIf(isMissing)('what is deployed again while it is removed runs afterwards', async () => {
+  test.skipIf(isLeftOut)('what is deployed again while it is removed runs afterwards', async () => {
     await using runtime = await localRuntime(mode)
     const assignment = assignmentOf(await pushFixture(runtime.registry, 'puppet'))
     const deployment = await runtime.deploy(assignment)
@@ -140,7 +143,7 @@ describe.each(localModes)('as a %s%s', (mode, reason) => {
     expect(runtime.lines.filter(({ line }) => line.startsWith('puppet is up'))).toHaveLength(2)
   })
 
-  test.skipIf(isMissing)('a removal waits for the module, but no longer than its grace', async () => {
+  test.skipIf(isLeftOut)('a removal waits for the module, but no longer than its grace', async () => {
     await using runtime = await localRuntime(mode)
     const deployment = await runtime.deploy(assignmentOf(await pushFixture(runtime.registry, 'ignores-sigterm')))
     const begunAtMs = performance.now()
@@ -151,7 +154,7 @@ describe.each(localModes)('as a %s%s', (mode, reason) => {
     expect(await runtime.remains()).toEqual([])
   })
 
-  test.skipIf(isMissing)('another image under the same id is refused', async () => {
+  test.skipIf(isLeftOut)('another image under the same id is refused', async () => {
     await using runtime = await localRuntime(mode)
     const assignment = assignmentOf(await pushFixture(runtime.registry, 'puppet'))
     const deployment = await runtime.deploy(assignment)
@@ -160,7 +163,7 @@ describe.each(localModes)('as a %s%s', (mode, reason) => {
     expect(await ask(runtime, deployment, '1 + 1')).toBe(2)
   })
 
-  test.skipIf(isMissing)(
+  test.skipIf(isLeftOut)(
     'a runtime that is closed has ended all, keeps the images, and starts nothing more',
     async () => {
       await using runtime = await localRuntime(mode)

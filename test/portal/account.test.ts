@@ -134,7 +134,7 @@ test('the theme that is chosen lasts, and the zones of the browser and the platf
   expect(await page.getByText('Europe/Berlin', { exact: true }).count()).toBe(2)
 })
 
-test('tabs are reached by the keyboard and by their address', async ({ open, api }) => {
+test.skipIf(!isLong)('tabs are reached by the keyboard and by their address', async ({ open, api }) => {
   const { page } = await ofNewPerson(api, open, 'nonsense')
   await page.getByRole('tab', { name: 'Profile', selected: true }).focus()
   await page.keyboard.press('ArrowRight')
@@ -143,7 +143,7 @@ test('tabs are reached by the keyboard and by their address', async ({ open, api
   expect(page.url()).toContain('tab=password')
 })
 
-test('each tab is accessible and fits 360 pixels, in both themes', async ({ open, api }) => {
+test.skipIf(!isLong)('each tab is accessible and fits 360 pixels, in both themes', async ({ open, api }) => {
   const page = await open('/settings/account')
   const client = await api.admin
   const body = { name: `A name as long as a name of a token may be ${'x'.repeat(50)}` }

@@ -4,11 +4,12 @@ import { expect } from 'vitest'
 import { answered } from '../../conformance/answer.ts'
 import type { Client } from '../../conformance/client.ts'
 import { until } from '../../conformance/until.ts'
+import { isLong } from '../support/long.ts'
 import { axe } from '../support/portal/axe.ts'
 import { reachingOut } from '../support/portal/layout.ts'
 import { administrator } from '../support/portal/open.ts'
 import { inThemes } from '../support/portal/shot.ts'
-import { test } from '../support/portal/test.ts'
+import { asAdministrator as test } from '../support/portal/shared.ts'
 
 /** What an auditor does: looks, narrows, takes the trail away, and has it verified. */
 
@@ -67,21 +68,24 @@ test('the trail is narrowed by the form, which stands in the address, and by an 
 const local = (ms: number) =>
   new Date(ms).toLocaleString('sv-SE', { timeZone: 'America/New_York' }).slice(0, 16).replace(' ', 'T')
 
-test('times are those of the user: what happened since a moment, and what did before it', async ({ api, open }) => {
-  const admin = await api.admin
-  const entry = await written(admin, { action: 'time.marked', resource: 'time-1', detail: '' })
-  const page = await open('/settings/audit?action=time.marked', { timezone: 'America/New_York' })
-  await expect.poll(() => count(page).innerText()).toBe('1 entry')
-  const atMs = Date.parse(entry.at)
-  await field(page, 'From').fill(local(atMs - 120_000))
-  await press(page, 'Filter')
-  await expect.poll(() => page.url()).toContain('from=')
-  await expect.poll(() => count(page).innerText()).toBe('1 entry')
-  await field(page, 'Before').fill(local(atMs - 60_000))
-  await press(page, 'Filter')
-  await page.getByText('No entry fits').waitFor()
-  expect(await field(page, 'From').inputValue()).toBe(local(atMs - 120_000))
-})
+test.skipIf(!isLong)(
+  'times are those of the user: what happened since a moment, and what did before it',
+  async ({ api, open }) => {
+    const admin = await api.admin
+    const entry = await written(admin, { action: 'time.marked', resource: 'time-1', detail: '' })
+    const page = await open('/settings/audit?action=time.marked', { timezone: 'America/New_York' })
+    await expect.poll(() => count(page).innerText()).toBe('1 entry')
+    const atMs = Date.parse(entry.at)
+    await field(page, 'From').fill(local(atMs - 120_000))
+    await press(page, 'Filter')
+    await expect.poll(() => page.url()).toContain('from=')
+    await expect.poll(() => count(page).innerText()).toBe('1 entry')
+    await field(page, 'Before').fill(local(atMs - 60_000))
+    await press(page, 'Filter')
+    await page.getByText('No entry fits').waitFor()
+    expect(await field(page, 'From').inputValue()).toBe(local(atMs - 120_000))
+  },
+)
 
 test('an entry is shown whole, and leads to those that have something in common with it', async ({ api, open }) => {
   const admin = await api.admin
@@ -127,14 +131,14 @@ test('an administrator adds an entry, which joins the trail as one that a caller
   expect(items[0]).toMatchObject({ resource: 'door-1', detail: '', extra: true })
 })
 
-/** A trail of which one part does not hold all: entries of 2 KB each. */
+/** A trail of which one part does not hold all: entries of 6 KB each. */
 const bulky = test.extend('bulk', { scope: 'file' }, async ({ api }) => {
   const admin = await api.admin
-  const big = { action: 'bulk.noted', resource: 'bulk', detail: 'ü'.repeat(2000) }
-  await Promise.all(Array.from({ length: 350 }, () => admin.post(path, big)))
+  const big = { action: 'bulk.noted', resource: 'bulk', detail: '€'.repeat(2000) }
+  await Promise.all(Array.from({ length: 200 }, () => admin.post(path, big)))
   await until('all have joined the trail', async () => {
     const { totalCount } = answered(await admin.get(`${path}?action=bulk.noted&pageSize=1`), 200)
-    return totalCount >= 350
+    return totalCount >= 200
   })
 })
 
@@ -160,10 +164,12 @@ async function exported(admin: Client, format: string): Promise<string> {
   return text
 }
 
-bulky.for([
+const formats = [
   ['As NDJSON', 'ndjson'],
   ['As CSV', 'csv'],
-] as const)(
+] as const
+
+bulky.for(isLong ? formats : formats.slice(0, 1))(
   'the trail is saved as a file, the whole of it: %s',
   async ([label, format], { api, open, bulk: _isThere }) => {
     const admin = await api.admin
@@ -171,14 +177,15 @@ bulky.for([
     const before = await exported(admin, format)
     const saved = await download(page, label)
     expect(saved.name).toBe(`audit-trail.${format}`)
-    expect(saved.text.length).toBeGreaterThan(700_000)
+    expect(saved.text.length).toBeGreaterThan(400_000)
     expect(saved.text.startsWith(before)).toBe(true)
-    expect(saved.text).toBe(await exported(admin, format))
+    // Others may have added to it since.
+    expect((await exported(admin, format)).startsWith(saved.text)).toBe(true)
     await page.getByText('The audit trail was saved').first().waitFor()
   },
 )
 
-test('an export that fails is told with its trace, and nothing is saved', async ({ open }) => {
+test.skipIf(!isLong)('an export that fails is told with its trace, and nothing is saved', async ({ open }) => {
   const page = await open('/settings/audit', { allow: [/^answer 503 GET .*\/audit\/export/] })
   const body = { error: 'store_unavailable', message: 'Later, please.', traceId: '0123456789abcdef0123456789abcdef' }
   await page.route('**/audit/export*', (route) => route.fulfill({ status: 503, json: body }))
@@ -199,7 +206,7 @@ test('the platform verifies the whole chain, and tells the hash to keep', async 
     .getByRole('group', { name: /^Hash of entry \d+$/ })
     .locator('code')
     .innerText()
-  const { items } = answered(await (await api.admin).get(`${path}?pageSize=20`), 200)
+  const { items } = answered(await (await api.admin).get(`${path}?pageSize=100`), 200)
   expect(items.map((entry: { hash: string }) => entry.hash)).toContain(hash)
   await inThemes(page, () => axe(page))
 })

@@ -2,13 +2,10 @@ import type { Locator, Page } from 'playwright-core'
 import { expect } from 'vitest'
 import type { Platform } from '../../conformance/platform.ts'
 import { axe } from '../support/portal/axe.ts'
-import { seedOrganisation } from '../support/portal/seed.ts'
-import { test as base } from '../support/portal/shared.ts'
+import { asAdministrator as test } from '../support/portal/shared.ts'
 import { requestsDuring } from '../support/portal/traffic.ts'
 
 /** Charts say what they draw to whoever does not see it, and in the user's own time. */
-
-const test = base.extend('seed', { scope: 'file' }, ({ api }) => seedOrganisation(api))
 
 const widget = (page: Page, title: string): Locator => page.getByRole('region', { name: title, exact: true })
 const button = (page: Page | Locator, name: string): Locator => page.getByRole('button', { name, exact: true })

@@ -1,6 +1,7 @@
 import { expect } from 'vitest'
 import { answered } from '../../conformance/answer.ts'
 import { until } from '../../conformance/until.ts'
+import { isLong } from '../support/long.ts'
 import { axe } from '../support/portal/axe.ts'
 import { beating } from '../support/portal/fleet.ts'
 import { reachingOut } from '../support/portal/layout.ts'
@@ -140,7 +141,7 @@ test('the page of a cluster shows its nodes, what happened to it and its jobs, e
   }
 })
 
-test('times are those of the zone that the user is in', async ({ open, api }) => {
+test.skipIf(!isLong)('times are those of the zone that the user is in', async ({ open, api }) => {
   const { id, registeredAt } = await api.newCluster()
   for (const timezone of ['Pacific/Kiritimati', 'America/New_York']) {
     const page = await open(`/clusters/${id}`, { timezone })
@@ -149,7 +150,7 @@ test('times are those of the zone that the user is in', async ({ open, api }) =>
   }
 })
 
-test('a status that changes is seen without a reload', async ({ open, api }) => {
+test.skipIf(!isLong)('a status that changes is seen without a reload', async ({ open, api }) => {
   const relay = await beating(api)
   const page = await open(`/clusters/${relay.clusterId}`)
   await heading(page, 'Healthy').waitFor()

@@ -1,10 +1,11 @@
 import type { Page } from 'playwright-core'
 import { expect } from 'vitest'
+import { isLong } from '../support/long.ts'
 import { settled } from '../support/portal/open.ts'
 import { seedFleet } from '../support/portal/fleet.ts'
 import { reachingOut } from '../support/portal/layout.ts'
 import { test as base } from '../support/portal/shared.ts'
-import { requestsDuring } from '../support/portal/traffic.ts'
+import { passUntil, requestsDuring } from '../support/portal/traffic.ts'
 
 /** The list of a large organisation: 10,000 clusters, `cluster-000000` the oldest and last. */
 
@@ -46,7 +47,7 @@ test('10,000 clusters scroll from the first to the last: few elements, few reque
   expect(await page.evaluate('document.querySelectorAll("*").length')).toBeLessThan(1500)
 })
 
-test('what is scrolled past quickly is not asked for', async ({ open, fleet: _fleet }) => {
+test.skipIf(!isLong)('what is scrolled past quickly is not asked for', async ({ open, fleet: _fleet }) => {
   const page = await open('/clusters')
   await rows(page).first().waitFor()
   const asked = await requestsDuring(page, async () => {
@@ -107,15 +108,18 @@ test('whoever comes back from a cluster finds the list where it was', async ({ o
   await expect.poll(() => scrolledPixels(page)).toBe(before)
 })
 
-test('a cluster that is registered meanwhile does not move what is read', async ({ open, api, fleet: _fleet }) => {
-  const page = await open('/clusters')
+test('a cluster that is registered meanwhile does not move what is read', async ({ newPage, api, fleet: _fleet }) => {
+  const page = await newPage()
+  await page.clock.install()
+  await page.goto('/clusters')
   await rows(page).first().waitFor()
   await toRow(page, 450)
   await page.getByRole('link', { name: 'cluster-009540' }).waitFor()
   const place = async () => (await page.getByRole('link', { name: 'cluster-009540' }).boundingBox())?.y
   const before = await place()
   await api.newCluster()
-  await expect.poll(() => page.getByRole('table').getAttribute('aria-rowcount')).toBe(String(count + 2))
+  const isThere = page.locator(`table[aria-rowcount="${count + 2}"], [role=table][aria-rowcount="${count + 2}"]`)
+  await passUntil(page, () => isThere.isVisible())
   await settled(page)
   expect(await page.getByRole('row').filter({ hasText: 'cluster-009540' }).getAttribute('aria-rowindex')).toBe('462')
   expect(await place()).toBe(before)
@@ -137,7 +141,7 @@ test('only pages in view are looked at again', async ({ newPage, fleet: _fleet }
   expect(listed(asked).length).toBeLessThanOrEqual(8)
 })
 
-test('a page that fails says so, and comes when it is tried again', async ({ open, fleet: _fleet }) => {
+test.skipIf(!isLong)('a page that fails says so, and comes when it is tried again', async ({ open, fleet: _fleet }) => {
   const page = await open('/clusters', { allow: [/^answer 500 GET \/api\/v1\/clusters\?/] })
   await rows(page).first().waitFor()
   await page.route('**/api/v1/clusters?*page=50&*', (route) =>
@@ -155,13 +159,16 @@ test('a page that fails says so, and comes when it is tried again', async ({ ope
   expect(await page.getByRole('alert').count()).toBe(0)
 })
 
-test('on a narrow screen rows have two lines, and nothing reaches out', async ({ open, fleet: _fleet }) => {
-  const page = await open('/clusters', { width: 360 })
-  const row = page.getByRole('row').filter({ hasText: 'cluster-009990' })
-  await row.scrollIntoViewIfNeeded()
-  const { height = 0 } = (await row.boundingBox()) ?? {}
-  expect(height).toBeGreaterThan(55)
-  expect(await reachingOut(page)).toEqual([])
-  await toEnd(page)
-  await page.getByRole('link', { name: 'cluster-000000' }).waitFor()
-})
+test.skipIf(!isLong)(
+  'on a narrow screen rows have two lines, and nothing reaches out',
+  async ({ open, fleet: _fleet }) => {
+    const page = await open('/clusters', { width: 360 })
+    const row = page.getByRole('row').filter({ hasText: 'cluster-009990' })
+    await row.scrollIntoViewIfNeeded()
+    const { height = 0 } = (await row.boundingBox()) ?? {}
+    expect(height).toBeGreaterThan(55)
+    expect(await reachingOut(page)).toEqual([])
+    await toEnd(page)
+    await page.getByRole('link', { name: 'cluster-000000' }).waitFor()
+  },
+)

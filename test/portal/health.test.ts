@@ -2,7 +2,7 @@ import { expect } from 'vitest'
 import { axe } from '../support/portal/axe.ts'
 import { reachingOut } from '../support/portal/layout.ts'
 import { test } from '../support/portal/shared.ts'
-import { passSeconds, requestsDuring, stopClock } from '../support/portal/traffic.ts'
+import { passSeconds, passUntil, requestsDuring, stopClock } from '../support/portal/traffic.ts'
 import { settled } from '../support/portal/open.ts'
 
 /** The health page shows what the platform says of itself, above all when that is bad. */
@@ -56,12 +56,13 @@ test('a platform that does not answer is told of with the trace id, and what was
 }) => {
   const page = await open('/health', { allow: [/^answer 503 GET \/health\/ready$/] })
   await page.getByRole('row').filter({ hasText: 'database' }).waitFor()
+  await page.clock.install()
   await page.route('**/health/ready', (route) =>
     route.fulfill({ status: 503, json: { error: 'database_unavailable', message: 'Not now.', traceId: 'trace-4711' } }),
   )
   await page.getByRole('button', { name: 'Check now' }).click()
   const note = page.getByRole('alert').filter({ hasText: 'Not now.' })
-  await note.getByText('trace-4711').waitFor()
+  await passUntil(page, () => note.getByText('trace-4711').isVisible())
   await page.getByRole('row').filter({ hasText: 'database' }).waitFor()
   await page.unroute('**/health/ready')
   await note.getByRole('button', { name: 'Try again' }).click()

@@ -6,8 +6,8 @@ import { trusting } from '../support/portal/hostile-modules.ts'
 import { hostileParts, lines } from '../support/portal/hostile-parts.ts'
 import { hostileSeed } from '../support/portal/hostile-seed.ts'
 import { faultsOf, settled } from '../support/portal/open.ts'
-import { pages, pathOf, type PortalPage, publicPages } from '../support/portal/pages.ts'
-import { payloads } from '../support/portal/payloads.ts'
+import { pathOf, type PortalPage, publicPages, triedPages } from '../support/portal/pages.ts'
+import { typedPayloads } from '../support/portal/payloads.ts'
 import { lasting } from '../support/portal/seed.ts'
 import { openState, type PortalState, shownBy } from '../support/portal/states.ts'
 import { test as base } from '../support/portal/test.ts'
@@ -18,7 +18,7 @@ import { fillEveryTextField, textFields } from '../support/portal/text-fields.ts
 const [script = ''] = lines
 
 const test = base
-  .override('settings', { ...lasting, ...trusting })
+  .extend('settings', { scope: 'file' }, { ...lasting, ...trusting })
   .override('api', { scope: 'file' }, async ({ platform }) => {
     const api = await platform.api()
     const body = { ...(await platform.setupBody()), platformName: script }
@@ -43,7 +43,7 @@ async function whereToType(page: Page, path: string, state: PortalState | undefi
 /** Types each text into every field, and sends it off; answers how many fields there were. */
 async function typeEverywhere(page: Page, path: string, state?: PortalState): Promise<number> {
   let most = 0
-  for (const [, text] of payloads) {
+  for (const [, text] of typedPayloads) {
     const within = await whereToType(page, path, state)
     most = Math.max(most, await fillEveryTextField(within, text))
     const button = within.locator('button[type=submit]').first()
@@ -74,7 +74,7 @@ test('typed into each step of the wizard, and shown by the last one', async ({ o
   const command = await page.getByRole('group', { name: 'How to get the token' }).locator('code').textContent()
   await next(page)
   for (const [step, fields] of answers) {
-    for (const [, text] of payloads) {
+    for (const [, text] of typedPayloads) {
       await page.getByRole('heading', { level: 2, name: step }).waitFor()
       // A step that takes a text for an answer goes on with the next one.
       expect(await fillEveryTextField(page, text)).toBeGreaterThan(0)
@@ -98,7 +98,7 @@ test.for(publicPages)('shown to everybody, and typed by anybody: $name', async (
   expect(await typeEverywhere(page, String(it.path))).toBeGreaterThan(0)
 })
 
-test.for(pages)('shown and typed at: $name', async (it: PortalPage, { visit, hostile }) => {
+test.for(triedPages)('shown and typed at: $name', async (it: PortalPage, { visit, hostile }) => {
   const path = pathOf(it, hostile.places)
   const page = await visit(path, { allow: [...refusals, ...(it.allow ?? [])] })
   // The name of the platform stands on each page that has the shell around it.

@@ -1,20 +1,14 @@
 import type { Frame, Page } from 'playwright-core'
 import { expect } from 'vitest'
-import { answered } from '../../conformance/answer.ts'
-import { over } from '../../conformance/modules.ts'
-import type { Platform } from '../../conformance/platform.ts'
+import { isLong } from '../support/long.ts'
 import { axe } from '../support/portal/axe.ts'
-import { test as base } from '../support/portal/test.ts'
-import { requestsDuring } from '../support/portal/traffic.ts'
+import { asAdministrator } from '../support/portal/shared.ts'
+import { passUntil, requestsDuring } from '../support/portal/traffic.ts'
 
 /** The page of a module stays in its frame, whatever its scripts try: the tests run theirs in it, as a hostile page would. */
 
-const test = base.extend('installed', { scope: 'file' }, async ({ api }: { api: Platform }) => {
-  const admin = await api.admin
-  const job = await over(api, answered(await admin.post('/api/v1/modules/hello/install', {}), 202))
-  expect(job.status).toBe('Completed')
-  return api
-})
+/** Where the module is installed. */
+const test = asAdministrator.extend('installed', { scope: 'file' }, ({ api, seed: _seed }) => api)
 
 /** What the browser says of what it has not let a page do. */
 const refusals = [/^console error: /, /^answer 40[134] /, /^policy /, /^failed /, /^page error: /]
@@ -106,17 +100,22 @@ test('a page gets at nothing that is not the module’s, whatever it tries', asy
   }
 })
 
-test.for([
+const places = [
   ['elsewhere', 'https://example.com/'],
   ['to a page of the portal', '/dashboard'],
-] as const)('a page that leads its own frame %s shows nothing there', async ([, address], { installed, open }) => {
-  await installed.admin
-  const page = await open('/modules/hello', { allow: [...refusals, /^elsewhere /] })
-  const frame = await frameOf(page)
-  await frame.evaluate(`void setTimeout(() => { location = ${JSON.stringify(address)} })`)
-  // The browser's own page for what it does not show; what that says differs between its makes.
-  await expect.poll(() => frame.evaluate('location.href').catch(() => '')).toBe('chrome-error://chromewebdata/')
-})
+] as const
+
+test.for(isLong ? places : places.slice(1))(
+  'a page that leads its own frame %s shows nothing there',
+  async ([, address], { installed, open }) => {
+    await installed.admin
+    const page = await open('/modules/hello', { allow: [...refusals, /^elsewhere /] })
+    const frame = await frameOf(page)
+    await frame.evaluate(`void setTimeout(() => { location = ${JSON.stringify(address)} })`)
+    // The browser's own page for what it does not show; what that says differs between its makes.
+    await expect.poll(() => frame.evaluate('location.href').catch(() => '')).toBe('chrome-error://chromewebdata/')
+  },
+)
 
 test('the bridge hands on calls of the module’s own paths, as the user that is signed in', async ({
   installed,
@@ -210,12 +209,13 @@ test('where the module does not answer its page says so, with the trace, and tri
 }) => {
   await installed.admin
   const page = await open('/health', { allow: [/^answer 503 (HEAD|GET) \/modules\/hello/] })
+  await page.clock.install()
   const traceId = 'a'.repeat(32)
   const body = JSON.stringify({ error: 'module_unavailable', message: 'The module does not run.', traceId })
   // In place of a module that is away: by itself none is for long.
   await page.route(isPage, (route) => route.fulfill({ status: 503, contentType: 'application/json', body }))
   await page.getByRole('link', { name: 'Hello World' }).click()
-  await page.getByText('The module does not run.').waitFor()
+  await passUntil(page, () => page.getByText('The module does not run.').isVisible())
   await page.getByText(traceId).waitFor()
   await page.unroute(isPage)
   await page.getByRole('button', { name: 'Try again' }).click()

@@ -1,6 +1,7 @@
 import type { Page } from 'playwright-core'
 import { expect } from 'vitest'
 import { answered } from '../../conformance/answer.ts'
+import { isLong } from '../support/long.ts'
 import { axe } from '../support/portal/axe.ts'
 import { reachingOut } from '../support/portal/layout.ts'
 import { faultsOfLook } from '../support/portal/sound.ts'
@@ -38,7 +39,7 @@ test('what is searched for and shown stands in the address', async ({ open }) =>
   await row(page).waitFor()
 })
 
-test('who may not install modules is not offered it', async ({ api, open }) => {
+test.skipIf(!isLong)('who may not install modules is not offered it', async ({ api, open }) => {
   const { username, password } = await api.newPerson('Viewer')
   const page = await open('/modules', { as: { username, password } })
   await row(page).waitFor()
@@ -65,18 +66,21 @@ test('a version that there is not is refused in words, with the trace', async ({
   await asked.waitFor({ state: 'detached' })
 })
 
-test('an image that cannot be had is refused, and what is wrong with a field stands beside it', async ({ open }) => {
-  const page = await open('/modules', { allow: [/^answer (400|422) POST/] })
-  await button(page, 'Install by image').click()
-  const asked = dialog(page, 'Install by image')
-  await asked.getByLabel('Image', { exact: true }).fill('127.0.0.1:9/modules/nothing:1.0.0')
-  await asked.getByLabel('Address of the manifest').fill('ftp://example.com/module.json')
-  await button(asked, 'Install').click()
-  await expect.poll(() => asked.getByLabel('Address of the manifest').getAttribute('aria-invalid')).toBe('true')
-  await asked.getByLabel('Address of the manifest').fill('')
-  await button(asked, 'Install').click()
-  await expect.poll(() => asked.getByRole('alert').innerText()).toMatch(/Trace id\s+[0-9a-f]{32}/)
-})
+test.skipIf(!isLong)(
+  'an image that cannot be had is refused, and what is wrong with a field stands beside it',
+  async ({ open }) => {
+    const page = await open('/modules', { allow: [/^answer (400|422) POST/] })
+    await button(page, 'Install by image').click()
+    const asked = dialog(page, 'Install by image')
+    await asked.getByLabel('Image', { exact: true }).fill('127.0.0.1:9/modules/nothing:1.0.0')
+    await asked.getByLabel('Address of the manifest').fill('ftp://example.com/module.json')
+    await button(asked, 'Install').click()
+    await expect.poll(() => asked.getByLabel('Address of the manifest').getAttribute('aria-invalid')).toBe('true')
+    await asked.getByLabel('Address of the manifest').fill('')
+    await button(asked, 'Install').click()
+    await expect.poll(() => asked.getByRole('alert').innerText()).toMatch(/Trace id\s+[0-9a-f]{32}/)
+  },
+)
 
 test('an installation is followed to its end through a reload, and everybody has the entry soon', async ({
   api,
@@ -112,7 +116,7 @@ test('what runs tells its health, its isolation, its image, and what it adds', a
   expect(await faultsOfLook(page, 'modules-running')).toEqual([])
 })
 
-test('its page greets by its own API, and looks as the portal does', async ({ open }) => {
+test.skipIf(!isLong)('its page greets by its own API, and looks as the portal does', async ({ open }) => {
   const page = await open('/dashboard')
   await entry(page).click()
   await page.getByRole('heading', { level: 1, name: 'Hello World' }).waitFor()

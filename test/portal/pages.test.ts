@@ -3,20 +3,18 @@ import { expect } from 'vitest'
 import { isLong } from '../support/long.ts'
 import { tabStops } from '../support/portal/keyboard.ts'
 import { settled } from '../support/portal/open.ts'
-import { pages, pathOf, type PortalPage, publicPages, setupPages } from '../support/portal/pages.ts'
-import { lasting, seed } from '../support/portal/seed.ts'
+import { pathOf, type PortalPage, publicPages, setupPages, triedPages } from '../support/portal/pages.ts'
+import { asAdministrator as test } from '../support/portal/shared.ts'
 import { widen, widths } from '../support/portal/shot.ts'
 import { faultsOfLook } from '../support/portal/sound.ts'
 import { openState } from '../support/portal/states.ts'
-import { test as base } from '../support/portal/test.ts'
+import { test as onOwn } from '../support/portal/test.ts'
 
 /**
  * Every page of the portal, and every dialog and other state that it can be brought to: quiet (see faults.ts), accessible, of the width
  * that it is given, with a title, a heading and a way for the keyboard; wide and narrow, light and dark. Where not all is tried, each page
- * is shown with the first of its states.
+ * is shown once, and each kind of state.
  */
-
-const test = base.override('settings', lasting).extend('seed', { scope: 'file' }, ({ api }) => seed(api))
 
 async function faultsOfNames(page: Page, { heading }: PortalPage): Promise<string[]> {
   const found: string[] = []
@@ -47,12 +45,19 @@ async function faultsOfKeyboard(page: Page, from?: string): Promise<string[]> {
   return stops.length === 0 ? ['the keyboard reaches nothing'] : found
 }
 
+/** Where not all is tried, the first state of each kind stands for the others: dialogs are looked at by the tests of their pages, too. */
+const standing = new Set(
+  ['dialog', 'menu', 'tabpanel', 'group'].map((kind) =>
+    triedPages.flatMap(({ states = [] }) => states).find(({ shows = 'dialog' }) => shows === kind),
+  ),
+)
+
 /** Each on the page as it was opened. */
 async function faultsOfStates(page: Page, { name, states = [] }: PortalPage): Promise<string[]> {
   // Without what the keyboard has added to it: another place on the same page is no other page.
   const { pathname, search } = new URL(page.url())
   const found: string[] = []
-  for (const state of isLong ? states : states.slice(0, 1)) {
+  for (const state of isLong ? states : states.filter((state) => standing.has(state))) {
     const inWidths = state.isNarrow ? ([360] as const) : widths
     await widen(page, state.isNarrow ? 360 : 1280)
     await page.goto(pathname + search)
@@ -63,7 +68,7 @@ async function faultsOfStates(page: Page, { name, states = [] }: PortalPage): Pr
   return found
 }
 
-test.for(setupPages)('before setup: $name', async (it, { open }) => {
+onOwn.skipIf(!isLong).for(setupPages)('before setup: $name', async (it, { open }) => {
   const page = await open(String(it.path), { as: 'nobody', allow: it.allow ?? [] })
   expect([
     ...(await faultsOfNames(page, it)),
@@ -81,7 +86,7 @@ test.for(publicPages)('for everybody: $name', async (it, { open, api: _isSetUp }
   ]).toEqual([])
 })
 
-test.for(pages)('for an administrator: $name', async (it, { visit, seed }) => {
+test.for(triedPages)('for an administrator: $name', async (it, { visit, seed }) => {
   const page = await visit(pathOf(it, seed), { allow: it.allow ?? [] })
   expect([
     ...(it.isAlone ? [] : await faultsOfSkipping(page)),

@@ -2,13 +2,10 @@ import type { Page } from 'playwright-core'
 import { expect } from 'vitest'
 import { axe } from '../support/portal/axe.ts'
 import { reachingOut } from '../support/portal/layout.ts'
-import { seedOrganisation } from '../support/portal/seed.ts'
-import { test as base } from '../support/portal/shared.ts'
+import { asAdministrator as test } from '../support/portal/shared.ts'
 import { requestsDuring } from '../support/portal/traffic.ts'
 
 /** The command palette: everything that can be reached by typing, for whoever may. */
-
-const test = base.extend('seed', { scope: 'file' }, ({ api }) => seedOrganisation(api))
 
 const field = (page: Page) => page.getByRole('combobox', { name: 'Search and commands' })
 const options = (page: Page) => page.getByRole('option')
@@ -98,7 +95,7 @@ test('a pasted id leads to what it belongs to', async ({ open, seed: { clusters,
   await page.getByText('Nothing is called so.').waitFor()
 })
 
-test('actions are done, and nobody is offered what the own role may not do', async ({ open, seed: { people } }) => {
+test('actions are done, and nobody is offered what the own role may not do', async ({ open, api }) => {
   const page = await open('/health')
   await openPalette(page)
   await page.keyboard.type('dark')
@@ -110,7 +107,7 @@ test('actions are done, and nobody is offered what the own role may not do', asy
   await page.keyboard.type('register')
   await expect.poll(() => options(page).allInnerTexts()).toEqual(['Register cluster'])
 
-  const viewer = await open('/health', { as: people.viewer, width: 360, allow: [/^answer 401 /] })
+  const viewer = await open('/health', { as: await api.newPerson('Viewer'), width: 360, allow: [/^answer 401 /] })
   await viewer.getByRole('button', { name: 'Search', exact: true }).click()
   await field(viewer).waitFor()
   const offered = await options(viewer).allInnerTexts()

@@ -3,14 +3,11 @@ import { expect } from 'vitest'
 import { isLong } from '../support/long.ts'
 import { settled } from '../support/portal/open.ts'
 import { pages, pathOf } from '../support/portal/pages.ts'
-import { lasting, seed } from '../support/portal/seed.ts'
-import { test as base } from '../support/portal/test.ts'
-import { passSeconds, requestsDuring, stopClock } from '../support/portal/traffic.ts'
+import { asAdministrator as test } from '../support/portal/shared.ts'
+import { passSeconds, passUntil, requestsDuring, stopClock } from '../support/portal/traffic.ts'
 import { setVisible } from '../support/portal/visibility.ts'
 
 /** What the portal asks the platform while nobody touches it. Time is the browser's, and the tests move it. */
-
-const test = base.override('settings', lasting).extend('seed', { scope: 'file' }, ({ api }) => seed(api))
 
 const summary = 'GET /api/v1/portal/summary'
 
@@ -41,7 +38,7 @@ const left = new Set([
   'account-tokens',
 ])
 /** Those that ask for something of their own all the time: where not all is tried, they stand for the others. */
-const busiest = new Set(['dashboard', 'cluster', 'job-running', 'modules'])
+const busiest = new Set(['dashboard', 'job-running'])
 const watched = pages.filter(({ name }) => (isLong ? !left.has(name) : busiest.has(name)))
 
 test.for(watched)(
@@ -68,8 +65,11 @@ test('a tab in the background asks for nothing, and for the news when one comes 
     await passSeconds(page, 1)
     expect([it.name, await asked(page, 60)]).toEqual([it.name, []])
     const back = await requestsDuring(page, async () => {
+      let isAsked = false
+      page.on('request', (request) => (isAsked ||= request.url().endsWith(summary.slice('GET '.length))))
       await setVisible(page, true)
-      await passSeconds(page, 5)
+      await passUntil(page, async () => isAsked)
+      await passSeconds(page, 1)
     })
     expect(back, it.name).toContain(summary)
     expect(back.length, it.name).toBeLessThanOrEqual(12)

@@ -5,7 +5,7 @@ import { answered } from '../../conformance/answer.ts'
 import type { Platform } from '../../conformance/platform.ts'
 import { axe } from '../support/portal/axe.ts'
 import { inThemes } from '../support/portal/shot.ts'
-import { test } from '../support/portal/test.ts'
+import { asAdministrator as test } from '../support/portal/shared.ts'
 
 /** How the operator of a provider is asked for consent, and what the portal makes of the answer. */
 

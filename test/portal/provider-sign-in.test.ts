@@ -2,6 +2,7 @@ import type { Page } from 'playwright-core'
 import { afterAll, expect } from 'vitest'
 import { answered } from '../../conformance/answer.ts'
 import { freePorts } from '../support/free-ports.ts'
+import { isLong } from '../support/long.ts'
 import { startPeer } from '../support/oidc-peer.ts'
 import { missing } from '../support/peers.ts'
 import { axe } from '../support/portal/axe.ts'
@@ -26,7 +27,7 @@ const lack = missing('openssl')
 const lackDirectory = missing('slapd', 'slapadd', 'openssl')
 
 const test = base
-  .override('settings', { PLAT_OUTBOUND_ALLOW: `${peer.host},localhost:${secure}` })
+  .extend('settings', { scope: 'file' }, { PLAT_OUTBOUND_ALLOW: `${peer.host},localhost:${secure}` })
   .override('origin', async ({ platform }, { onCleanup }) => {
     const front = await startTlsFront(platform.url)
     onCleanup(() => front[Symbol.asyncDispose]())
@@ -143,7 +144,7 @@ test.skipIf(lack !== '')(
   },
 )
 
-test.skipIf(lack !== '')(
+test.skipIf(lack !== '' || !isLong)(
   `a provider that is switched off is offered no more, and lets nobody in${lack}`,
   async ({ open }) => {
     const page = await open('/settings/identity')

@@ -1,4 +1,5 @@
 import { expect } from 'vitest'
+import { isLong } from '../support/long.ts'
 import { administrator } from '../support/portal/open.ts'
 import { faultsOfLook } from '../support/portal/sound.ts'
 import { test } from '../support/portal/test.ts'
@@ -106,7 +107,7 @@ test('a wrong token is refused at its step, with a trace id, and is not used up'
   await heading(page, 'One-time token').waitFor()
 })
 
-test('an expired token says what to do', async ({ open }) => {
+test.skipIf(!isLong)('an expired token says what to do', async ({ open }) => {
   const page = await open('/setup', stranger)
   await fillUpTo(page, 'One-time token')
   await field(page, 'Token').fill('admin.old')

@@ -78,8 +78,10 @@ test('who signs in goes on to the page that was asked for', async ({ open, api: 
   await page.waitForURL('**/clusters?status=Offline')
 })
 
+const elsewhere = ['//example.com', 'https://example.com/', '/\\example.com']
+
 test('an address that leads elsewhere leads to the dashboard', async ({ open, api: _isSetUp }) => {
-  for (const place of ['//example.com', 'https://example.com/', '/\\example.com']) {
+  for (const place of isLong ? elsewhere : elsewhere.slice(-1)) {
     const page = await open(`/sign-in?returnTo=${encodeURIComponent(place)}`, stranger)
     await signIn(page)
     await page.waitForURL('**/dashboard')
@@ -110,15 +112,16 @@ test('each word that a failed sign-in leads back with is a sentence, with the tr
   open,
   api: _isSetUp,
 }) => {
+  const words = isLong ? signInErrors : signInErrors.slice(0, 3)
   const sentences = new Set<string>()
   const page = await open('/sign-in', stranger)
-  for (const word of signInErrors) {
+  for (const word of words) {
     await page.goto(`/sign-in?error=${word}&traceId=0123456789abcdef`)
     const alert = page.getByRole('alert')
     await alert.getByText('0123456789abcdef').waitFor()
     sentences.add((await alert.locator('p').textContent()) ?? '')
   }
-  expect(sentences.size).toBe(signInErrors.length)
+  expect(sentences.size).toBe(words.length)
   await page.goto('/sign-in?error=Call%20%2B1%20555%200100&traceId=Call%20%2B1%20555%200100')
   await page.getByRole('alert').getByText('has failed. Try again.').waitFor()
   expect(await page.locator('main').textContent()).not.toContain('555')
@@ -206,7 +209,7 @@ test('a session that ends leads to the sign-in, and from there back', async ({ o
   await page.waitForURL('**/settings/account?tab=sessions')
 })
 
-test('signing out leads to the sign-in, and the session is over', async ({ open, api: _isSetUp }) => {
+test.skipIf(!isLong)('signing out leads to the sign-in, and the session is over', async ({ open, api: _isSetUp }) => {
   const page = await open('/dashboard', { allow: [/^answer 401 /] })
   await page.getByRole('button', { name: 'Account of ada' }).click()
   await page.getByRole('menuitem', { name: 'Sign out' }).click()

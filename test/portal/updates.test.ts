@@ -2,6 +2,7 @@ import type { Page } from 'playwright-core'
 import { expect } from 'vitest'
 import { answered } from '../../conformance/answer.ts'
 import { zipOf } from '../../scripts/release/zip.ts'
+import { isLong } from '../support/long.ts'
 import { axe } from '../support/portal/axe.ts'
 import { faultsOfLook } from '../support/portal/sound.ts'
 import { test as base } from '../support/portal/test.ts'
@@ -34,7 +35,7 @@ test('without a newer release the platform is up to date, and there is nothing t
   await expectSound(page, 'up-to-date')
 })
 
-test('who may not update the platform is told so', async ({ api, open }) => {
+test.skipIf(!isLong)('who may not update the platform is told so', async ({ api, open }) => {
   const { username, password } = await api.newPerson('OrgAdmin')
   const page = await open('/settings/updates', { as: { username, password } })
   await page.getByText('You may not see this page').waitFor()
@@ -90,7 +91,7 @@ test('an update says that jobs are running, is begun all the same, and is follow
   answered(await relay.complete(jobId, leaseId, 0), 200)
 })
 
-test('the way back names the version that it leads to', async ({ open }) => {
+test.skipIf(!isLong)('the way back names the version that it leads to', async ({ open }) => {
   const page = await open('/settings/updates', { allow: replaced })
   await page.getByRole('button', { name: /^Go back to / }).click()
   const asked = page.getByRole('dialog', { name: /^Go back to \d/ })
@@ -102,17 +103,17 @@ test('the way back names the version that it leads to', async ({ open }) => {
   expect(await history(page).getByRole('row').count()).toBe(3)
 })
 
-test('where the releases cannot be read the page says so, with the trace, and shows what was found last', async ({
-  platform,
-  open,
-}) => {
-  const page = await open('/settings/updates', { allow: [...replaced, /^console error: /, /^answer 503 /] })
-  await release(page).getByText('Update available').waitFor()
-  await platform.stop()
-  await platform.restart({ PLAT_RELEASE_SOURCE: '127.0.0.1:9/platform/releases' })
-  await button(page, 'Check now').click()
-  const alert = release(page).getByRole('alert')
-  await alert.getByText('PLAT_REGISTRY_ALLOW').waitFor()
-  expect(await alert.innerText()).toMatch(/Trace id\s+[0-9a-f]{32}/)
-  expect(await release(page).innerText()).toMatch(/Newest version\s+9\.1\.0/)
-})
+test.skipIf(!isLong)(
+  'where the releases cannot be read the page says so, with the trace, and shows what was found last',
+  async ({ platform, open }) => {
+    const page = await open('/settings/updates', { allow: [...replaced, /^console error: /, /^answer 503 /] })
+    await release(page).getByText('Update available').waitFor()
+    await platform.stop()
+    await platform.restart({ PLAT_RELEASE_SOURCE: '127.0.0.1:9/platform/releases' })
+    await button(page, 'Check now').click()
+    const alert = release(page).getByRole('alert')
+    await alert.getByText('PLAT_REGISTRY_ALLOW').waitFor()
+    expect(await alert.innerText()).toMatch(/Trace id\s+[0-9a-f]{32}/)
+    expect(await release(page).innerText()).toMatch(/Newest version\s+9\.1\.0/)
+  },
+)

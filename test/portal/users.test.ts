@@ -1,9 +1,10 @@
 import type { Locator, Page } from 'playwright-core'
 import { expect } from 'vitest'
 import { answered } from '../../conformance/answer.ts'
+import { isLong } from '../support/long.ts'
 import { livePayloads } from '../support/portal/payloads.ts'
 import { faultsOfLook } from '../support/portal/sound.ts'
-import { test } from '../support/portal/test.ts'
+import { asAdministrator as test } from '../support/portal/shared.ts'
 import { fillEveryTextField } from '../support/portal/text-fields.ts'
 
 /** Users and organisations, as those who administer them see them. */
@@ -58,7 +59,7 @@ test('a name that is taken is told with its trace id, and nothing that was typed
   expect(await dialog.getByLabel('E-mail').inputValue()).toBe('ada@example.com')
 })
 
-test('what the platform does not take stands beside its field', async ({ open, api: _isSetUp }) => {
+test.skipIf(!isLong)('what the platform does not take stands beside its field', async ({ open, api: _isSetUp }) => {
   const page = await open('/settings/users', { allow: [/^answer 400 POST \/api\/v1\/users$/] })
   await page.getByRole('button', { name: 'Create user' }).click()
   const dialog = dialogIn(page)
@@ -167,7 +168,7 @@ test('an organisation is created and gets its first administrator, once', async 
   await page.getByText('Another organisation has this name.').waitFor()
 })
 
-test('names are shown as they are written, whatever they hold', async ({ open, api }) => {
+test.skipIf(!isLong)('names are shown as they are written, whatever they hold', async ({ open, api }) => {
   const admin = await api.admin
   for (const [, name] of livePayloads.filter(([, text]) => !/[\t\n]/.test(text))) {
     answered(await admin.post('/api/v1/platform/organisations', { name }), 201)
@@ -184,18 +185,21 @@ test('names are shown as they are written, whatever they hold', async ({ open, a
   }
 })
 
-test('both pages are accessible and fit 360 pixels, in both themes, with their dialogs', async ({ open, api }) => {
-  await api.newPerson('Operator')
-  const page = await open('/settings/users')
-  const look = async (name: string) => {
-    expect(await faultsOfLook(page, name)).toEqual([])
-  }
-  await row(page, 'ada').first().waitFor()
-  await look('users')
-  await page.getByRole('button', { name: 'Create user' }).click()
-  await dialogIn(page).getByRole('checkbox').first().waitFor()
-  await look('users-create')
-  await page.goto('/settings/organisations')
-  await row(page, 'Test Platform').waitFor()
-  await look('organisations')
-})
+test.skipIf(!isLong)(
+  'both pages are accessible and fit 360 pixels, in both themes, with their dialogs',
+  async ({ open, api }) => {
+    await api.newPerson('Operator')
+    const page = await open('/settings/users')
+    const look = async (name: string) => {
+      expect(await faultsOfLook(page, name)).toEqual([])
+    }
+    await row(page, 'ada').first().waitFor()
+    await look('users')
+    await page.getByRole('button', { name: 'Create user' }).click()
+    await dialogIn(page).getByRole('checkbox').first().waitFor()
+    await look('users-create')
+    await page.goto('/settings/organisations')
+    await row(page, 'Test Platform').waitFor()
+    await look('organisations')
+  },
+)

@@ -2,12 +2,13 @@ import { readFile, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { buildImage } from '@platform/registry/build'
 import { digestOf } from '@platform/registry/digest'
-import { exportLayout, importLayout, saveLayout } from '@platform/registry/layout'
+import { exportLayout, saveLayout } from '@platform/registry/layout'
 import { pushImage } from '@platform/registry/push'
 import { generateKeyPair } from '@platform/registry/signature/key'
 import { signImage } from '@platform/registry/signature/sign'
 import { type Index, mediaTypes } from '@platform/registry/types'
 import { expect, test } from 'vitest'
+import { importLayout } from '../support/import-layout.ts'
 import { memoryRegistry } from '../support/memory-registry.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 
@@ -96,20 +97,4 @@ test.each([
   const client = memoryRegistry()
   await expect(importLayout(client, 'team/hello', folder.path)).rejects.toMatchObject({ problem: 'invalid' })
   expect(client.manifests.size).toBe(0)
-})
-
-test('an index in an index is refused', async () => {
-  await using folder = await temporaryFolder()
-  const client = memoryRegistry()
-  const put = (manifests: object[], tag: string) => {
-    const bytes = Buffer.from(JSON.stringify({ schemaVersion: 2, mediaType: mediaTypes.index, manifests }))
-    return client.putManifest('team/hello', tag, bytes, mediaTypes.index)
-  }
-  await put([await put([], 'inner')], 'outer')
-  await saveLayout(client, 'team/hello', 'outer', folder.path)
-  const refusal = importLayout(memoryRegistry(), 'team/hello', folder.path)
-  await expect(refusal).rejects.toMatchObject({
-    problem: 'invalid',
-    message: expect.stringMatching(/index in an index/i),
-  })
 })

@@ -57,16 +57,20 @@ test.runIf(isLong)('another start takes the place of the rehearsal that runs, al
   expect(await command.processes()).not.toContain(pid)
 })
 
-test('a rehearsal that was killed is recognised: the frozen processes of its functions go, and the next one runs', async () => {
-  const before = await command.processes()
-  expect(before.length).toBeGreaterThan(1)
-  process.kill(command.state?.pid ?? 0, 'SIGKILL')
-  const next = await command.start()
-  expect(next).toMatchObject({ exitCode: 0, text: expect.stringContaining('was killed: what it left is removed') })
-  expect((await command.processes()).filter((pid) => before.includes(pid))).toEqual([])
-  url = urlOf(next.text)
-  expect(await isReady(url)).toBe(true)
-})
+// By default a state that is out of date stands for one that was killed.
+test.runIf(isLong)(
+  'a rehearsal that was killed is recognised: the frozen processes of its functions go, and the next one runs',
+  async () => {
+    const before = await command.processes()
+    expect(before.length).toBeGreaterThan(1)
+    process.kill(command.state?.pid ?? 0, 'SIGKILL')
+    const next = await command.start()
+    expect(next).toMatchObject({ exitCode: 0, text: expect.stringContaining('was killed: what it left is removed') })
+    expect((await command.processes()).filter((pid) => before.includes(pid))).toEqual([])
+    url = urlOf(next.text)
+    expect(await isReady(url)).toBe(true)
+  },
+)
 
 test('a rehearsal that is stopped leaves nothing', async () => {
   const stopped = await command.run(['--stop'])
@@ -99,11 +103,15 @@ test.runIf(isLong)('a platform that cannot begin fails the command with the reas
   await nothingIsLeft()
 })
 
-test('settings that the configuration refuses fail the command with the reason, and leave nothing', async () => {
-  const failed = await command.run(['--functions', command.functions], { PLAT_LIMIT_API_BURST: 'many' })
-  expect(failed).toMatchObject({ exitCode: 1, text: expect.stringContaining('PLAT_LIMIT_API_BURST') })
-  await nothingIsLeft()
-})
+// By default the tests of settings and of the deploy command show it.
+test.runIf(isLong)(
+  'settings that the configuration refuses fail the command with the reason, and leave nothing',
+  async () => {
+    const failed = await command.run(['--functions', command.functions], { PLAT_LIMIT_API_BURST: 'many' })
+    expect(failed).toMatchObject({ exitCode: 1, text: expect.stringContaining('PLAT_LIMIT_API_BURST') })
+    await nothingIsLeft()
+  },
+)
 
 test.runIf(isLong)('a rehearsal whose command is interrupted before it is ready ends', async () => {
   const program = command.begin(['--functions', command.functions])

@@ -21,7 +21,8 @@ beforeAll(async () => {
   stage = await startStage()
   const later = needsOf(stage.peers)
   needs = [...beginningNeeds, ...later]
-  outcomes.push(...(await playBeginnings(stage.newScene)))
+  const laterGrants = new Set(later.map(({ grant }) => grant))
+  outcomes.push(...(await playBeginnings(stage.newScene, (grant) => isLong || !laterGrants.has(grant))))
   outcomes.push(...(await playAll(stage, isLong ? later : oneOfEach(later))))
 }, 600_000)
 afterAll(() => stage[Symbol.asyncDispose]())

@@ -172,7 +172,10 @@ for (const [act, isThere, grants, shown] of table) {
     `without any one of its grants this is missed: ${act.title}`,
     async () => {
       await heal()
+      const { denials: before } = stage.rehearsal.cloud.gate
+      const count = before.length
       expect(await played(scene, act)).toBeUndefined()
+      expect(before.slice(count)).toEqual([])
       for (const need of needs) {
         const { failure, denials } = await playAlone(scene, need, async () => {
           await heal()

@@ -14,7 +14,10 @@ import { isLong } from '../support/long.ts'
 import { moduleLabels, writtenManifest } from '../support/module-registry.ts'
 import { type Stage, startStage } from '../support/rehearsal.ts'
 
-/** The reference module as a function of Lambda, with no more rights than the deployment gives. One test follows another. */
+/**
+ * The reference module as a function of Lambda, with no more rights than the deployment gives. One test follows another. By
+ * default the tests of the grants beside show that a module comes, answers, hears and goes, and that nothing is denied to it.
+ */
 
 const key = generateKeyPair()
 const hello = '/api/v1/modules/hello'
@@ -65,24 +68,30 @@ async function pushHello(version: string): Promise<void> {
   await push('hello', version, { program, manifest })
 }
 
-test('every clock of the deployment may do what it does, and the catalog then lists the signed hello', async () => {
-  for (const name of ['catalog', 'heartbeat', 'sweep', 'updates']) await stage.tick(`schedule/${name}`)
-  expect(await inCatalog(admin, 'hello')).toMatchObject({ version: '1.0.0', verified: true, installed: false })
-  expect(stage.rehearsal.cloud.gate.denials).toEqual([])
-})
+test.runIf(isLong)(
+  'every clock of the deployment may do what it does, and the catalog then lists the signed hello',
+  async () => {
+    for (const name of ['catalog', 'heartbeat', 'sweep', 'updates']) await stage.tick(`schedule/${name}`)
+    expect(await inCatalog(admin, 'hello')).toMatchObject({ version: '1.0.0', verified: true, installed: false })
+    expect(stage.rehearsal.cloud.gate.denials).toEqual([])
+  },
+)
 
-test('hello is installed as a function whose image lies in the account’s registry, and answers', async () => {
-  expect(await done(admin.post(`${hello}/install`, {}))).toMatchObject({ type: 'ModuleInstall', status: 'Completed' })
-  expect(answered(await admin.get('/api/hello'), 200)).toMatchObject({ moduleId: 'hello', moduleVersion: '1.0.0' })
-  expect((await admin.get('/modules/hello')).headers.get('content-type')).toMatch(/^text\/html/)
-  expect(await entriesOf(admin, 'hello')).toMatchObject([{ route: '/modules/hello' }])
-  await stage.tick('schedule/heartbeat')
-  expect(await checksOf(stage.api, 'hello')).toMatchObject([{ name: 'hello-module', status: 'Healthy' }])
-  const pushing = ['CreateRepository', 'SetRepositoryPolicy', 'InitiateLayerUpload', 'UploadLayerPart', 'PutImage']
-  expect([...usedBy('queue/updates')]).toEqual(expect.arrayContaining(pushing.map((action) => `ecr:${action}`)))
-})
+test.runIf(isLong)(
+  'hello is installed as a function whose image lies in the account’s registry, and answers',
+  async () => {
+    expect(await done(admin.post(`${hello}/install`, {}))).toMatchObject({ type: 'ModuleInstall', status: 'Completed' })
+    expect(answered(await admin.get('/api/hello'), 200)).toMatchObject({ moduleId: 'hello', moduleVersion: '1.0.0' })
+    expect((await admin.get('/modules/hello')).headers.get('content-type')).toMatch(/^text\/html/)
+    expect(await entriesOf(admin, 'hello')).toMatchObject([{ route: '/modules/hello' }])
+    await stage.tick('schedule/heartbeat')
+    expect(await checksOf(stage.api, 'hello')).toMatchObject([{ name: 'hello-module', status: 'Healthy' }])
+    const pushing = ['CreateRepository', 'SetRepositoryPolicy', 'InitiateLayerUpload', 'UploadLayerPart', 'PutImage']
+    expect([...usedBy('queue/updates')]).toEqual(expect.arrayContaining(pushing.map((action) => `ecr:${action}`)))
+  },
+)
 
-test('events reach it by the queue of modules', async () => {
+test.runIf(isLong)('events reach it by the queue of modules', async () => {
   const relay = await stage.api.newRelay()
   await relay.beat()
   await until('hello has logged it', async () => stage.lines.some((line) => line.includes('has changed its status')))
@@ -121,7 +130,7 @@ test.runIf(isLong)(
   },
 )
 
-test('once it is uninstalled all of it is gone, its images too', async () => {
+test.runIf(isLong)('once it is uninstalled all of it is gone, its images too', async () => {
   expect(await done(admin.delete(hello))).toMatchObject({ type: 'ModuleUninstall', status: 'Completed' })
   answered(await admin.get('/api/hello'), 404, 'route_not_found')
   expect([await entriesOf(admin, 'hello'), await checksOf(stage.api, 'hello')]).toEqual([[], []])

@@ -161,8 +161,8 @@ const store = ['table:read', 'table:write']
 const table: [act: Act, grants: Record<string, readonly string[]>, shown?: string][] = [
   [looked, { modules: ['secret:registries'] }, 'secret:registries'],
   [conformance('On record is', 'who has the catalog looked at'), { modules: ['queue:events'] }],
-  [checked, { updates: [...store, 'secret:registries', 'queue:events'] }, 'queue:events'],
-  [ticked, { 'schedule/updates': [...store, 'secret:registries', 'queue:events'] }],
+  [checked, { updates: [...store, 'secret:registries', 'queue:events'] }],
+  [ticked, { 'schedule/updates': [...store, 'secret:registries', 'queue:events'] }, 'queue:events'],
   [refused, { updates: ['queue:updates'], 'queue/updates': ['functions:revert', 'queue:events'] }, 'functions:revert'],
   [staged, { 'queue/updates': ['functions:update'] }],
   [swept, { 'schedule/sweep': ['queue:updates'] }],

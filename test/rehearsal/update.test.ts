@@ -11,7 +11,10 @@ import { builtFunctions, failingHalfTheTime, releaseHeader, telling } from '../s
 import { type Stage, startStage } from '../support/rehearsal.ts'
 import { Traffic } from '../support/traffic.ts'
 
-/** Releases as versions of functions behind their alias, with no more rights than the deployment gives. One test follows another. */
+/**
+ * Releases as versions of functions behind their alias, with no more rights than the deployment gives. One test follows another.
+ * By default the tests of the code show updates, and those of the grants that the deployment allows what an update begins with.
+ */
 
 const updates = '/api/v1/platform/updates'
 let stage: Stage
@@ -49,16 +52,20 @@ async function places(): Promise<(readonly [string | undefined, object | undefin
   )
 }
 
-test('the clock finds a release, and the administrator is told of it', async () => {
-  expect(await check()).toMatchObject({ latestVersion: deployed, updateAvailable: false })
-  await released('9.1.0', telling)
-  await stage.tick('schedule/updates')
-  expect(await check()).toMatchObject({ latestVersion: '9.1.0', updateAvailable: true, refused: [] })
-  await until('the administrator is told', async () => {
-    const { items } = answered(await admin.get('/api/v1/notifications'), 200)
-    return items.some(({ type }: any) => type === 'UpdateAvailable')
-  })
-}, 180_000)
+test.runIf(isLong)(
+  'the clock finds a release, and the administrator is told of it',
+  async () => {
+    expect(await check()).toMatchObject({ latestVersion: deployed, updateAvailable: false })
+    await released('9.1.0', telling)
+    await stage.tick('schedule/updates')
+    expect(await check()).toMatchObject({ latestVersion: '9.1.0', updateAvailable: true, refused: [] })
+    await until('the administrator is told', async () => {
+      const { items } = answered(await admin.get('/api/v1/notifications'), 200)
+      return items.some(({ type }: any) => type === 'UpdateAvailable')
+    })
+  },
+  180_000,
+)
 
 /** Which releases answer just now. */
 async function answering(): Promise<Set<string | null>> {
@@ -67,20 +74,24 @@ async function answering(): Promise<Set<string | null>> {
   return new Set(answers.map(({ headers }) => headers.get(releaseHeader)))
 }
 
-test('it is applied, a share after the other, while people call: not one request fails', async () => {
-  await using traffic = await Traffic.start(stage.api, 2)
-  await traffic.more(20)
-  const accepted = answered(await admin.put(`${updates}/apply`, { action: 'apply', targetVersion: '9.1.0' }), 202)
-  await until('both versions answer', async () => (await answering()).size === 2)
-  const applied = await over(stage.api, accepted)
-  expect(applied, JSON.stringify(applied)).toMatchObject({ status: 'Completed', type: 'PlatformUpdate' })
-  expect(await check()).toMatchObject({ currentVersion: '9.1.0', previousVersion: deployed })
-  expect(await answering()).toEqual(new Set(['9.1.0']))
-  expect(new Set((await places()).map(([version]) => version))).toEqual(new Set(['2']))
-  await traffic.more(20)
-  expect(traffic.failures).toEqual([])
-  expect(stage.rehearsal.cloud.gate.denials).toEqual([])
-}, 180_000)
+test.runIf(isLong)(
+  'it is applied, a share after the other, while people call: not one request fails',
+  async () => {
+    await using traffic = await Traffic.start(stage.api, 2)
+    await traffic.more(20)
+    const accepted = answered(await admin.put(`${updates}/apply`, { action: 'apply', targetVersion: '9.1.0' }), 202)
+    await until('both versions answer', async () => (await answering()).size === 2)
+    const applied = await over(stage.api, accepted)
+    expect(applied, JSON.stringify(applied)).toMatchObject({ status: 'Completed', type: 'PlatformUpdate' })
+    expect(await check()).toMatchObject({ currentVersion: '9.1.0', previousVersion: deployed })
+    expect(await answering()).toEqual(new Set(['9.1.0']))
+    expect(new Set((await places()).map(([version]) => version))).toEqual(new Set(['2']))
+    await traffic.more(20)
+    expect(traffic.failures).toEqual([])
+    expect(stage.rehearsal.cloud.gate.denials).toEqual([])
+  },
+  180_000,
+)
 
 test.runIf(isLong)(
   'it is taken back while people call: not one request fails',

@@ -6,6 +6,7 @@ import { type PortalFiles, unpacked } from '@platform/http/portal/pack'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { buildPortal } from '../../scripts/build-portal.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
+import { isLong } from '../support/long.ts'
 
 const root = join(import.meta.dirname, '../..')
 
@@ -20,7 +21,8 @@ afterAll(() => folder[Symbol.asyncDispose]())
 
 const textOf = (body: Uint8Array | undefined) => Buffer.from(body ?? []).toString()
 
-test('the same sources make the same bytes', async () => {
+// A whole build more; by default functions stand for it.
+test.runIf(isLong)('the same sources make the same bytes', async () => {
   await buildPortal(join(folder.path, 'second.pack'))
   const [first, second] = await Promise.all(
     ['first', 'second'].map((name) => readFile(join(folder.path, `${name}.pack`))),

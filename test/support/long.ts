@@ -9,3 +9,7 @@ export const rounds = (few: number, many: number): number => (isLong ? many : fe
 
 /** Of the places where work can be cut off one after the other: each one, or every fourth. */
 export const stride = isLong ? 1 : 4
+
+/** Of a table whose rows show the same kind of thing: all, or every third. */
+export const sampled = <Each>(rows: readonly Each[], every = 3): readonly Each[] =>
+  rows.filter((_, index) => isLong || index % every === 0)

@@ -1,14 +1,14 @@
 import { randomUUID } from 'node:crypto'
 import { CreateTableCommand, DynamoDBClient } from '@aws-sdk/client-dynamodb'
 import { CreateQueueCommand, SQSClient } from '@aws-sdk/client-sqs'
+import { workQueues } from '@platform/contract/task'
 import { createTableInput } from '@platform/core/db/schema'
 
 // Every test file has a table, a queue and secrets of its own. Settings are read when core is first imported: later.
 const own = randomUUID()
-const queues = ['jobs', 'batches', 'events', 'webhooks', 'updates', 'modules'] as const
 const [sqs, store] = [new SQSClient(), new DynamoDBClient()]
 
-const made = queues.map(async (name) => {
+const made = workQueues.map(async ({ name }) => {
   const { QueueUrl } = await sqs.send(new CreateQueueCommand({ QueueName: `${name}-${own}` }))
   return [`PLAT_QUEUE_${name.toUpperCase()}`, QueueUrl] as const
 })

@@ -4,7 +4,8 @@ import { until } from '../../conformance/until.ts'
 
 const groups = new Set<number>()
 
-const endAll = () => groups.forEach((group) => signalGroup(group, 'SIGKILL'))
+/** Ends all that this process has started and that has not ended. */
+export const endAll = () => groups.forEach((group) => signalGroup(group, 'SIGKILL'))
 
 // A test that runs out of time never gets to dispose of what it started. Scripts use programs as well.
 if (process.env['VITEST']) (await import('vitest')).afterAll(endAll)

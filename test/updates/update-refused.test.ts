@@ -1,6 +1,7 @@
 import { afterAll, afterEach, expect, test, vi } from 'vitest'
 import * as keys from '@platform/core/db/keys'
-import { patch, transact } from '@platform/core/db/table'
+import { patch } from '@platform/core/db/table'
+import { transact } from '@platform/core/db/transact'
 import { started } from '../support/world.ts'
 import { updatesFrom } from './support/applying.ts'
 import { MemoryTarget } from './support/memory-target.ts'

@@ -1,6 +1,7 @@
 import { afterAll, afterEach, expect, test, vi } from 'vitest'
 import * as keys from '@platform/core/db/keys'
-import { get, patch, transact } from '@platform/core/db/table'
+import { get, patch } from '@platform/core/db/table'
+import { transact } from '@platform/core/db/transact'
 import { TargetFailure } from '@platform/updates/target/port'
 import { started } from '../support/world.ts'
 import { updatesFrom } from './support/applying.ts'

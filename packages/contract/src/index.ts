@@ -175,6 +175,12 @@ const exportNames = new Map<unknown, string>(
   nouns.flatMap((noun) => Object.entries(noun).map(([name, value]) => [value, name] as const)),
 )
 
+function nameOf(endpoint: EndpointDefinition): string {
+  const name = exportNames.get(endpoint)
+  if (name === undefined) throw new Error(`${endpoint.path} is exported by no file that stands among the nouns.`)
+  return name
+}
+
 /** An endpoint in its place: the function that serves it and its name, which is the name of its export. */
 export interface Route {
   function: FunctionName
@@ -190,7 +196,7 @@ export const routes: readonly Route[] = Object.keys(functions)
   .flatMap((name) =>
     functions[name].map((endpoint) => ({
       function: name,
-      operationId: exportNames.get(endpoint) ?? '',
+      operationId: nameOf(endpoint),
       endpoint,
     })),
   )

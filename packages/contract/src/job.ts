@@ -27,7 +27,6 @@ export const statusReasons = [
 
 export type JobStatus = (typeof jobStatuses)[number]
 /** Why a job ended as it did (D25). */
-export type StatusReason = (typeof statusReasons)[number]
 
 /** Seconds a job may run when its payload does not say (D25). */
 export const defaultTimeoutSeconds = 3600

@@ -6,7 +6,6 @@ import { BackgroundJob, healthTags, ModuleId, NavSlot, version } from './manifes
 /** Modules: what is installed, install and uninstall (sections 2 to 4, D42 to D48). */
 
 export const moduleStates = ['Installing', 'Running', 'Upgrading', 'Failed', 'Uninstalling'] as const
-export type ModuleState = (typeof moduleStates)[number]
 
 export const moduleHealths = ['Healthy', 'Degraded', 'Unhealthy', 'Unknown'] as const
 export type ModuleHealth = (typeof moduleHealths)[number]

@@ -2,6 +2,9 @@ import * as z from 'zod'
 import { id, line, listOf, pathId, timestamp } from './common.ts'
 import { endpoint } from './endpoint.ts'
 
+/** The most sites that an organisation may have. */
+export const siteLimit = 1000
+
 /** A place that clusters stand in (D18). */
 export const Site = z
   .object({ id: id('site'), name: z.string().max(64).meta({ example: 'Berlin' }), createdAt: timestamp })
@@ -16,7 +19,7 @@ export const listSites = endpoint({
   access: 'clusters:read',
   tag: 'Sites',
   summary: 'The sites of the organisation, newest first',
-  responses: { 200: { description: 'Sites', schema: listOf(Site, 1000) } },
+  responses: { 200: { description: 'Sites', schema: listOf(Site, siteLimit) } },
   uses: ['table:read'],
 })
 
@@ -28,7 +31,7 @@ export const createSite = endpoint({
   summary: 'Create a site',
   request: { body: SiteCreation },
   responses: { 201: { description: 'The site', schema: Site } },
-  fails: ['site_name_taken'],
+  fails: ['site_name_taken', 'limit_reached'],
   uses: ['table:write', 'queue:events'],
 })
 

@@ -118,10 +118,20 @@ export const tasks = {
   },
 } as const satisfies Record<string, Task>
 
-/** The queues that tasks consume, without their dead-letter queues, and the most that one batch of messages may take. */
-export const workQueues: readonly { name: string; timeoutSeconds: number }[] = Object.values<Task>(tasks).flatMap(
+type ConsumedQueue = Extract<(typeof tasks)[keyof typeof tasks]['trigger'], { queue: string }>['queue']
+
+/** A queue that a task consumes, and that is no dead-letter queue: each of these has one, with `-dead-letter` behind its name. */
+export type WorkQueueName = Exclude<ConsumedQueue, `${string}-dead-letter`>
+
+const isWork = (queue: ConsumedQueue): queue is WorkQueueName => !queue.endsWith('-dead-letter')
+
+/** The queues of work, and the most that one batch of messages may take. */
+export const workQueues: readonly { name: WorkQueueName; timeoutSeconds: number }[] = Object.values(tasks).flatMap(
   ({ trigger, timeoutSeconds }) =>
-    typeof trigger === 'object' && 'queue' in trigger && !trigger.queue.endsWith('-dead-letter')
+    typeof trigger === 'object' && 'queue' in trigger && isWork(trigger.queue)
       ? [{ name: trigger.queue, timeoutSeconds }]
       : [],
 )
+
+/** How long a dead-letter queue keeps what nobody has looked at: as long as SQS can. */
+export const deadLetterRetentionSeconds: number = 14 * 24 * 3600

@@ -1,5 +1,6 @@
 import { type Actor } from './caller.ts'
-import { type Refusal, type Step, transact } from './db/table.ts'
+import { type Step } from './db/table.ts'
+import { type Refusal, transact } from './db/transact.ts'
 import { failpoint } from './failpoint.ts'
 import { announceRecords } from './queue.ts'
 import { recordStep, type Told } from './record.ts'

@@ -2,8 +2,8 @@ import { writeSync } from 'node:fs'
 import { config } from './config.ts'
 
 /**
- * Named places where a test can end, stall or break the process, to see that nothing is lost (house rule 20). Nothing
- * happens unless `PLAT_FAILPOINT` arms one: `<name>=kill`, `=hang` or `=throw`, and `@<n>` for its n-th hit.
+ * Named places where a test can end, stall or break the process, to see that nothing is lost (CONTRIBUTING.md, House
+ * rules). Nothing happens unless `PLAT_FAILPOINT` arms one: `<name>=kill`, `=hang` or `=throw`, and `@<n>` for its n-th hit.
  */
 
 const [, armed, effect, nth] = /^([\w.-]+)=(kill|hang|throw)(?:@(\d+))?$/.exec(config.PLAT_FAILPOINT) ?? []

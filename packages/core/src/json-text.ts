@@ -1,6 +1,6 @@
 import * as z from 'zod'
 
-/** A value that is stored as its JSON: free-form, or read whole only (house rule 13). */
+/** A value that is stored as its JSON: what is free-form, or never read but whole. */
 export const jsonText = <Schema extends z.ZodType>(schema: Schema) =>
   z
     .string()

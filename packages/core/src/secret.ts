@@ -26,7 +26,8 @@ export async function readSecret(name: string): Promise<string | undefined> {
 
 /** Makes a value the current one; the secret is created where it is missing. */
 export async function writeSecret(name: string, value: string): Promise<void> {
-  const put = () => client.send(new PutSecretValueCommand({ SecretId: name, SecretString: value }))
+  const put = () =>
+    client.send(new PutSecretValueCommand({ SecretId: name, SecretString: value })).catch(unlessMissing)
   try {
     await put()
   } catch (error) {
@@ -63,7 +64,7 @@ async function isFirst(write: () => Promise<unknown>): Promise<boolean> {
     return true
   } catch (error) {
     if (error instanceof ResourceExistsException) return false
-    throw error instanceof ResourceNotFoundException ? error : unreachable(error)
+    return unlessMissing(error)
   }
 }
 
@@ -74,6 +75,11 @@ export async function deleteSecret(name: string): Promise<void> {
   } catch (error) {
     if (!(error instanceof ResourceNotFoundException)) throw unreachable(error)
   }
+}
+
+/** That a secret is missing is for whoever wrote to decide; with everything else the place is not reachable. */
+function unlessMissing(error: unknown): never {
+  throw error instanceof ResourceNotFoundException ? error : unreachable(error)
 }
 
 const unreachable = (cause: unknown) => fault('database_unavailable', { retryAfterSeconds: 2 }, { cause })

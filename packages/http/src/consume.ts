@@ -3,7 +3,7 @@ import { log, traced } from '@platform/core/log'
 import { measure, measured } from '@platform/core/metrics'
 import type * as z from 'zod'
 import { probed } from './probe.ts'
-import { newTraceId } from './trace.ts'
+import { newTraceId } from '@platform/core/trace'
 
 /** The parts of an SQS event that a consumer reads. */
 export interface QueueEvent {

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Caller } from '@platform/core/caller'
+import { unlessCrowded } from '@platform/core/crowd'
 import { Fault, fault } from '@platform/core/fault'
 import { annotate } from '@platform/core/log'
 import type { Deployment } from '@platform/core/module/row'
@@ -86,18 +87,4 @@ function deploymentOf({ claim: { deployment } }: Owner): Deployment {
 const atOnce = 100
 /** One organisation that asks a slow module all the time must leave room for its neighbours. */
 const ofOneOrganisation = 50
-const underWay = new Map<string, number>()
-
-/** Does some work, unless so much of that name is under way already. */
-async function besideOthers<Result>(name: string, most: number, work: () => Promise<Result>): Promise<Result> {
-  const others = underWay.get(name) ?? 0
-  if (others >= most) throw fault('module_unavailable', { retryAfterSeconds: 1 })
-  underWay.set(name, others + 1)
-  try {
-    return await work()
-  } finally {
-    const left = (underWay.get(name) ?? 1) - 1
-    if (left === 0) underWay.delete(name)
-    else underWay.set(name, left)
-  }
-}
+const besideOthers = unlessCrowded(() => fault('module_unavailable', { retryAfterSeconds: 1 }))

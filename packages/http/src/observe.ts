@@ -3,7 +3,7 @@ import { measure, measured } from '@platform/core/metrics'
 import type { GatewayEvent } from './event.ts'
 import { promisedRetry } from './failure.ts'
 import type { Reply } from './reply.ts'
-import { traceIdOf } from './trace.ts'
+import { traceIdOf } from '@platform/core/trace'
 
 /** Headers of every answer; a handler may set its own `cache-control`. */
 const common = {

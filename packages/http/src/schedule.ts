@@ -4,7 +4,7 @@ import { measure, measured } from '@platform/core/metrics'
 import { isProbe, type ProbeAnswer } from '@platform/core/update/probe'
 import { markTallied } from '@platform/core/update/tallied'
 import { version } from '@platform/core/version'
-import { newTraceId } from './trace.ts'
+import { newTraceId } from '@platform/core/trace'
 
 /** A Lambda function that is started by a clock or a deployment. A failure is logged, and fails the invocation. */
 export const scheduled =

@@ -24,6 +24,12 @@ export const clientSettings = (endpoint: string, accessKeyId: string) => ({
   credentials: { accessKeyId, secretAccessKey },
 })
 
+/** What a request without an SDK needs where a stand-in asks for its access key, such as one that switches faults. */
+export const signedHeaders = (accessKeyId: string): Record<string, string> => ({
+  'content-type': 'application/json',
+  authorization: `AWS4-HMAC-SHA256 Credential=${accessKeyId}/`,
+})
+
 /** The environment in which an SDK of another thread reaches the stand-ins, and nothing else. */
 export const awsEnvironment = (standIns: StandIns): Record<string, string> => ({
   AWS_REGION: localRegion,

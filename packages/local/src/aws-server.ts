@@ -67,8 +67,13 @@ async function respondToCall({ service, connections, request, response }: Exchan
 }
 
 /** A web page cannot send this content type to another origin unasked, so it cannot turn the switches. */
-async function respondToControl({ request, response }: Exchange, control: (input: JsonObject) => JsonObject) {
-  if (request.method !== 'GET' && request.headers['content-type'] !== 'application/json') {
+async function respondToControl(
+  { service: { accessKeyId }, request, response }: Exchange,
+  control: (input: JsonObject) => JsonObject,
+): Promise<void> {
+  const isChange = request.method !== 'GET'
+  if (isChange && accessKeyId !== undefined) requireSigner(request, accessKeyId)
+  if (isChange && request.headers['content-type'] !== 'application/json') {
     throw new AwsFault('UnsupportedMediaType', 'Send Content-Type: application/json.', 415)
   }
   sendJson(response, 200, 'application/json', control(await readJson(request)))

@@ -25,6 +25,6 @@ export interface AwsService {
   undelivered?(call: AwsCall, answer: JsonObject): void
   /** Called once, after the last answer. */
   release?(): void
-  /** Routes beside the AWS protocol, such as `GET /_metrics`. */
+  /** Routes beside the AWS protocol, such as `GET /_metrics`; all but GET ask for the access key, too. */
   control?: Readonly<Record<string, (input: JsonObject) => JsonObject>>
 }

@@ -23,7 +23,7 @@ import { removeRuntimeFile, writeRuntimeFile } from './runtime-file.ts'
 import type { Settings } from './settings.ts'
 import { startStandIns } from './stand-ins.ts'
 import { explainListenError, StartFailure } from './start-failure.ts'
-import { type Functions, startWork } from './work.ts'
+import { type Functions, startWork } from './work/work.ts'
 
 /** A platform that serves. */
 export interface Platform {

@@ -12,6 +12,7 @@ import {
   SetQueueAttributesCommand,
   SQSClient,
 } from '@aws-sdk/client-sqs'
+import { deadLetterRetentionSeconds, type WorkQueueName, workQueues } from '@platform/contract/task'
 import { createTableInput, ttlAttribute } from '@platform/core/db/schema'
 import { clientSettings, type StandIns } from './aws-environment.ts'
 import { visibilityTimeoutSeconds } from './function-limits.ts'
@@ -22,13 +23,9 @@ export interface Queue {
   arn: string
 }
 
-const queueNames = ['jobs', 'batches', 'updates', 'events', 'webhooks', 'modules'] as const
-type WorkQueueName = (typeof queueNames)[number]
 /** Every queue has a dead-letter queue. */
 export type QueueName = WorkQueueName | `${WorkQueueName}-dead-letter`
 export type Queues = ReadonlyMap<QueueName, Queue>
-
-const deadLetterRetentionSeconds = 14 * 24 * 3600
 
 /** Makes the table and the queues where they are missing. */
 export async function provision(standIns: StandIns, tableName: string): Promise<Queues> {
@@ -63,7 +60,7 @@ async function enableExpiry(client: DynamoDBClient, TableName: string): Promise<
 async function provisionQueues(standIns: StandIns): Promise<Queues> {
   const client = new SQSClient(clientSettings(standIns.sqsUrl, standIns.accessKeyId))
   try {
-    const made = await Promise.all(queueNames.map((name) => provisionPair(client, name)))
+    const made = await Promise.all(workQueues.map(({ name }) => provisionPair(client, name)))
     return new Map(made.flat())
   } finally {
     client.destroy()

@@ -13,7 +13,7 @@ const { dataDir, accessKeyId } = StandInsData.parse(workerData)
 const port = parentPort
 if (port === null) throw new Error('This file runs as a worker thread only.')
 
-const dynamoDb = await startDynamoDb({ dataDir: join(dataDir, 'dynamodb') })
+const dynamoDb = await startDynamoDb({ dataDir: join(dataDir, 'dynamodb'), accessKeyId })
 const sqs = await startSqs({ dataDir: join(dataDir, 'sqs'), accessKeyId })
 const secrets = await startSecretsManager({ dataDir: join(dataDir, 'secrets'), accessKeyId })
 

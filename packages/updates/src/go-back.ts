@@ -6,7 +6,7 @@ import { type InstalledRelease, parseUpdateState, type UpdatePlan, updatePlan } 
 import * as keys from '@platform/core/db/keys'
 import { get } from '@platform/core/db/table'
 import { endUpdate } from '@platform/core/update/end'
-import { isSame } from './plan.ts'
+import { isSame } from '@platform/core/update/installed'
 import { withdraw } from './withdraw.ts'
 import { TargetFailure, type UpdateTarget } from './target/port.ts'
 

@@ -1,9 +1,5 @@
-import { type InstalledRelease, rollbackSteps, type UpdatePlan, updateSteps } from '@platform/core/update/row'
+import { rollbackSteps, type UpdatePlan, updateSteps } from '@platform/core/update/row'
 import { type Share } from './target/port.ts'
-
-/** Whether two are the same release; where it came from does not tell. */
-export const isSame = (one: InstalledRelease, other: InstalledRelease): boolean =>
-  one.version === other.version && one.digest === other.digest
 
 /** The shares that a release gets one after the other, as the steps of its job say. */
 export const sharesOf = ({ action }: UpdatePlan): Share[] => {

@@ -5,7 +5,7 @@ import { type Release } from '@platform/core/update/release-document'
 import { fetchFunction, releaseByDigest } from '@platform/core/update/release-feed'
 import { type InstalledRelease, parseUpdateState, type UpdatePlan } from '@platform/core/update/row'
 import { UpdateFailure } from './failure.ts'
-import { isSame } from './plan.ts'
+import { isSame } from '@platform/core/update/installed'
 import { type StagedRelease } from './target/port.ts'
 import { type UpdateWork } from './update.ts'
 

@@ -1,8 +1,8 @@
+import { fewAtOnce } from '@platform/core/parts'
 import { ProbeAnswer, probeEvent } from '@platform/core/update/probe'
 import { type InstalledRelease, type UpdatePlan } from '@platform/core/update/row'
 import * as z from 'zod'
 import { UpdateFailure, wordsOf } from './failure.ts'
-import { inLanes } from './lanes.ts'
 import { getEvent, type TrialRequest, trialRequests } from './request-event.ts'
 import { type UpdateWork } from './update.ts'
 
@@ -14,14 +14,14 @@ const repeats = 8
 export async function smoke(work: UpdateWork, { release }: UpdatePlan): Promise<void> {
   await probeAll(work, release)
   const asked = trialRequests.filter(({ functionName }) => work.names.includes(functionName))
-  await inLanes(atOnce, asked, async (request) => {
+  await fewAtOnce(atOnce, asked, async (request) => {
     for (let count = 0; count < repeats; count++) await tryRequest(work, release, request)
   })
 }
 
 /** Every function says which release it is of. */
 export const probeAll = ({ target, names }: UpdateWork, release: InstalledRelease): Promise<void> =>
-  inLanes(atOnce, names, async (name) => {
+  fewAtOnce(atOnce, names, async (name) => {
     const answer = ProbeAnswer.safeParse(await ask(target, release, name, probeEvent))
     const said = answer.success ? `says that it is of version ${answer.data.version}` : 'does not say its version'
     if (answer.data?.version !== release.version) throw failed(release, name, said)

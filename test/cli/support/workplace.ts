@@ -19,7 +19,7 @@ export interface Workplace extends AsyncDisposable {
 export const startWorkplace = (...clusters: string[]): Promise<Workplace> => startWorkplaceWith({}, clusters)
 
 /** The same, of a platform with further settings. */
-export async function startWorkplaceWith(
+async function startWorkplaceWith(
   settings: Record<string, string>,
   clusters: readonly string[] = [],
 ): Promise<Workplace> {

@@ -1,6 +1,7 @@
 import * as Audit from '@platform/core/audit/audit'
 import * as keys from '@platform/core/db/keys'
-import { get, putAll, remove, replace, transact, update } from '@platform/core/db/table'
+import { get, putAll, remove, replace, update } from '@platform/core/db/table'
+import { transact } from '@platform/core/db/transact'
 import { sha256 } from '@platform/core/id'
 import { expect, test } from 'vitest'
 import { callerOf } from '../../support/world.ts'

@@ -1,9 +1,13 @@
 import { beforeAll, expect, test } from 'vitest'
+import { siteLimit } from '@platform/contract/site'
 import { now, shiftClock } from '@platform/core/clock'
 import * as Cluster from '@platform/core/cluster/cluster'
 import { enroll, issue } from '@platform/core/relay/enrollment'
 import { heartbeat } from '@platform/core/cluster/presence'
 import * as Site from '@platform/core/cluster/site'
+import * as keys from '@platform/core/db/keys'
+import { patch } from '@platform/core/db/table'
+import { transact } from '@platform/core/db/transact'
 import { refusalBy } from '../../support/asked.ts'
 import { callerOf, enrolledCluster, enrollRequest, refusalOf, started } from '../../support/world.ts'
 import { entriesOf, settle } from '../support/books.ts'
@@ -99,6 +103,21 @@ test('a search finds a part of the name, whatever its case and with other filter
   expect(await found('rome')).toEqual([[], 0])
   expect((await found(' '))[1]).toBe(4)
   expect((await Cluster.list(await callerOf(), { ...firstPage, search: 'berlin' })).totalCount).toBe(0)
+})
+
+test('an organisation has as many sites as its list shows, and no more', async () => {
+  const [caller, neighbour] = [await callerOf(), await callerOf()]
+  const first = await Site.create(caller, { name: 'first' })
+  await transact([patch(keys.siteCount(caller.organisationId), { add: { count: siteLimit - 2 } })])
+  const wanted = ['a', 'b', 'c'].map((name) => Site.create(caller, { name }))
+  const outcomes = await Promise.all(wanted.map(refusalOf))
+  expect(outcomes.toSorted()).toEqual(['limit_reached', 'limit_reached', 'nothing was refused'])
+  await Site.create(neighbour, { name: 'first' })
+  await Site.remove(caller, first.id)
+  expect(await refusalOf(Site.remove(caller, first.id))).toBe('site_not_found')
+  await Site.create(caller, { name: 'first' })
+  expect(await refusalOf(Site.create(caller, { name: 'last' }))).toBe('limit_reached')
+  expect(await refusalBy('sites', 'POST /api/v1/sites', [caller, 'OrgAdmin'], { name: 'last' })).toBe('limit_reached')
 })
 
 test('a cluster moves between sites; a site with clusters stays', async () => {

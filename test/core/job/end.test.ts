@@ -1,9 +1,11 @@
 import { beforeAll, expect, test } from 'vitest'
-import { query } from '@platform/core/db/table'
+import { get, getAll, putAll, query } from '@platform/core/db/table'
 import * as keys from '@platform/core/db/keys'
 import { enroll, issue } from '@platform/core/relay/enrollment'
 import { shiftClock } from '@platform/core/clock'
 import * as Cluster from '@platform/core/cluster/cluster'
+import { newId } from '@platform/core/id'
+import { partsOf } from '@platform/core/parts'
 import { dispatch } from '@platform/core/job/dispatch'
 import * as Job from '@platform/core/job/job'
 import { claim, complete } from '@platform/core/job/lease'
@@ -65,6 +67,24 @@ test('the sweep announces again what nobody heard of, and fails what was not del
   }
   expect(await counters(caller, world)).toEqual([0, 0])
   shiftClock(-61_000)
+})
+
+test('a beat keeps the leases of all the jobs that it names, be they hundreds', async () => {
+  const caller = await callerOf()
+  const world = await enrolledCluster(caller)
+  const first = await waitingJob(caller, world)
+  await claim(world.request(), first, undefined)
+  const keyOf = (id: string) => keys.job(caller.organisationId, id)
+  const row = await get(keyOf(first))
+  const running = Array.from({ length: 250 }, () => newId('job'))
+  await putAll(running.map((id) => ({ ...row, ...keyOf(id), id })))
+  shiftClock(300_000)
+  const { answer } = await heartbeat(world.request(), { ...world.beat, running: [...running, newId('job')] })
+  expect(answer.cancel).toHaveLength(1)
+  const kept = (await Promise.all(partsOf(running, 100).map((part) => getAll(part.map(keyOf))))).flat()
+  const renewed = kept.filter((job) => Number(job?.['leaseRenewedAtMs']) > Number(row?.['leaseRenewedAtMs']))
+  expect(renewed).toHaveLength(running.length)
+  shiftClock(-300_000)
 })
 
 test('a job whose relay falls silent loses its lease after 600 s; beats that name it keep it', async () => {

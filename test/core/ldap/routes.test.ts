@@ -53,19 +53,20 @@ test.skipIf(lack !== '')(`an empty or endless name or password is refused before
   }
 })
 
+/** Signs in by name; the user goes, and its name becomes somebody else's. */
+async function displace(): Promise<void> {
+  const { id, username } = await arrive('grace')
+  await UserAdmin.remove(acme.caller, id)
+  await UserAdmin.create(acme.caller, newUser(['Viewer'], username))
+}
+
 test.skipIf(lack !== '')(`whoever cannot have any name here hears of it on both ways in${lack}`, async () => {
   const first = await directory()
   expect((await login('login', credentialsOf('grace'))).status).toBe(200)
   await withdraw(first)
   await directory()
-  /** Signs in by name; the user goes, and its name becomes somebody else's. */
-  const displaced = async () => {
-    const { id, username } = await arrive('grace')
-    await UserAdmin.remove(acme.caller, id)
-    await UserAdmin.create(acme.caller, newUser(['Viewer'], username))
-  }
-  await displaced()
-  await displaced()
+  await displace()
+  await displace()
   for (const way of ['login', 'session'])
     expect(await login(way, credentialsOf('grace'))).toMatchObject({ status: 409, json: { error: 'username_taken' } })
 })

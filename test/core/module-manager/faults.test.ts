@@ -1,20 +1,17 @@
 // First: it sets what the platform may reach, which core reads when it is imported.
 import { pick } from '../support/module-platform.ts'
 import { cases, cutOff, expectEnd } from '../support/module-cases.ts'
-import { isLong, stride } from '../../support/long.ts'
+import { isLong, sampled, stride } from '../../support/long.ts'
 import { expect, test, vi } from 'vitest'
 import * as Job from '@platform/core/job/job'
 import { operationLeaseMs } from '@platform/core/operation/operation'
-import { perform } from '@platform/modules/manager/operation'
 import { started } from '../../support/world.ts'
+import { perform } from '../support/module-work.ts'
 import { later } from '../support/told.ts'
 
 await started()
 
 const names = Object.keys(cases) as (keyof typeof cases)[]
-
-/** Of what is tried with one kind of operation after the other: all, or every third. */
-const sampled = <Each>(tries: readonly Each[]): readonly Each[] => tries.filter((_, index) => isLong || index % 3 === 0)
 
 const cuts = names.flatMap((name) => (['before', 'after'] as const).map((when) => [name, when] as const))
 
@@ -77,7 +74,7 @@ test.each(breaks.filter((each, index) => isLong || isFirstThere(each, index)))(
     vi.stubEnv('PLAT_FAILPOINT', `${failpoint}=throw`)
     vi.resetModules()
     // A worker of its own, as armed as a process would be.
-    const armed = await import('@platform/modules/manager/operation')
+    const armed = await import('../support/module-work.ts')
     vi.unstubAllEnvs()
     await armed.perform(each.accepted, pick).catch(() => undefined)
     const isDone = failpoint === 'module.published'

@@ -15,10 +15,11 @@ import { expect, test } from 'vitest'
 import { type Caller } from '@platform/core/caller'
 import * as Job from '@platform/core/job/job'
 import * as Module from '@platform/core/module/module'
-import { perform } from '@platform/modules/manager/operation'
 import { callsOf } from '../../support/store-calls.ts'
 import { callerOf, started } from '../../support/world.ts'
+import { perform } from '../support/module-work.ts'
 import { newModuleId } from '../support/modules.ts'
+import { rounds, sampled } from '../../support/long.ts'
 
 await started()
 const admin = () => callerOf(undefined, 'PlatformAdmin')
@@ -63,13 +64,15 @@ test('an installed module runs, serves below its path, is healthy and told of; i
   })
 })
 
-test.each([
-  ['throws in configure', { throwsIn: 'configure' }, 'configure', 'PLAT-MOD-5004', 'It throws in configure.'],
-  ['throws in start', { throwsIn: 'start' }, 'start', 'PLAT-MOD-5005', 'It throws in start.'],
-  ['is another one in its code', { codeId: 'other' }, 'configure', 'PLAT-MOD-5001', 'The code says other'],
-  ['ends at once', { entrypoint: ['node', '/nowhere.mjs'] }, 'deploy', 'PLAT-MOD-5007', ''],
-  ['cannot run here', { entrypoint: ['python3', '/x.py'] }, 'deploy', 'PLAT-MOD-5007', 'cannot run here'],
-] as const)('a module that %s leaves nothing behind, and its job says why', async (_, plan, step, code, words) => {
+test.each(
+  sampled([
+    ['throws in configure', { throwsIn: 'configure' }, 'configure', 'PLAT-MOD-5004', 'It throws in configure.'],
+    ['throws in start', { throwsIn: 'start' }, 'start', 'PLAT-MOD-5005', 'It throws in start.'],
+    ['is another one in its code', { codeId: 'other' }, 'configure', 'PLAT-MOD-5001', 'The code says other'],
+    ['ends at once', { entrypoint: ['node', '/nowhere.mjs'] }, 'deploy', 'PLAT-MOD-5007', ''],
+    ['cannot run here', { entrypoint: ['python3', '/x.py'] }, 'deploy', 'PLAT-MOD-5007', 'cannot run here'],
+  ] as const),
+)('a module that %s leaves nothing behind, and its job says why', async (_, plan, step, code, words) => {
   const [caller, id, neighbour] = [await admin(), newModuleId(), newModuleId()]
   await install(caller, { id: neighbour })
   await toldSince(caller)
@@ -87,7 +90,7 @@ test.each([
 
 test('modules that are installed at the same time all run, and each has its path', async () => {
   const caller = await admin()
-  const ids = [1, 2, 3, 4, 5].map(() => newModuleId())
+  const ids = Array.from({ length: rounds(3, 5) }, newModuleId)
   const accepted = []
   for (const id of ids) accepted.push(await accept(caller, (await pushModule({ id })).reference))
   await Promise.all(accepted.map((each) => perform(each, pick)))

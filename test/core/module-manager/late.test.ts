@@ -14,10 +14,10 @@ import {
 import { pushModule } from '../support/module-images.ts'
 import { expect, test } from 'vitest'
 import * as Module from '@platform/core/module/module'
-import { perform } from '@platform/modules/manager/operation'
 import { supervise } from '@platform/modules/manager/supervise'
 import { type ModuleRuntime } from '@platform/modules/runtime/port'
 import { started } from '../../support/world.ts'
+import { perform } from '../support/module-work.ts'
 import { later } from '../support/told.ts'
 
 await started()

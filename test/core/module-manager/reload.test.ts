@@ -3,11 +3,11 @@ import { accept, openRuntime, output, pick, runtime, tracesOf, running, toldOf }
 import { pushModule, registry, withoutRegistry } from '../support/module-images.ts'
 import { expect, onTestFinished, test } from 'vitest'
 import * as Module from '@platform/core/module/module'
-import { perform } from '@platform/modules/manager/operation'
 import { supervise } from '@platform/modules/manager/supervise'
 import { RuntimeFailure } from '@platform/modules/runtime/port'
 import { until } from '../../../conformance/until.ts'
 import { callerOf, started } from '../../support/world.ts'
+import { perform } from '../support/module-work.ts'
 import { newModuleId } from '../support/modules.ts'
 
 await started()

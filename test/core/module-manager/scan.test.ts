@@ -17,13 +17,16 @@ import { afterEach, expect, test } from 'vitest'
 import { readCatalog, releaseLimit } from '@platform/core/module/catalog'
 import { now } from '@platform/core/clock'
 import * as keys from '@platform/core/db/keys'
-import { get, patch, removeAll, transact } from '@platform/core/db/table'
+import { removeAll } from '@platform/core/db/remove-all'
+import { get, patch } from '@platform/core/db/table'
+import { transact } from '@platform/core/db/transact'
 import { scan } from '@platform/modules/manager/scan'
 import { sourcesOf } from '@platform/modules/manager/sources'
 import { callsOf } from '../../support/store-calls.ts'
 import { hurried } from '../../support/time-limits.ts'
 import { newModuleId } from '../support/modules.ts'
 import { later } from '../support/told.ts'
+import { isLong } from '../../support/long.ts'
 
 const day = 24 * 3_600_000
 
@@ -209,7 +212,7 @@ test('a registry that says nothing delays no other, and a repository that is not
   expect(told.filter((problem) => problem.startsWith(sourceOf(nowhere)))).toHaveLength(1)
 })
 
-test('of more tags than are looked at those of the newest versions are', async () => {
+test.runIf(isLong)('of more tags than are looked at those of the newest versions are', async () => {
   const id = newModuleId()
   await pushModule({ id, version: '2.0.0', tags: ['2.0.0'] })
   const old = await pushModule({ id, version: '1.0.0', tags: ['0-old'] })

@@ -4,9 +4,9 @@ import { pushModule } from '../support/module-images.ts'
 import { expect, test } from 'vitest'
 import * as Job from '@platform/core/job/job'
 import * as Module from '@platform/core/module/module'
-import { perform } from '@platform/modules/manager/operation'
 import { supervise } from '@platform/modules/manager/supervise'
 import { callerOf, started } from '../../support/world.ts'
+import { perform } from '../support/module-work.ts'
 import { newModuleId } from '../support/modules.ts'
 
 await started()

@@ -3,11 +3,12 @@ import { newIssuer } from '../support/oidc-hoist.ts'
 import { beforeAll, expect, test, vi } from 'vitest'
 import { nowSeconds } from '@platform/core/clock'
 import * as keys from '@platform/core/db/keys'
-import { query } from '@platform/core/db/table'
+import { putAll, query } from '@platform/core/db/table'
 import { exchange } from '@platform/core/oidc/code'
 import { verifyAccessToken } from '@platform/core/signing/token'
 import { signed } from '../../support/hostile-issuer.ts'
-import { atStoreCalls } from '../support/store-hook.ts'
+import { atStoreCalls, type StoreCall } from '../support/store-hook.ts'
+import { refusalOf } from '../../support/world.ts'
 import { comeBack, leave, newProvider, properAnswer, ready } from '../support/oidc.ts'
 
 beforeAll(async () => {
@@ -98,3 +99,21 @@ test.each(['oidc.attemptTaken', 'oidc.userKnown'])(
     expect(await usersOf(provider.organisationId)).toHaveLength(1)
   },
 )
+
+/** Just before a session is written, something else stands in its place. */
+const occupy = async ({ command, input }: StoreCall) => {
+  if (!command.startsWith('TransactWrite')) return
+  const session = input.TransactItems.find(({ Put }: any) => Put?.Item.sk === keys.session('').sk).Put.Item
+  await putAll([{ pk: session.pk, sk: session.sk }])
+}
+
+test('an exchange whose session cannot be written gives no tokens, and leaves its code good', async () => {
+  const provider = await newProvider(issuer.url)
+  const { answer, browser } = await leaving(provider)
+  const { code = '' } = await comeBack(provider.id, answer, browser)
+  {
+    using _ = atStoreCalls({ before: occupy })
+    expect(await refusalOf(exchange(code, browser, origin))).toBe('conflict')
+  }
+  expect(await exchange(code, browser, origin)).toMatchObject({ tokenType: 'Bearer' })
+})

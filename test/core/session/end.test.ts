@@ -213,7 +213,7 @@ test('an administrator ends the session too that a password change had kept', as
   expect(await refusalOf(refresh(own))).toBe('invalid_refresh_token')
 })
 
-test('an administrator ends all sessions of a user, a sign-in in its midst included, and the password stays', async () => {
+test('an administrator ends all sessions of a user, one that is under way included, and the password stays', async () => {
   const own = await somebody()
   const other = await signedIn(own.username)
   const isEnded = justBefore(/^BatchGet/, () => UserAdmin.endUserSessions(platform.caller, own.id), 2)

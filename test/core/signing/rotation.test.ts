@@ -1,15 +1,16 @@
 import { execFile } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { decodeJwt, SignJWT } from 'jose'
 import { beforeEach, expect, test } from 'vitest'
-import { now, shiftClock } from '@platform/core/clock'
+import { now, nowSeconds, shiftClock } from '@platform/core/clock'
 import { config } from '@platform/core/config'
 import * as keys from '@platform/core/db/keys'
 import { get } from '@platform/core/db/table'
 import { newId } from '@platform/core/id'
 import { readAccessKeys } from '@platform/core/signing/published'
 import { readSecret } from '@platform/core/secret'
-import { prepareKeys } from '@platform/core/signing/keys'
+import { prepareKeys, signer } from '@platform/core/signing/keys'
 import { issueAccessToken, verifyAccessToken } from '@platform/core/signing/token'
 import { refusalOf } from '../../support/world.ts'
 import { handler as bootstrap } from '../../../functions/bootstrap.ts'
@@ -109,6 +110,28 @@ test('a withdrawn key is believed by nobody, whatever it has signed', async () =
   shiftClock(6 * minuteMs)
   expect(await refusalOf(verifyAccessToken(stolen))).toBe('unauthenticated')
   expect(await isGood(await token())).toBe(true)
+})
+
+test('a withdrawn key is believed no more by those who have believed a token of it before', async () => {
+  const stolen = await token()
+  expect(await isGood(stolen)).toBe(true)
+  await bootstrap({ rotate: 'access', withdraw: true })
+  shiftClock(6 * minuteMs)
+  expect(await refusalOf(verifyAccessToken(stolen))).toBe('unauthenticated')
+})
+
+test('a token signed with a stolen key is good for fifteen minutes, however late it claims to expire', async () => {
+  const { kid, key } = await signer('access')
+  const forged = await new SignJWT(decodeJwt(await token()))
+    .setProtectedHeader({ alg: 'EdDSA', typ: 'at+jwt', kid })
+    .setIssuedAt(nowSeconds())
+    .setExpirationTime(nowSeconds() + 365 * 24 * 3600)
+    .sign(key)
+  expect(await isGood(forged)).toBe(true)
+  shiftClock(14 * minuteMs)
+  expect(await isGood(forged)).toBe(true)
+  shiftClock(2 * minuteMs)
+  expect(await refusalOf(verifyAccessToken(forged))).toBe('token_expired')
 })
 
 test('an order for a rotation is no API start, and an order for something else is refused', async () => {

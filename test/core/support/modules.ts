@@ -1,9 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import { type ModuleManifest } from '@platform/contract/manifest'
-import { storeCatalog, readCatalog, type CatalogRelease } from '@platform/core/module/catalog'
+import { storeCatalog, readCatalog } from '@platform/core/module/catalog'
+import { type CatalogRelease } from '@platform/core/module/catalog-row'
 import { now } from '@platform/core/clock'
 import * as keys from '@platform/core/db/keys'
-import { replace, transact, update } from '@platform/core/db/table'
+import { replace, update } from '@platform/core/db/table'
+import { transact } from '@platform/core/db/transact'
 import { newId } from '@platform/core/id'
 import { claimStep, readRoutes } from '@platform/core/module/routes'
 import {

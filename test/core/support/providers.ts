@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { now } from '@platform/core/clock'
 import * as keys from '@platform/core/db/keys'
-import { patch, query, remove, replace, transact } from '@platform/core/db/table'
+import { patch, query, remove, replace } from '@platform/core/db/table'
+import { transact } from '@platform/core/db/transact'
 import { newId } from '@platform/core/id'
 import {
   type ExternalIdentity,

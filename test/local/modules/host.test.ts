@@ -1,11 +1,12 @@
 import { readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { startModuleHost } from '@platform/local/modules/host'
+import { serveHost } from '@platform/local/modules/host-server'
 import { hostedRuntime } from '@platform/modules/runtime/hosted'
 import { type ModuleRuntime } from '@platform/modules/runtime/port'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { until } from '../../../conformance/until.ts'
-import { ask, assignmentOf, limits, processesWith } from '../../support/local-runtime.ts'
+import { ask, assignmentOf, limits, localRuntime, processesWith } from '../../support/local-runtime.ts'
 import { pushFixture, pushProgram } from '../../support/module-image.ts'
 import { type ModuleRegistry, startModuleRegistry } from '../../support/module-registry.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
@@ -64,6 +65,19 @@ test('functions deploy, ask, list and remove modules through the host', async ()
   await runtime.remove(deployment, 1000)
   expect(await runtime.list()).toEqual([])
   await expect(runtime.request(deployment, get, limits)).rejects.toMatchObject({ problem: 'unavailable' })
+})
+
+test('the token of a deployment is forgotten when it is removed', async () => {
+  await using local = await localRuntime('process')
+  const tokens = new Map<string, string>()
+  const token = 'token of the host'
+  const server = await serveHost({ runtime: local, tokens, token, port: 0, onError: () => undefined })
+  const runtime = hostedRuntime({ url: server.url, token, tokenOf: async (id) => `token of ${id}` })
+  const deployment = await runtime.deploy(assignmentOf(await pushFixture(local.registry, 'puppet')))
+  expect([...tokens]).toEqual([[deployment.id, `token of ${deployment.id}`]])
+  await runtime.remove(deployment, 1000)
+  expect([...tokens]).toEqual([])
+  await server.close()
 })
 
 test('what the runtime refuses arrives as it was said', async () => {

@@ -1,10 +1,10 @@
 import { appendFile, mkdir, readdir, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { FetchedRelease } from '@platform/core/update/installed'
 import {
   DamagedRelease,
   draftedFunctions,
   draftFunction,
-  type FetchedRelease,
   folderName,
   readRelease,
   removeAllBut,

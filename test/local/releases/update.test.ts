@@ -6,6 +6,7 @@ import { startGate } from '../runner/gate.ts'
 import { ask, hammer } from './clients.ts'
 import { currentIn, folderOf, named, releaseOf, saying } from './support.ts'
 import { apply, checkout, startUpdatable, versionsOf } from './updatable.ts'
+import { rounds } from '../../support/long.ts'
 
 const nowhere = () => Promise.reject(new Error('its repository is gone'))
 
@@ -14,18 +15,18 @@ test('ten clients lose no request while a release takes over step by step, and w
   const { target } = platform
   const release = releaseOf('9.0.0')
   const clients = hammer(platform.url)
-  await clients.more(200)
+  await clients.more(rounds(60, 200))
   expect([...clients.versions]).toEqual(['own'])
   await target.stage(release)
   expect(await target.invoke(named(release), 'health', {})).toMatchObject({ body: '9.0.0' })
-  await clients.more(200)
+  await clients.more(rounds(60, 200))
   expect([...clients.versions]).toEqual(['own'])
   for (const share of [10, 50, 100] as const) {
     await target.shift(named(release), share)
-    await clients.more(300)
+    await clients.more(rounds(90, 300))
   }
   await target.commit(named(release), checkout)
-  await clients.more(200)
+  await clients.more(rounds(60, 200))
   expect(clients.versions).toEqual(new Set(['own', '9.0.0']))
   expect(await target.current()).toEqual(named(release))
   expect(new Set(await versionsOf(platform, 20))).toEqual(new Set(['9.0.0']))
@@ -33,14 +34,14 @@ test('ten clients lose no request while a release takes over step by step, and w
   // And back, to the functions that came with the platform.
   await target.stage({ ...checkout, functionNames: [], fetchFunction: nowhere })
   await target.shift(checkout, 100)
-  await clients.more(200)
+  await clients.more(rounds(60, 200))
   await target.commit(checkout, named(release))
-  await clients.more(200)
+  await clients.more(rounds(60, 200))
   await clients.stop()
   expect(new Set(await versionsOf(platform, 20))).toEqual(new Set(['own']))
   expect(await currentIn(platform.dataDir)).toBeUndefined()
   expect(clients.failures).toEqual([])
-  expect(clients.requests).toBeGreaterThan(1500)
+  expect(clients.requests).toBeGreaterThan(rounds(500, 1500))
 })
 
 test('of a hundred requests a release gets as many as its share says', async () => {

@@ -10,7 +10,7 @@ import { runProgram } from './program.ts'
 import { temporaryFolder, writeFunctions } from './support.ts'
 
 const main = 'packages/local/src/main.ts'
-const adminToken = 'packages/local/src/admin-token.ts'
+const adminToken = 'packages/local/src/commands/admin-token.ts'
 const serve = fileURLToPath(new URL('serve.ts', import.meta.url))
 const ready = 'Platform ready at '
 

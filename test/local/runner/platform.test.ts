@@ -1,9 +1,21 @@
 import { join } from 'node:path'
-import { DescribeTableCommand, DescribeTimeToLiveCommand, DynamoDBClient } from '@aws-sdk/client-dynamodb'
-import { GetQueueAttributesCommand, GetQueueUrlCommand, SendMessageCommand } from '@aws-sdk/client-sqs'
+import {
+  DescribeTableCommand,
+  DescribeTimeToLiveCommand,
+  DynamoDBClient,
+  ListTablesCommand,
+} from '@aws-sdk/client-dynamodb'
+import { ListSecretsCommand, SecretsManagerClient } from '@aws-sdk/client-secrets-manager'
+import {
+  GetQueueAttributesCommand,
+  GetQueueUrlCommand,
+  ListQueuesCommand,
+  SendMessageCommand,
+  SQSClient,
+} from '@aws-sdk/client-sqs'
 import { passages } from '@platform/contract/passage'
 import { parseConfig } from '@platform/core/config'
-import { clientSettings } from '@platform/local/aws-environment'
+import { clientSettings, newAccessKeyId, signedHeaders } from '@platform/local/aws-environment'
 import { readRuntimeFile } from '@platform/local/runtime-file'
 import * as z from 'zod'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -117,6 +129,41 @@ test('a request reaches the function of its route', async () => {
   const response = await fetch(`${platform.url}/api/v1/clusters/a%20b`)
   expect(await response.json()).toEqual({ path: '/api/v1/clusters/a b' })
 })
+
+test.each([
+  [
+    'store',
+    async (key: string) =>
+      new DynamoDBClient(clientSettings(platform.standIns.dynamoDbUrl, key)).send(new ListTablesCommand({})),
+  ],
+  [
+    'queues',
+    async (key: string) => new SQSClient(clientSettings(platform.standIns.sqsUrl, key)).send(new ListQueuesCommand({})),
+  ],
+  [
+    'secrets',
+    async (key: string) =>
+      new SecretsManagerClient(clientSettings(platform.standIns.secretsUrl, key)).send(new ListSecretsCommand({})),
+  ],
+])('a program that does not know the key of this run reaches nothing of the %s', async (_name, listWith) => {
+  await expect(listWith(newAccessKeyId())).rejects.toMatchObject({ name: 'UnrecognizedClientException' })
+  await expect(listWith(platform.standIns.accessKeyId)).resolves.toBeDefined()
+})
+
+test.each(['dynamoDbUrl', 'sqsUrl'] as const)(
+  'a program that does not know the key of this run switches no faults at %s',
+  async (name) => {
+    const url = `${platform.standIns[name]}/_faults`
+    const before = await (await fetch(url)).json()
+    const body = JSON.stringify({ seed: 7 })
+    const withoutKey = { 'content-type': 'application/json' }
+    for (const headers of [withoutKey, signedHeaders(newAccessKeyId())])
+      expect((await fetch(url, { method: 'POST', headers, body })).ok).toBe(false)
+    expect(await (await fetch(url)).json()).toEqual(before)
+    const headers = signedHeaders(platform.standIns.accessKeyId)
+    expect(await (await fetch(url, { method: 'POST', headers, body })).json()).toMatchObject({ seed: 7 })
+  },
+)
 
 test('the table is the one of the deployment, and expires its items', async () => {
   const client = new DynamoDBClient(clientSettings(platform.standIns.dynamoDbUrl, platform.standIns.accessKeyId))

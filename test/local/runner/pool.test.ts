@@ -12,14 +12,14 @@ async function poolIn(
     ...options
   }: { threads?: number; timeoutMs?: number; environment?: Record<string, string> } = {},
 ) {
-  const logged: { message: string; details: Record<string, unknown> }[] = []
+  const logged: { message: string; details: Record<string, unknown>; atMs: number }[] = []
   const pool = startPool({
     threads: 1,
     timeoutMsOf: () => timeoutMs,
     environment: {},
     ...options,
     functionsDir: await writeFunctions(folder, sources),
-    log: (message, details = {}) => logged.push({ message, details }),
+    log: (message, details = {}) => logged.push({ message, details, atMs: performance.now() }),
   })
   return { ...pool, logged, [Symbol.asyncDispose]: pool.close }
 }
@@ -111,6 +111,23 @@ test.for([
   await failed
   expect(await pool.invoke('fine', {})).toBe(7)
   expect(pool.logged).toMatchObject([{ message: 'a function thread ended and is replaced' }])
+})
+
+test('a thread that cannot start is tried again, with pauses between; until then whoever calls is refused at once', async () => {
+  await using folder = await temporaryFolder()
+  const environment: Record<string, string> = { NODE_OPTIONS: '--require=/no/such/file' }
+  await using pool = await poolIn(folder.path, { fine: 'export const handler = () => 7' }, { environment })
+  const triesAtMs = () => pool.logged.map(({ atMs }) => atMs)
+  await expect.poll(() => triesAtMs().length, { timeout: 20_000 }).toBe(2)
+  const [first = 0, second = 0] = triesAtMs()
+  expect(second - first).toBeGreaterThan(900)
+  expect(pool.logged[0]).toMatchObject({
+    message: 'a function thread does not start',
+    details: { thread: 'functions-0' },
+  })
+  await expect(pool.invoke('fine', {})).rejects.toBeInstanceOf(FunctionFailed)
+  delete environment['NODE_OPTIONS']
+  await expect.poll(() => pool.invoke('fine', {}).catch(() => 0), { timeout: 20_000 }).toBe(7)
 })
 
 test('a function that does not answer in time is given up, and its thread goes on', async () => {

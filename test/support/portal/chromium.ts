@@ -20,3 +20,11 @@ export function launchChromium(): Promise<Browser> {
     args: ['--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost'],
   })
 }
+
+let ofWorker: Browser | undefined
+
+/** The one of this process, which all test files have that run in it: it ends with the process. One that has died is replaced. */
+export async function chromiumOfWorker(): Promise<Browser> {
+  if (!ofWorker?.isConnected()) ofWorker = await launchChromium()
+  return ofWorker
+}

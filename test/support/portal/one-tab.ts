@@ -14,7 +14,7 @@ const refused = /^answer 4(00|22) POST \/api\/v1\/setup\/complete$/
  * `machine` has a folder, and a shell that relay commands are pasted into.
  */
 export const test = base
-  .override('settings', { PLAT_MODULE_TICK_SECONDS: '1' })
+  .extend('settings', { scope: 'file' }, { PLAT_MODULE_TICK_SECONDS: '1' })
   .override('api', { scope: 'file' }, ({ platform }) => platform.api())
   // oxlint-disable-next-line no-empty-pattern -- what a fixture needs is read off its pattern
   .extend('machine', { scope: 'file' }, async ({}, { onCleanup }) => {

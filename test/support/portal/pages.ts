@@ -1,3 +1,4 @@
+import { isLong } from '../long.ts'
 import type { Places } from './seed.ts'
 import { states, type PortalState } from './states.ts'
 
@@ -12,6 +13,8 @@ export interface PortalPage {
   allow?: RegExp[]
   /** Nothing of the portal stands around it. */
   isAlone?: true
+  /** A page that another one of these shows already, which holds something else: left out where not all is tried (see long.ts). */
+  isAgain?: true
   /** It has fields for texts. */
   asks?: true
   /** Where not all is tried (see long.ts), it and such of its states stand for the kinds of fields that the portal has. */
@@ -51,6 +54,7 @@ export const pages: readonly PortalPage[] = [
   { name: 'clusters', path: '/clusters', heading: 'Clusters', asks: true, types: ['sites'], states: states.clusters },
   {
     name: 'clusters-offline',
+    isAgain: true,
     path: '/clusters?status=Offline',
     heading: 'Clusters',
     asks: true,
@@ -63,11 +67,12 @@ export const pages: readonly PortalPage[] = [
     heading: /./,
     states: states.cluster,
   },
-  { name: 'cluster-pending', path: ({ clusters }) => `/clusters/${clusters.pending}`, heading: /./ },
+  { name: 'cluster-pending', isAgain: true, path: ({ clusters }) => `/clusters/${clusters.pending}`, heading: /./ },
   { name: 'jobs', path: '/jobs', heading: 'Jobs', states: states.jobs },
   { name: 'new-job', path: '/jobs/new', heading: 'Run a script', asks: true, types: [] },
   {
     name: 'new-job-there',
+    isAgain: true,
     path: ({ clusters }) => `/jobs/new?clusterId=${clusters.healthy}`,
     heading: 'Run a script',
     asks: true,
@@ -75,15 +80,23 @@ export const pages: readonly PortalPage[] = [
   },
   {
     name: 'new-job-again',
+    isAgain: true,
     path: ({ jobs }) => `/jobs/new?from=${jobs.completed}`,
     heading: 'Run a script',
     asks: true,
   },
   { name: 'job', path: ({ jobs }) => `/jobs/${jobs.completed}`, heading: /./ },
-  { name: 'job-running', path: ({ jobs }) => `/jobs/${jobs.running}`, heading: /./, states: states.runningJob },
+  {
+    name: 'job-running',
+    isAgain: true,
+    path: ({ jobs }) => `/jobs/${jobs.running}`,
+    heading: /./,
+    states: states.runningJob,
+  },
   { name: 'batch', path: ({ batchId }) => `/jobs/batches/${batchId}`, heading: /batch/i, states: states.batch },
   {
     name: 'batch-running',
+    isAgain: true,
     path: ({ openBatchId }) => `/jobs/batches/${openBatchId}`,
     heading: /batch/i,
     states: states.openBatch,
@@ -94,7 +107,13 @@ export const pages: readonly PortalPage[] = [
   { name: 'notifications', path: '/notifications', heading: 'Notifications' },
   { name: 'health', path: '/health', heading: 'Health' },
   { name: 'account', path: '/settings/account', heading: 'Account', states: states.account },
-  { name: 'account-tokens', path: '/settings/account?tab=tokens', heading: 'Account', states: states.tokens },
+  {
+    name: 'account-tokens',
+    isAgain: true,
+    path: '/settings/account?tab=tokens',
+    heading: 'Account',
+    states: states.tokens,
+  },
   { name: 'users', path: '/settings/users', heading: 'Users', types: ['create'], states: states.users },
   { name: 'webhooks', path: '/settings/webhooks', heading: 'Webhooks', states: states.webhooks },
   { name: 'audit', path: '/settings/audit', heading: /^Audit/, asks: true, states: states.audit },
@@ -109,6 +128,9 @@ export const pages: readonly PortalPage[] = [
     allow: [/^answer 404 GET \/nothing\/here$/],
   },
 ]
+
+/** The pages that are tried: each once where not all is, see long.ts. */
+export const triedPages = pages.filter(({ isAgain }) => isLong || !isAgain)
 
 /** Where a page is, on a platform that holds these. */
 export const pathOf = ({ path }: PortalPage, places: Places): string => (typeof path === 'string' ? path : path(places))

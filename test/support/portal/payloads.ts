@@ -17,6 +17,7 @@ const allLive = [
   ['a frame', '<iframe srcdoc="<script>parent.__xss=8;alert(8)</script>">'],
   ['out of a text area', '</textarea></title></style><script>alert(__xss=9)</script>'],
   ['out of script and comment', `--></script>'"/*<svg/onload=alert(__xss=10)>*/`],
+  ['out of most at once', '"></textarea><svg/onload=alert(__xss=0)>'],
   ['a page as an address', 'data:text/html,<script>alert(__xss=11)</script>'],
 ] as const
 
@@ -28,11 +29,14 @@ const sleepingPayloads = [
   ['a style', "';x:expression(alert(__xss=15));y:url(javascript:alert(1))"],
 ] as const
 
-/** Those that get out of most places: what is tried where not all is, see long.ts. */
-const nastiest = new Set<string>(['an image', 'out of a text area'])
+/** One that gets in nearly everywhere, and one that gets out of most places: what is tried where not all is, see long.ts. */
+const nastiest = new Set<string>(['an image', 'out of most at once'])
 
 const isTried = ([what]: readonly [string, string]) => isLong || nastiest.has(what)
 
 export const livePayloads = allLive.filter(isTried)
 
 export const payloads = [...allLive, ...sleepingPayloads].filter(isTried)
+
+/** What is typed into fields: where not all is tried, the one that gets out of most places. */
+export const typedPayloads = isLong ? payloads : payloads.slice(-1)

@@ -2,21 +2,28 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { startServer } from '../http-server.ts'
 
-/** The variable that says where the run's platform is asked for. */
+/** The variable that says where the run's platform is asked for; at `/seed`, what its own organisation holds. */
 export const sharedPlatformAt = 'PLAT_TEST_SHARED_PLATFORM'
 
-/** Has a platform for all test files of a run: it is started once, when the first of them asks for it. */
+/** Has a platform for all test files of a run: it is started, and filled, once, when the first of them asks for it. */
 export async function setup(): Promise<() => Promise<void>> {
   let child: ChildProcess | undefined
-  const started = async () => {
+  const started = () => {
     const { VITEST: _, ...env } = process.env
     child = fork(new URL('shared-process.ts', import.meta.url).pathname, { execArgv: [], env })
-    const ended = once(child, 'exit').then(([code]) => Promise.reject(new Error(`It has ended with ${code}.`)))
-    const [message] = await Promise.race([once(child, 'message'), ended])
-    return JSON.stringify(message)
+    return said(child)
+  }
+  const filled = async () => {
+    await (platform ??= started())
+    child?.send('seed')
+    return child ? said(child) : ''
   }
   let platform: Promise<string> | undefined
-  const server = await startServer(async () => ({ status: 200, body: await (platform ??= started()) }))
+  let seed: Promise<string> | undefined
+  const server = await startServer(async ({ url: { pathname } }) => ({
+    status: 200,
+    body: await (pathname === '/seed' ? (seed ??= filled()) : (platform ??= started())),
+  }))
   process.env[sharedPlatformAt] = server.url
   return async () => {
     await server[Symbol.asyncDispose]()
@@ -25,4 +32,11 @@ export async function setup(): Promise<() => Promise<void>> {
       await once(child, 'exit')
     }
   }
+}
+
+/** What the process says next. */
+async function said(by: ChildProcess): Promise<string> {
+  const ended = once(by, 'exit').then(([code]) => Promise.reject(new Error(`It has ended with ${code}.`)))
+  const [message] = await Promise.race([once(by, 'message'), ended])
+  return JSON.stringify(message)
 }

@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url'
 import type { Page } from 'playwright-core'
 import { isLong } from '../long.ts'
 import { settled, type Theme } from './open.ts'
+import { turnOf } from './turns.ts'
 
 const projectDir = fileURLToPath(new URL('../../..', import.meta.url))
 
@@ -21,15 +22,13 @@ async function inBothThemes(page: Page, act: (theme: Theme) => Promise<void>): P
   await page.emulateMedia({ colorScheme: null })
 }
 
-let turn = 0
-
 /**
  * Has a page looked at in both themes where all is tried that can be (see long.ts); otherwise in one of them, which take turns from look to
  * look.
  */
 export async function inThemes(page: Page, act: (theme: Theme) => Promise<void>): Promise<void> {
   if (isLong) return inBothThemes(page, act)
-  const theme = themes[turn++ % themes.length] ?? 'light'
+  const [theme = 'light'] = turnOf('theme', themes)
   await page.emulateMedia({ colorScheme: theme })
   await act(theme)
   await page.emulateMedia({ colorScheme: null })

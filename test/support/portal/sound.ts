@@ -3,6 +3,7 @@ import { isLong } from '../long.ts'
 import { axeFindings } from './axe.ts'
 import { reachingOut } from './layout.ts'
 import { picture, type Width, widen, widths } from './shot.ts'
+import { turnOf } from './turns.ts'
 
 /** Neighbours differ in both, so that a page and the next one are seen in all that there is. */
 const looks = [
@@ -12,8 +13,6 @@ const looks = [
   { width: 1280, theme: 'light' },
 ] as const
 
-let turn = 0
-
 /**
  * What is wrong with a page as it stands just now, in lines: it scrolls sideways in one of the widths, or axe finds something. Axe looks at
  * it in every width and theme where all is tried that can be (see long.ts), and pictures are kept; otherwise in one look, which take turns.
@@ -21,8 +20,7 @@ let turn = 0
 export async function faultsOfLook(page: Page, name: string, inWidths: readonly Width[] = widths): Promise<string[]> {
   const found: string[] = []
   const possible = looks.filter(({ width }) => inWidths.includes(width))
-  const wanted = isLong ? possible : possible.filter((_look, index) => index === turn % possible.length)
-  turn += 1
+  const wanted = isLong ? possible : turnOf('look', possible)
   for (const width of inWidths) {
     await widen(page, width)
     found.push(...(await reachingOut(page)).map((what) => `${name} scrolls sideways at ${width} pixels: ${what}`))

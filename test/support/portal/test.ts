@@ -2,7 +2,7 @@ import { test as base } from 'vitest'
 import type { Page } from 'playwright-core'
 import type { Platform } from '../../../conformance/platform.ts'
 import { PlatformProcess } from '../platform.ts'
-import { lacking, launchChromium } from './chromium.ts'
+import { chromiumOfWorker, lacking } from './chromium.ts'
 import { administrator, type Credentials, faultsOf, newContext, settled, signIn, type View } from './open.ts'
 import { picture } from './shot.ts'
 
@@ -25,7 +25,7 @@ const seatMs = 300_000
 
 /**
  * A test in the browser. Per file, made when first asked for: `platform` (a process, never set up; with `settings`), `api` (sets it up and
- * answers its API), `browser`, `user` (whose pages they are, unless a view says otherwise). Per test: `open`, `newPage`, `visit`. A page that was opened fails its test when it was not quiet, see faults.ts.
+ * answers its API), `browser` (the worker's), `user` (whose pages they are, unless a view says otherwise). Per test: `open`, `newPage`, `visit`. A page that was opened fails its test when it was not quiet, see faults.ts.
  */
 export const test = base
   .extend('settings', { scope: 'file' }, (): Record<string, string> => ({}))
@@ -38,12 +38,7 @@ export const test = base
   .extend('api', { scope: 'file' }, ({ platform }): Promise<Platform> => platform.setUp())
   .extend('user', { scope: 'file' }, (): Credentials => administrator)
   .extend('lacking', { scope: 'file' }, lacking)
-  .extend('browser', { scope: 'file' }, async ({ lacking }, { onCleanup }) => {
-    if (lacking !== '') return undefined
-    const browser = await launchChromium()
-    onCleanup(() => browser.close())
-    return browser
-  })
+  .extend('browser', { scope: 'file' }, ({ lacking }) => (lacking === '' ? chromiumOfWorker() : undefined))
   .extend('newPage', async ({ browser, origin, user, lacking, skip, task }, { onCleanup }): Promise<NewPage> => {
     if (!browser) return skip(lacking)
     const pages: Page[] = []

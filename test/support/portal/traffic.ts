@@ -55,6 +55,15 @@ export async function passSeconds(page: Page, seconds: number): Promise<void> {
   page.off('request', begin).off('requestfinished', end).off('requestfailed', end)
 }
 
+/** Lets time pass in the same way until something is so, two minutes at most: what the page would wait for, nobody waits for. */
+export async function passUntil(page: Page, isSo: () => Promise<boolean>): Promise<void> {
+  for (let second = 0; second < 120; second++) {
+    if (await isSo()) return
+    await passSeconds(page, 1)
+  }
+  throw new Error('It is not so after two minutes of the page’s time.')
+}
+
 /** Stops the clock of a page that was opened after `page.clock.install()`: from here on only `passSeconds` moves it. */
 export async function stopClock(page: Page): Promise<void> {
   const nowMs = await page.evaluate(() => Date.now())

@@ -1,5 +1,5 @@
 import { type InstalledRelease } from '@platform/core/update/row'
-import { isSame } from '@platform/updates/plan'
+import { isSame } from '@platform/core/update/installed'
 import {
   type Share,
   type StagedRelease,

@@ -8,7 +8,7 @@ import { notificationBook } from '../notification/book.ts'
 import { oneAtATime } from './one-at-a-time.ts'
 import { announceRecords } from '../queue.ts'
 import { timelineBook } from '../cluster/timeline-book.ts'
-import { inTurn } from './turn.ts'
+import { asOnlyOne } from './turn.ts'
 import { webhookBook } from '../webhook/book.ts'
 
 /** Every book that the platform keeps. */
@@ -25,6 +25,6 @@ export const allBooks: readonly Book[] = [
 
 /** Enters the records of an organisation into all books, unless somebody is at it who will look again. */
 export const bookAll = oneAtATime(
-  (organisationId) => inTurn(organisationId, (endMs) => bookRecords(organisationId, allBooks, endMs)),
+  (organisationId) => asOnlyOne(organisationId, (endMs) => bookRecords(organisationId, allBooks, endMs)),
   announceRecords,
 )

@@ -23,7 +23,7 @@ const Turn = z.object({ holder: z.string().optional() })
  * Does the work as the only one, and again while word is left; not at all where somebody else is at it. Work is told how
  * long it may go on, and answers whether it is done; if not, a message hands it on. Two calls more than the work.
  */
-export async function inTurn(organisationId: string, work: (endMs: number) => Promise<boolean>): Promise<void> {
+export async function asOnlyOne(organisationId: string, work: (endMs: number) => Promise<boolean>): Promise<void> {
   const [holder, endMs] = [newNonce(), now() + workMs]
   if (!(await begin(organisationId, holder))) return
   let isOver = false

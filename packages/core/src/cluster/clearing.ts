@@ -1,7 +1,8 @@
 import * as z from 'zod'
 import { now } from '../clock.ts'
 import * as keys from '../db/keys.ts'
-import { type Item, patch, remove, transact } from '../db/table.ts'
+import { type Item, patch, remove } from '../db/table.ts'
+import { transact } from '../db/transact.ts'
 import { clearJobs } from '../job/clearing.ts'
 import { clear as clearTimeline } from './timeline.ts'
 

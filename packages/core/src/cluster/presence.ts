@@ -13,6 +13,7 @@ import { renewLease } from '../job/lease.ts'
 import { log } from '../log.ts'
 import { countOnline, nodesHash, nodesItem, parseNodes } from './node.ts'
 import { newNonce } from '../id.ts'
+import { fewAtOnce, partsOf } from '../parts.ts'
 import { spendBeat } from '../relay/replay.ts'
 import { clusterStatus, dueAfterBeat } from './status.ts'
 
@@ -20,6 +21,8 @@ import { clusterStatus, dueAfterBeat } from './status.ts'
 
 /** Beats of one relay come one after another; a second at the same moment looks again. */
 const attempts = 4
+/** A beat may name a thousand jobs. */
+const renewedAtOnce = 25
 /** A cluster that comes back needs two beats; the second is asked for at once. */
 const secondBeatSeconds = 1
 
@@ -134,16 +137,12 @@ async function waitingJobs(row: ClusterRow, freeSlots: number): Promise<string[]
 /** Renews the leases of the jobs that a relay says it runs; answers those that it shall stop. */
 async function tendRunning(caller: RelayCaller, jobIds: readonly string[]): Promise<string[]> {
   if (jobIds.length === 0) return []
-  const unique = [...new Set(jobIds)].slice(0, 100)
-  const items = await getAll(unique.map((id) => keys.job(caller.organisationId, id)))
-  const jobs = items.map(parseRelayed)
+  const unique = [...new Set(jobIds)]
+  const wanted = partsOf(unique, 100).map((part) => getAll(part.map((id) => keys.job(caller.organisationId, id))))
+  const jobs = (await Promise.all(wanted)).flat().map(parseRelayed)
   const isOurs = (job: JobRow | undefined) => job?.status === 'Running' && job.relayId === caller.relayId
-  await Promise.all(
-    jobs
-      .filter((job) => job !== undefined)
-      .filter(isOurs)
-      .map(renewLease),
-  )
+  const running = jobs.filter((job) => job !== undefined).filter(isOurs)
+  await fewAtOnce(renewedAtOnce, running, renewLease)
   return unique.filter((_, index) => !isOurs(jobs[index]) || jobs[index]?.cancelRequestedAtMs !== undefined)
 }
 

@@ -1,4 +1,4 @@
-import { type Site } from '@platform/contract/site'
+import { type Site, siteLimit } from '@platform/contract/site'
 import * as z from 'zod'
 import { type Caller } from '../caller.ts'
 import { commit } from '../change.ts'
@@ -12,9 +12,9 @@ const Row = z.object({ id: z.string(), name: z.string(), createdAtMs: z.number()
 
 const view = ({ id, name, createdAtMs }: z.infer<typeof Row>): Site => ({ id, name, createdAt: iso(createdAtMs) })
 
-/** The first thousand sites, newest first. One call. */
+/** The sites of an organisation, newest first. One call. */
 export async function list({ organisationId }: Caller): Promise<{ items: Site[] }> {
-  const { items } = await table.query({ pk: keys.site(organisationId, '').pk, newestFirst: true, limit: 1000 })
+  const { items } = await table.query({ pk: keys.site(organisationId, '').pk, newestFirst: true, limit: siteLimit })
   return { items: items.map((item) => view(Row.parse(item))) }
 }
 
@@ -23,9 +23,12 @@ export async function create(caller: Caller, { name }: { name: string }): Promis
   const { organisationId } = caller
   const row = { id: newId('site'), name, createdAtMs: now(), clusters: 0 }
   const answer = view(row)
+  // Counted one by one, the number never leaps over the limit.
+  const counted = table.upsert(keys.siteCount(organisationId), { add: { count: 1 } }, { count: { isNot: siteLimit } })
   await commit(caller, {
     steps: [
       table.orFail(table.create(keys.siteName(organisationId, name), { siteId: row.id }), 'site_name_taken'),
+      table.orFail(counted, 'limit_reached'),
       table.create(keys.site(organisationId, row.id), row),
     ],
     answer,
@@ -44,6 +47,7 @@ export async function remove(caller: Caller, siteId: string): Promise<void> {
     steps: [
       table.remove(keys.site(organisationId, siteId), { clusters: { is: 0 } }),
       table.remove(keys.siteName(organisationId, name), { siteId: { is: siteId } }),
+      table.upsert(keys.siteCount(organisationId), { add: { count: -1 } }),
     ],
     audit: { action: 'site.delete', resource: siteId, detail: name },
   })

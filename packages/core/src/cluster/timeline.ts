@@ -4,7 +4,8 @@ import { type Caller } from '../caller.ts'
 import { iso, now } from '../clock.ts'
 import * as Cluster from './cluster.ts'
 import * as keys from '../db/keys.ts'
-import { type Item, query, remove, transact } from '../db/table.ts'
+import { type Item, query, queryAll, remove } from '../db/table.ts'
+import { transact } from '../db/transact.ts'
 import { fault } from '../fault.ts'
 import { idsBefore, timeOf } from '../id.ts'
 import { type Page } from '../list/index-list.ts'
@@ -29,22 +30,14 @@ export type TimelineRow = z.infer<typeof Row>
 /** One page of what happened to a cluster, newest first. Two calls, and another one per further 1 MB of rows. */
 export async function read({ organisationId }: Caller, clusterId: string, { page, pageSize }: Page) {
   if ((await Cluster.find(organisationId, clusterId)) === undefined) throw fault('cluster_not_found')
-  const rows = await newestRows(organisationId, clusterId)
+  const rows = await shownRows(organisationId, clusterId)
   const items = rows.slice((page - 1) * pageSize, page * pageSize).map(viewOf)
   return { items, totalCount: rows.length, page, pageSize }
 }
 
-async function newestRows(organisationId: string, clusterId: string): Promise<Item[]> {
+function shownRows(organisationId: string, clusterId: string): Promise<Item[]> {
   const { pk, sk: from } = keys.timeline(organisationId, clusterId, idsBefore('evt', now() - keepSeconds * 1000))
-  const rows: Item[] = []
-  let after: Item | undefined
-  do {
-    const left = { limit: rowsShown - rows.length, ...(after && { after }) }
-    const part = await query({ pk, from, newestFirst: true, stale: true, ...left })
-    rows.push(...part.items)
-    after = part.next
-  } while (after !== undefined && rows.length < rowsShown)
-  return rows
+  return queryAll({ pk, from, newestFirst: true, stale: true }, rowsShown)
 }
 
 /** Removes rows of a cluster that is gone, a thousand at most; answers whether none are left. One call per 50. */

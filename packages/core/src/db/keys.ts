@@ -157,6 +157,8 @@ export const siteName = (organisationId: string, name: string): Key => ({
   pk: `ORG#${organisationId}#SITE-NAME#${fold(name)}`,
   sk: 'NAME',
 })
+/** How many sites an organisation has. */
+export const siteCount = (organisationId: string): Key => ({ pk: `ORG#${organisationId}`, sk: 'SITE-COUNT' })
 
 /** Clusters of an organisation; newest last by id. The row holds presence, so that one page is one query. */
 export const cluster = (organisationId: string, clusterId: string): Key => ({

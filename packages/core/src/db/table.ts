@@ -1,9 +1,4 @@
-import { randomUUID } from 'node:crypto'
-import {
-  ConditionalCheckFailedException,
-  TransactionCanceledException,
-  TransactionConflictException,
-} from '@aws-sdk/client-dynamodb'
+import { ConditionalCheckFailedException, TransactionConflictException } from '@aws-sdk/client-dynamodb'
 import { type ErrorCode } from '@platform/contract/errors'
 import {
   BatchGetCommand,
@@ -11,11 +6,9 @@ import {
   GetCommand,
   QueryCommand,
   type QueryCommandInput,
-  TransactWriteCommand,
   type TransactWriteCommandInput,
   UpdateCommand,
 } from '@aws-sdk/lib-dynamodb'
-import { unmarshall } from '@aws-sdk/util-dynamodb'
 import { config } from '../config.ts'
 import { contended, fault } from '../fault.ts'
 import { jitter } from '../id.ts'
@@ -25,7 +18,7 @@ import { type Change, type Condition, conditional, required, updating } from './
 import { type IndexName, type Key } from './keys.ts'
 import { tableIndexes } from './schema.ts'
 
-/** With `client.ts` and `expression.ts` the only code that speaks DynamoDB. */
+/** With its neighbours in this folder the only code that speaks DynamoDB. Steps are made here, and taken by `transact.ts`. */
 
 export type Item = Record<string, unknown>
 
@@ -84,6 +77,19 @@ export interface Range {
 export async function query(range: Range): Promise<{ items: Item[]; next: Item | undefined }> {
   const answer = await reach(client.send(new QueryCommand(queryInput(range))))
   return { items: answer.Items ?? [], next: answer.LastEvaluatedKey }
+}
+
+/** A whole range, or its first `limit` items. One call per 1 MB. */
+export async function queryAll(range: Omit<Range, 'limit' | 'after'>, limit = Infinity): Promise<Item[]> {
+  const found: Item[] = []
+  let after: Item | undefined
+  do {
+    const left = limit === Infinity ? {} : { limit: limit - found.length }
+    const part = await query({ ...range, ...left, ...(after && { after }) })
+    found.push(...part.items)
+    after = part.next
+  } while (after !== undefined && found.length < limit)
+  return found
 }
 
 /** How many items a range holds; none of them is transferred. One call per 1 MB. */
@@ -154,17 +160,6 @@ export async function tryUpdate(key: Key, change: Change, condition: Condition):
   }
 }
 
-/** Removes a range, last items first, so that what the others hang on goes last. A kill leaves the rest for the next call. */
-export async function removeAll(range: Pick<Range, 'pk' | 'from' | 'to'>): Promise<void> {
-  let after: Item | undefined
-  do {
-    const part = await query({ ...range, limit: 50, newestFirst: true, ...(after && { after }) })
-    const keys = part.items.map((item) => ({ pk: String(item['pk']), sk: String(item['sk']) }))
-    if (keys.length > 0) await transact(keys.map((key) => remove(key)))
-    after = part.next
-  } while (after !== undefined)
-}
-
 /** Steps of a transaction. Each says under which condition it may happen. */
 export const create = (key: Key, item: Item): Step => replace(key, item, { pk: { absent: true } })
 export const replace = (key: Key, item: Item, condition: Condition = {}): Step => ({
@@ -206,56 +201,6 @@ async function writePart(part: PutRequests): Promise<PutRequests> {
   const left = answer.UnprocessedItems?.[TableName] ?? []
   return left.map(({ PutRequest }) => ({ PutRequest: { Item: PutRequest?.Item ?? {} } }))
 }
-
-/** Which step of a transaction was refused, and the item that refused it (undefined: there was none). */
-export interface Refusal {
-  step: number
-  item: Item | undefined
-}
-
-/**
- * All steps or none, once: the SDK repeats a lost answer with the same token. Answers the first step whose condition
- * failed, or throws its code where it has one; undefined when all happened. Collisions with other writers are retried.
- * One call without collisions.
- */
-export async function transact(steps: readonly Step[]): Promise<Refusal | undefined> {
-  let token = randomUUID()
-  for (let attempt = 1; ; attempt++) {
-    const outcome = await reach(send(steps, token))
-    if (outcome !== 'collided' && outcome !== 'collided when repeated') return told(steps, outcome)
-    if (attempt === 6) throw contended()
-    // The answer that was lost may have been that it is done: under another token it would be refused now.
-    if (outcome === 'collided') token = randomUUID()
-    await pause(attempt)
-  }
-}
-
-function told(steps: readonly Step[], refusal: Refusal | undefined): Refusal | undefined {
-  const code = refusal && steps[refusal.step]?.refusal
-  if (code !== undefined) throw fault(code)
-  return refusal
-}
-
-async function send(
-  steps: readonly Step[],
-  ClientRequestToken: string,
-): Promise<Refusal | undefined | 'collided' | 'collided when repeated'> {
-  try {
-    const TransactItems = steps.map(({ write }) => write)
-    await client.send(new TransactWriteCommand({ TransactItems, ClientRequestToken }))
-    return undefined
-  } catch (error) {
-    if (!(error instanceof TransactionCanceledException)) throw error
-    const reasons = error.CancellationReasons ?? []
-    const step = reasons.findIndex((reason) => reason.Code === 'ConditionalCheckFailed')
-    const item = reasons[step]?.Item
-    if (step >= 0) return { step, item: item && unmarshall(item) }
-    if (!reasons.some((reason) => collisions.has(reason.Code ?? ''))) throw error
-    return (error.$metadata.attempts ?? 1) > 1 ? 'collided when repeated' : 'collided'
-  }
-}
-
-const collisions = new Set(['TransactionConflict', 'ThrottlingError', 'ProvisionedThroughputExceeded'])
 
 /** Waits with full jitter before another attempt: 20 ms, 40 ms, 80 ms … 640 ms at most. */
 export const pause = (attempt: number): Promise<void> =>

@@ -4,7 +4,7 @@ import { type Caller } from '../caller.ts'
 import { tallyByStatus } from '../cluster/row.ts'
 import { iso, now } from '../clock.ts'
 import * as keys from '../db/keys.ts'
-import { get, type Item, query } from '../db/table.ts'
+import { get, type Item, query, queryAll } from '../db/table.ts'
 import { slotMs } from './book.ts'
 
 /** What was, as the portal draws it: see `book.ts` for what is kept of it. */
@@ -45,16 +45,8 @@ function stepsOf(hours: number): Steps {
 }
 
 /** All items of the slots from one to another, oldest first. One call per 1 MB, which holds more than the longest range. */
-async function slotsBetween(from: keys.Key, to: keys.Key): Promise<Item[]> {
-  const items: Item[] = []
-  let after: Item | undefined
-  do {
-    const part = await query({ pk: from.pk, from: from.sk, to: to.sk, stale: true, ...(after && { after }) })
-    items.push(...part.items)
-    after = part.next
-  } while (after !== undefined)
-  return items
-}
+const slotsBetween = (from: keys.Key, to: keys.Key): Promise<Item[]> =>
+  queryAll({ pk: from.pk, from: from.sk, to: to.sk, stale: true })
 
 const latestSlot = ({ starts, stepMs }: Steps): number => (starts.at(-1) ?? 0) + stepMs - slotMs
 

@@ -4,7 +4,8 @@ import { commit } from '../change.ts'
 import { now } from '../clock.ts'
 import { config } from '../config.ts'
 import * as keys from '../db/keys.ts'
-import { orFail, replace, transact, upsert } from '../db/table.ts'
+import { orFail, replace, upsert } from '../db/table.ts'
+import { transact } from '../db/transact.ts'
 import { fault } from '../fault.ts'
 import { derivedId, newSecret, sha256 } from '../id.ts'
 import { publicUrl, secretOf } from './provider.ts'
@@ -34,7 +35,7 @@ export async function configure(caller: Caller, request: ProviderRequest): Promi
   try {
     const row = await takingTurns(async () => {
       const { id, before } = await lookAt(caller, request, wanted)
-      secretName ??= wanted.secret && (await writeSecret(id, wanted.secret))
+      secretName ??= wanted.secret && (await keepNewSecret(id, wanted.secret))
       return tryConfigure(caller, before, configured(caller, id, { request, wanted, before, secretName }), portal)
     })
     return providerView(row, portal)
@@ -71,7 +72,7 @@ const rolesOf = ({ roleMappings = [], defaultRole = 'Viewer' }: ProviderRequest)
 ]
 
 /** Writes a secret under a name of its own, with a note that goes when a row names it. Answers the name. */
-async function writeSecret(providerId: string, secret: ProviderSecret): Promise<string> {
+async function keepNewSecret(providerId: string, secret: ProviderSecret): Promise<string> {
   const name = `${config.PLAT_SECRET_IDENTITY_PREFIX}/${providerId}/${sha256(newSecret()).slice(0, 16)}`
   await transact([noteUnused(name)])
   await createSecret(name, JSON.stringify(secret))

@@ -5,7 +5,7 @@ import * as z from 'zod'
 import { type Origin, system } from '../caller.ts'
 import { commit } from '../change.ts'
 import * as keys from '../db/keys.ts'
-import { getAll, type Item, patch, replace, type Step } from '../db/table.ts'
+import { getAll, type Item, orFail, patch, replace, type Step } from '../db/table.ts'
 import { normalDn } from '../ldap/distinguished-name.ts'
 import { fault } from '../fault.ts'
 import { newId, sha256 } from '../id.ts'
@@ -83,7 +83,10 @@ export async function openSessionOf(
   if (user === undefined) throw fault('sign_in_code_invalid')
   const session = open(user, origin, user.epoch)
   const tokens = await session.tokens()
-  await commit(asUser(user, origin), { steps: [...proof, ...session.steps], ...opened(user, session.id) })
+  await commit(asUser(user, origin), {
+    steps: [...proof, ...session.steps.map((step) => orFail(step, 'conflict'))],
+    ...opened(user, session.id),
+  })
   return tokens
 }
 

@@ -1,7 +1,7 @@
 import { type ProviderType } from '@platform/contract/identity'
 import { config } from '../config.ts'
 import * as keys from '../db/keys.ts'
-import { get, type Item, query } from '../db/table.ts'
+import { get, queryAll } from '../db/table.ts'
 import { parseProvider, ProviderSecret, type ProviderRow } from './row.ts'
 import { isId } from '../id.ts'
 import { readState } from '../platform/state.ts'
@@ -17,14 +17,7 @@ export async function findProvider(providerId: string): Promise<ProviderRow | un
 
 /** All providers of the platform, in the order of their ids. One call per 1 MB, which nearly always is one. */
 export async function allProviders(): Promise<ProviderRow[]> {
-  const providers: ProviderRow[] = []
-  let after: Item | undefined
-  do {
-    const part = await query({ ...keys.identityProviders(), ...(after && { after }) })
-    providers.push(...part.items.map(parseProvider))
-    after = part.next
-  } while (after !== undefined)
-  return providers
+  return (await queryAll(keys.identityProviders())).map(parseProvider)
 }
 
 /** The providers, or those of one type, that people can sign in with just now. As many calls as `allProviders`. */

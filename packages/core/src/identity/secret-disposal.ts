@@ -1,7 +1,8 @@
 import * as z from 'zod'
 import { now } from '../clock.ts'
 import * as keys from '../db/keys.ts'
-import { create, type Item, patch, remove, type Step, transact } from '../db/table.ts'
+import { create, type Item, patch, remove, type Step } from '../db/table.ts'
+import { transact } from '../db/transact.ts'
 import { log } from '../log.ts'
 import { deleteSecret } from '../secret.ts'
 

@@ -1,6 +1,7 @@
 import { now } from '../clock.ts'
 import * as keys from '../db/keys.ts'
-import { create, get, patch, transact } from '../db/table.ts'
+import { create, get, patch } from '../db/table.ts'
+import { transact } from '../db/transact.ts'
 import { failpoint } from '../failpoint.ts'
 import { isOver, parseJob } from './row.ts'
 import { announceRecords, type JobReference } from '../queue.ts'

@@ -3,7 +3,7 @@ import { type OutputChunk, outputStreams } from '@platform/contract/job-output'
 import { type Completion } from '@platform/contract/relay'
 import * as z from 'zod'
 import * as keys from '../db/keys.ts'
-import { type Item, query, replace } from '../db/table.ts'
+import { type Item, query, queryAll, replace } from '../db/table.ts'
 import { type JobRow } from './row.ts'
 import { fitting, headBytes, keptText, tailBytes } from './output-window.ts'
 
@@ -50,24 +50,11 @@ export function exitCodeOf(nodes: Completion['nodes'], reported: number | null):
 export async function readChunks(
   { organisationId, id }: JobRow,
   fromOffset: number,
-  limit = Number.POSITIVE_INFINITY,
+  limit?: number,
 ): Promise<OutputChunk[]> {
   const { pk, sk: from } = keys.output(organisationId, id, fromOffset)
   const { sk: to } = keys.output(organisationId, id, Number.MAX_SAFE_INTEGER)
-  const chunks: OutputChunk[] = []
-  let after: Item | undefined
-  do {
-    const part = await query({
-      pk,
-      from,
-      to: `${to}~`,
-      ...(Number.isFinite(limit) && { limit: limit - chunks.length }),
-      ...(after && { after }),
-    })
-    chunks.push(...Chunks.parse(part.items))
-    after = part.next
-  } while (after !== undefined && chunks.length < limit)
-  return chunks
+  return Chunks.parse(await queryAll({ pk, from, to: `${to}~` }, limit))
 }
 
 /** The last stored chunk that begins at or before a byte offset. One call. */

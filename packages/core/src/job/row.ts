@@ -7,7 +7,7 @@ import {
   statusReasons,
 } from '@platform/contract/job'
 import * as z from 'zod'
-import { iso, now } from '../clock.ts'
+import { iso, now, when } from '../clock.ts'
 import { type Item } from '../db/table.ts'
 import { isOperation } from '../operation/row.ts'
 import { moveOf } from '../record.ts'
@@ -108,8 +108,6 @@ export const toldOfStillborn = (job: JobRow, end: JobEnd) => ({
   ...toldOfEnd(job, end),
   moves: [moveOf(job, undefined, end.status)],
 })
-
-const when = (name: string, ms: number | undefined) => (ms === undefined ? {} : { [name]: iso(ms) })
 
 /** The wire form in lists: without payload and result. */
 export const jobSummary = (row: JobRow): JobSummary => ({

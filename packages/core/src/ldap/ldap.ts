@@ -1,5 +1,6 @@
 import { type Credentials } from '@platform/contract/auth'
 import { Client, type Entry, EqualityFilter, ResultCodeError } from 'ldapts'
+import { fold } from '../db/keys.ts'
 import { secretOf } from '../identity/provider.ts'
 import { type ExternalIdentity, type ProviderRow, type ProviderSecret, type ProviderSettings } from '../identity/row.ts'
 import { normalDn } from './distinguished-name.ts'
@@ -81,8 +82,6 @@ export async function bindService(
 }
 
 const loginAttributeOf = ({ userLoginAttribute = 'uid' }: ProviderSettings): string => userLoginAttribute
-
-const fold = (text: string): string => text.normalize('NFC').toLowerCase()
 
 /**
  * The one entry of a name. A directory finds it by spellings that are none to us, such as with spaces: whoever guesses

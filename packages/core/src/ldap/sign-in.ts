@@ -1,5 +1,6 @@
 import { type TokenSet } from '@platform/contract/auth'
 import { type Origin } from '../caller.ts'
+import { unlessCrowded } from '../crowd.ts'
 import { admit, type Attempt, countFailure, refuse } from '../user/credential.ts'
 import { signInExternal } from '../identity/external-user.ts'
 import { fault } from '../fault.ts'
@@ -16,7 +17,7 @@ const shareMs = 1500
 
 /** A directory that hangs keeps so many sign-ins waiting in this process, and no more. */
 const atOnce = 32
-let waiting = 0
+const besideOthers = unlessCrowded(() => fault('rate_limited', { retryAfterSeconds: 2 }))
 
 /**
  * Signs in with the first of some directories that knows name and password. Throws `invalid_credentials`, `rate_limited`,
@@ -29,7 +30,8 @@ export async function signInByDirectory(
   password: string,
   origin: Origin,
 ): Promise<TokenSet> {
-  const { found, isEachAsked } = await inTurn(() => askAll(directories, { username: attempt.username, password }))
+  const credentials = { username: attempt.username, password }
+  const { found, isEachAsked } = await besideOthers('', atOnce, () => askAll(directories, credentials))
   if (found !== undefined) {
     await admit(attempt)
     return signInExternal(found.provider, found.identity, origin)
@@ -37,16 +39,6 @@ export async function signInByDirectory(
   if (isEachAsked) return refuse(attempt)
   await countFailure(attempt)
   throw fault('directory_unreachable', { retryAfterSeconds: 5 })
-}
-
-async function inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
-  if (waiting >= atOnce) throw fault('rate_limited', { retryAfterSeconds: 2 })
-  waiting++
-  try {
-    return await work()
-  } finally {
-    waiting--
-  }
 }
 
 async function askAll(directories: readonly ProviderRow[], credentials: { username: string; password: string }) {

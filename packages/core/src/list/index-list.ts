@@ -1,5 +1,5 @@
 import { type IndexName, type Key } from '../db/keys.ts'
-import { count, type Item, query } from '../db/table.ts'
+import { count, type Item, query, queryAll } from '../db/table.ts'
 
 /**
  * Lists by index: a walk over keys only, which lists share. Indexes lag behind writes, below a second, and hold about
@@ -24,17 +24,8 @@ export interface IndexedKey extends Key {
 const keyOf = ({ pk, sk, id }: Item): IndexedKey => ({ pk: String(pk), sk: String(sk), id: String(id) })
 
 /** The keys of a range, by id. One call, and another one for every further 5,000 keys. */
-export async function indexedKeys({ limit = Infinity, ...range }: IndexRange): Promise<IndexedKey[]> {
-  const found: IndexedKey[] = []
-  let after: Item | undefined
-  do {
-    const left = limit === Infinity ? {} : { limit: limit - found.length }
-    const part = await query({ ...range, ...left, ...(after && { after }) })
-    found.push(...part.items.map(keyOf))
-    after = part.next
-  } while (after !== undefined && found.length < limit)
-  return found
-}
+export const indexedKeys = async ({ limit, ...range }: IndexRange): Promise<IndexedKey[]> =>
+  (await queryAll(range, limit)).map(keyOf)
 
 /** A page as callers ask for it, from 1. */
 export interface Page {

@@ -2,7 +2,7 @@ import { type IdPrefix } from '@platform/contract/common'
 import * as z from 'zod'
 import { now } from '../clock.ts'
 import { type Key } from '../db/keys.ts'
-import { get, type Item, pause, query, replace, type Step } from '../db/table.ts'
+import { get, type Item, pause, queryAll, replace, type Step } from '../db/table.ts'
 import { contended } from '../fault.ts'
 import { idsBefore } from '../id.ts'
 import { locate, noRanks, type Ranks, withoutRow, withRow } from './ranks.ts'
@@ -87,13 +87,5 @@ export async function rowsFrom(list: RankedList, ranks: Ranks, offset: number, s
 /** The newest rows of a list, or the newest of those created before a time. One call per 1 MB. */
 export async function newestRows({ pk, prefix }: RankedList, limit: number, beforeMs?: number): Promise<Item[]> {
   const before = beforeMs === undefined ? {} : { to: idsBefore(prefix, beforeMs) }
-  const rows: Item[] = []
-  let after: Item | undefined
-  do {
-    const left = { limit: limit - rows.length, ...(after && { after }) }
-    const part = await query({ pk, ...before, ...left, newestFirst: true, stale: true })
-    rows.push(...part.items)
-    after = part.next
-  } while (after !== undefined && rows.length < limit)
-  return rows
+  return queryAll({ pk, ...before, newestFirst: true, stale: true }, limit)
 }

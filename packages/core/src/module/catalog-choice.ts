@@ -1,7 +1,7 @@
 import compareBuild from 'semver/functions/compare-build.js'
 import gt from 'semver/functions/gt.js'
 import prerelease from 'semver/functions/prerelease.js'
-import { type CatalogRelease, type CatalogRepositoryRow } from './catalog.ts'
+import { type CatalogRelease, type CatalogRepositoryRow } from './catalog-row.ts'
 
 /** Which of many releases of a module is meant (D45, D46). */
 

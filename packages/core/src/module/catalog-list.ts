@@ -1,6 +1,7 @@
 import { type CatalogItem } from '@platform/contract/catalog'
 import { type Caller } from '../caller.ts'
-import { CatalogScanRow, readCatalog } from './catalog.ts'
+import { readCatalog } from './catalog.ts'
+import { CatalogScanRow } from './catalog-row.ts'
 import { isNewer, latestOf, type OfferedRelease, offersOf } from './catalog-choice.ts'
 import { commit } from '../change.ts'
 import { iso } from '../clock.ts'
@@ -61,8 +62,9 @@ const isAsked = (asked: 'true' | 'false' | undefined, value: boolean): boolean =
   asked === undefined || (asked === 'true') === value
 
 function matches({ installed, verified, name, description }: CatalogItem, filter: CatalogFilter): boolean {
-  const text = fold(`${name} ${description}`)
-  const words = fold(filter.search ?? '')
+  const text = keys.fold(`${name} ${description}`)
+  const words = keys
+    .fold(filter.search ?? '')
     .split(/\s+/)
     .filter(Boolean)
   return (
@@ -71,8 +73,6 @@ function matches({ installed, verified, name, description }: CatalogItem, filter
     words.every((word) => text.includes(word))
   )
 }
-
-const fold = (text: string): string => text.normalize('NFC').toLowerCase()
 
 /** Asks for a scan of the sources; answers when they were last looked at. Two calls and a message. */
 export async function scan(caller: Caller): Promise<{ scannedAt?: string }> {

@@ -1,7 +1,9 @@
 import * as z from 'zod'
 import { latestOf, offersOf } from './catalog-choice.ts'
+import { CatalogRelease, CatalogRepositoryRow, CatalogScanRow } from './catalog-row.ts'
 import * as keys from '../db/keys.ts'
-import { type Item, putAll, query, remove, transact } from '../db/table.ts'
+import { type Item, putAll, queryAll, remove } from '../db/table.ts'
+import { transact } from '../db/transact.ts'
 import { jsonText } from '../json-text.ts'
 import { partsOf } from '../parts.ts'
 
@@ -15,49 +17,6 @@ const otherLimit = 150
 const problemLimit = 50
 const problemLength = 500
 
-/** A release that a tag of a repository leads to. What it says of itself stands in its labels and its manifest. */
-export const CatalogRelease = z.object({
-  moduleId: z.string(),
-  version: z.string(),
-  /** Of the manifest or index that the tag leads to. */
-  digest: z.string(),
-  name: z.string(),
-  description: z.string(),
-  isVerified: z.boolean(),
-  /** Name of the key that signed it. */
-  verifiedBy: z.string().optional(),
-  /** Why it is not verified. */
-  reason: z.string().optional(),
-  createdAtMs: z.number().optional(),
-  /** Of the image of this machine's kind, where the tag leads to an index: either may be what is signed. */
-  imageDigest: z.string().optional(),
-})
-export type CatalogRelease = z.infer<typeof CatalogRelease>
-
-/** Something that tags lead to and that is no release: a digest stays what it is, and is not looked at again. */
-const CatalogOther = z.object({
-  digest: z.string(),
-  /** What is wrong with it; absent where it is no module at all. */
-  problem: z.string().optional(),
-})
-export type CatalogOther = z.infer<typeof CatalogOther>
-
-/** A repository that holds modules; usually one module in several versions. */
-export const CatalogRepositoryRow = z.object({
-  /** `registry/repository`. */
-  reference: z.string(),
-  /** Its place among the configured sources: of two that hold the same module, the earlier one counts. */
-  place: z.number(),
-  /** Newest first, as the scan orders them. */
-  releases: jsonText(z.array(CatalogRelease)),
-  others: jsonText(z.array(CatalogOther)).optional(),
-})
-export type CatalogRepositoryRow = z.infer<typeof CatalogRepositoryRow>
-
-/** How the last scan went. */
-export const CatalogScanRow = z.object({ scannedAtMs: z.number(), problems: z.array(z.string()) })
-export type CatalogScanRow = z.infer<typeof CatalogScanRow>
-
 /** The whole catalog: repositories in the order of the sources, and the scan that found them, once there was one. */
 export interface Catalog {
   repositories: readonly CatalogRepositoryRow[]
@@ -66,13 +25,7 @@ export interface Catalog {
 
 /** The catalog. One call per 1 MB, which holds about a hundred repositories. */
 export async function readCatalog(): Promise<Catalog> {
-  const items: Item[] = []
-  let after: Item | undefined
-  do {
-    const part = await query({ ...keys.catalog(), ...(after && { after }) })
-    items.push(...part.items)
-    after = part.next
-  } while (after !== undefined)
+  const items = await queryAll(keys.catalog())
   const scan = items.find(({ sk }) => sk === keys.catalogScan().sk)
   const repositories = items.filter((item) => item !== scan).map((item) => CatalogRepositoryRow.parse(item))
   return {

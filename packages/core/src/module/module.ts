@@ -9,7 +9,7 @@ import { type Caller } from '../caller.ts'
 import { iso, now } from '../clock.ts'
 import { config } from '../config.ts'
 import * as keys from '../db/keys.ts'
-import { getAll, type Item, query } from '../db/table.ts'
+import { getAll, type Item, queryAll } from '../db/table.ts'
 import { fault } from '../fault.ts'
 import { log } from '../log.ts'
 import { isModuleId, ModuleHealthRow, type ModuleRow, parseModule, type StoredCheck } from './row.ts'
@@ -26,13 +26,7 @@ export interface InstalledModules {
 
 /** All installed modules, those included that are on their way in or out. One call per 1 MB. */
 export async function readModules(): Promise<InstalledModules> {
-  const items: Item[] = []
-  let after: Item | undefined
-  do {
-    const part = await query({ ...keys.modules(), ...(after && { after }) })
-    items.push(...part.items)
-    after = part.next
-  } while (after !== undefined)
+  const items = await queryAll(keys.modules())
   const [rows, healths] = [under(items, keys.module('').sk), under(items, keys.moduleHealth('').sk)]
   const modules = readableOf(rows, parseModule)
   return {

@@ -4,7 +4,7 @@ import * as z from 'zod'
 import { type Item } from '../db/table.ts'
 import { jsonText } from '../json-text.ts'
 
-/** How modules are stored. What is JSON on purpose is free-form, or read whole only (house rule 13). */
+/** How modules are stored. JSON on purpose is what is free-form, or never read but whole. */
 
 /** Where a release of a module runs: plain data, understood by the runtime that made it. Holds no secret. */
 export const Deployment = z.object({

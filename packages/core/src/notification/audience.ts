@@ -1,6 +1,6 @@
 import { type Permission, permissionsOf } from '@platform/contract/permission'
 import * as keys from '../db/keys.ts'
-import { type Item, query } from '../db/table.ts'
+import { queryAll } from '../db/table.ts'
 import { parseUser } from '../user/user.ts'
 
 /** Who is told of something: one user, whoever holds a permission, or both. */
@@ -23,13 +23,6 @@ export async function recipientsOf(
 }
 
 async function allUsers(organisationId: string): Promise<{ id: string; permissions: Permission[] }[]> {
-  const users: { id: string; permissions: Permission[] }[] = []
-  let after: Item | undefined
-  do {
-    const part = await query({ pk: keys.user(organisationId, '').pk, ...(after && { after }) })
-    const found = part.items.map(parseUser)
-    users.push(...found.map(({ id, roles }) => ({ id, permissions: permissionsOf(roles) })))
-    after = part.next
-  } while (after !== undefined)
-  return users
+  const users = (await queryAll({ pk: keys.user(organisationId, '').pk })).map(parseUser)
+  return users.map(({ id, roles }) => ({ id, permissions: permissionsOf(roles) }))
 }

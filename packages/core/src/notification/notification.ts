@@ -12,7 +12,7 @@ import { commit } from '../change.ts'
 import { iso, now, nowSeconds } from '../clock.ts'
 import { type Condition, sameAs } from '../db/expression.ts'
 import * as keys from '../db/keys.ts'
-import { getAll, type Item, patch, query, upsert } from '../db/table.ts'
+import { getAll, type Item, patch, queryAll, upsert } from '../db/table.ts'
 import { contended } from '../fault.ts'
 import { idsBefore, isId, newNonce, timeOf } from '../id.ts'
 import { type Page } from '../list/index-list.ts'
@@ -46,14 +46,7 @@ export async function readFeed({
   userId,
 }: Caller): Promise<{ entries: Entry[]; readTo: string | undefined }> {
   const from = idsBefore('notif', now() - keepSeconds * 1000)
-  const items: Item[] = []
-  let after: Item | undefined
-  do {
-    const { pk } = keys.feedState(organisationId, userId)
-    const part = await query({ pk, from, newestFirst: true, ...(after && { after }) })
-    items.push(...part.items)
-    after = part.next
-  } while (after !== undefined)
+  const items = await queryAll({ pk: keys.feedState(organisationId, userId).pk, from, newestFirst: true })
   const { readTo } = State.parse(items.find(isState) ?? {})
   const entries = items.filter((item) => !isState(item)).map((item) => parseEntry(item, readTo))
   return { entries, readTo }

@@ -2,7 +2,8 @@ import { timingSafeEqual } from 'node:crypto'
 import * as z from 'zod'
 import { now } from '../clock.ts'
 import * as keys from '../db/keys.ts'
-import { create, get, remove, type Step, transact } from '../db/table.ts'
+import { create, get, remove, type Step } from '../db/table.ts'
+import { transact } from '../db/transact.ts'
 import { newSecret, sha256 } from '../id.ts'
 
 /**

@@ -1,10 +1,8 @@
 import { type Job, type JobStep, type JobSummary } from '@platform/contract/job'
-import { iso } from '../clock.ts'
+import { iso, when } from '../clock.ts'
 import { isEnded, type OperationRow, type StoredStep } from './row.ts'
 
 /** Operations as callers see them: jobs like others, with steps. */
-
-const when = (name: string, ms: number | undefined) => (ms === undefined ? {} : { [name]: iso(ms) })
 
 const stepView = ({ name, status, message, startedAtMs, completedAtMs }: StoredStep): JobStep => ({
   name,

@@ -12,9 +12,9 @@ import { parseAllow, targetOf } from './allow.ts'
 import { version } from '../version.ts'
 
 /**
- * The one way out (house rule 14). What callers of the API name must not lead the platform to its own neighbours, so every
- * address is checked at the moment of connecting: a name that answers differently the second time gains nothing.
- * Redirects are answers like any other; whoever follows one calls again, and is checked again.
+ * The one way out (CONTRIBUTING.md, House rules). What callers of the API name must not lead the platform to its own
+ * neighbours, so every address is checked at the moment of connecting: a name that answers differently the second time
+ * gains nothing. Redirects are answers like any other; whoever follows one calls again, and is checked again.
  */
 
 /** What is sent, and how much of an answer is waited for. */

@@ -1,5 +1,4 @@
 import { type RelayCaller } from '../caller.ts'
-import { nowSeconds } from '../clock.ts'
 import { sha256 } from '../id.ts'
 import * as keys from '../db/keys.ts'
 import { create, orFail } from '../db/table.ts'
@@ -10,8 +9,11 @@ import { create, orFail } from '../db/table.ts'
 const rememberSeconds = 130
 
 /** The step that spends a request's token, in the transaction that does what the request asks. Refused: a replay. */
-export const spendToken = ({ relayId, tokenId }: RelayCaller) =>
-  orFail(create(keys.relayRequest(relayId, tokenId), { ttl: nowSeconds() + rememberSeconds }), 'unauthenticated')
+export const spendToken = ({ relayId, tokenId, issuedAtMs }: RelayCaller) =>
+  orFail(create(keys.relayRequest(relayId, tokenId), { ttl: rememberedUntil(issuedAtMs) }), 'unauthenticated')
+
+/** In seconds; by the relay's clock, which may be ahead of ours. */
+const rememberedUntil = (issuedAtMs: number): number => Math.ceil(issuedAtMs / 1000) + rememberSeconds
 
 /**
  * Beats would pay twice for a token item of their own, so the row that a beat writes anyway remembers the last few, as

@@ -2,7 +2,8 @@ import { type KeySet } from '@platform/contract/relay'
 import * as z from 'zod'
 import { now } from '../clock.ts'
 import * as keys from '../db/keys.ts'
-import { get, type Item, transact, upsert } from '../db/table.ts'
+import { get, type Item, upsert } from '../db/table.ts'
+import { transact } from '../db/transact.ts'
 
 /**
  * The public halves of the keys that access tokens are signed with, in one item of the table. A key is published before

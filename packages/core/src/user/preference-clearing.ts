@@ -1,6 +1,8 @@
 import * as z from 'zod'
 import * as keys from '../db/keys.ts'
-import { type Item, remove, removeAll, transact } from '../db/table.ts'
+import { removeAll } from '../db/remove-all.ts'
+import { type Item, remove } from '../db/table.ts'
+import { transact } from '../db/transact.ts'
 
 const Removed = z.object({ organisationId: z.string(), userId: z.string() })
 

@@ -21,14 +21,7 @@ function view(item: table.Item): SavedFilter {
 /** All filters of the caller, newest first. One call; two where they hold more than 1 MB. */
 export async function list({ organisationId, userId }: Caller): Promise<{ items: SavedFilter[] }> {
   const { pk } = keys.preferences(organisationId, userId)
-  const range = { pk, from: idsBefore('filter', 0), newestFirst: true }
-  const items: table.Item[] = []
-  let after: table.Item | undefined
-  do {
-    const part = await table.query({ ...range, ...(after && { after }) })
-    items.push(...part.items)
-    after = part.next
-  } while (after !== undefined)
+  const items = await table.queryAll({ pk, from: idsBefore('filter', 0), newestFirst: true })
   return { items: items.map(view) }
 }
 

@@ -47,6 +47,7 @@ export class Responder {
 
   async #run(request: IncomingMessage, response: ServerResponse, body: string): Promise<void> {
     if (isControlPath(request.url)) {
+      if (request.method !== 'GET' && this.#accessKeyId !== undefined) requireSigner(request, this.#accessKeyId)
       return send(response, 200, answerControl(this.#store, this.#metrics, request, body))
     }
     requireSigner(request, this.#accessKeyId)

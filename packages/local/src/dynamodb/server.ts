@@ -16,7 +16,8 @@
  * verified.
  *
  * Beside the protocol, JSON over the same port: `GET /_faults`, `POST /_faults` (changes what it names),
- * `DELETE /_faults` (all off), `GET /_metrics`, `POST /_metrics/reset`; changes need the type application/json.
+ * `DELETE /_faults` (all off), `GET /_metrics`, `POST /_metrics/reset`; changes need the type application/json, and the
+ * access key where one is set.
  */
 import { once } from 'node:events'
 import { createServer } from 'node:http'

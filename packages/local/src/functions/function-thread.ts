@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads'
 import { FunctionFailed, FunctionTimedOut } from './failure.ts'
-import type { Answer, FunctionThreadData, Question } from './protocol.ts'
+import { type Answer, type FunctionThreadData, type Question, ready } from './protocol.ts'
 
 type QuestionBody = Question extends infer Kind ? (Kind extends Question ? Omit<Kind, 'id'> : never) : never
 
@@ -17,6 +17,13 @@ export interface ThreadOptions extends FunctionThreadData {
   environment: Record<string, string>
 }
 
+/** How a thread ended. */
+export interface Death {
+  reason: string
+  /** Otherwise it could not even start. */
+  hasStarted: boolean
+}
+
 /** How long a thread may be deaf before it counts as hung. */
 const pingTimeoutMs = 1000
 
@@ -26,10 +33,14 @@ export class FunctionThread {
   readonly #waiting = new Map<number, Waiting>()
   #lastId = 0
 
-  constructor({ name, environment, functionsDir, suffix }: ThreadOptions, onDeath: (reason: string) => void) {
+  constructor({ name, environment, functionsDir, suffix }: ThreadOptions, onDeath: (death: Death) => void) {
     const workerData: FunctionThreadData = { functionsDir, suffix }
     this.#worker = new Worker(new URL('thread.ts', import.meta.url), { name, env: environment, workerData })
-    this.#worker.on('message', (answer: Answer) => this.#settle(answer))
+    let hasStarted = false
+    this.#worker.on('message', (message: typeof ready | Answer) => {
+      if (message === ready) hasStarted = true
+      else this.#settle(message)
+    })
     let reason = 'the thread ended'
     this.#worker.on('error', (error: unknown) => {
       reason = error instanceof Error ? (error.stack ?? error.message) : String(error)
@@ -40,7 +51,7 @@ export class FunctionThread {
         reject(new FunctionFailed(functionName, { name: 'ThreadEnded', message: reason, stack: '', isTallied: false }))
       }
       this.#waiting.clear()
-      onDeath(reason)
+      onDeath({ reason, hasStarted })
     })
   }
 

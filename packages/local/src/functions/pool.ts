@@ -1,4 +1,5 @@
 import type { Log } from '../log.ts'
+import { FunctionFailed } from './failure.ts'
 import { FunctionThread } from './function-thread.ts'
 
 /** Settings of the threads that run functions. */
@@ -28,7 +29,12 @@ export interface FunctionPool {
 
 const usualWarmUpMs = 60_000
 
-/** Starts the threads. One that dies is replaced at once. */
+const noThread = { name: 'NoThread', message: 'none of the threads starts', stack: '', isTallied: false }
+
+/** Before another try to start a thread that could not start. */
+const restartMs = 1000
+
+/** Starts the threads. One that dies is replaced: at once, but after a pause where it could not even start. */
 export function startPool(options: PoolOptions): FunctionPool {
   const { threads: count, functionsDir, suffix = '.ts', environment, timeoutMsOf, log } = options
   const { warmUpTimeoutMs = usualWarmUpMs } = options
@@ -37,20 +43,29 @@ export function startPool(options: PoolOptions): FunctionPool {
 
   const start = (slot: number) => {
     const name = `functions-${slot}`
-    const thread = new FunctionThread({ name, environment, functionsDir, suffix }, (reason) => {
+    const thread = new FunctionThread({ name, environment, functionsDir, suffix }, ({ reason, hasStarted }) => {
       if (closed) return
-      log('a function thread ended and is replaced', { thread: name, reason })
-      start(slot)
+      log(hasStarted ? 'a function thread ended and is replaced' : 'a function thread does not start', {
+        thread: name,
+        reason,
+      })
+      if (hasStarted) return start(slot)
+      threads.delete(slot)
+      setTimeout(() => closed || start(slot), restartMs).unref()
     })
     threads.set(slot, thread)
   }
   for (let slot = 0; slot < count; slot++) start(slot)
 
-  const leastLoaded = () => [...threads.values()].reduce((least, thread) => (thread.load < least.load ? thread : least))
+  const leastLoaded = (functionName: string) => {
+    const [least] = [...threads.values()].toSorted((a, b) => a.load - b.load)
+    if (least === undefined) throw new FunctionFailed(functionName, noThread)
+    return least
+  }
 
   return {
-    invoke: (functionName, event, requestId = crypto.randomUUID()) =>
-      leastLoaded().invoke(functionName, event, requestId, timeoutMsOf(functionName)),
+    invoke: async (functionName, event, requestId = crypto.randomUUID()) =>
+      leastLoaded(functionName).invoke(functionName, event, requestId, timeoutMsOf(functionName)),
     warmUp: async (functionNames) => {
       const loads = [...threads.values()].flatMap((thread) =>
         functionNames.map((functionName) => thread.warm(functionName, warmUpTimeoutMs)),

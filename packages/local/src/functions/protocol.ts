@@ -9,6 +9,9 @@ export type Question =
 /** What comes back: the result of the function, or why there is none. */
 export type Answer = { id: number; result: unknown } | { id: number; failure: Failure }
 
+/** What a thread says first, once it can be asked. */
+export const ready = 'ready'
+
 /** An error that a function threw, fit to cross threads. */
 export interface Failure {
   name: string

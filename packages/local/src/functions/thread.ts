@@ -5,7 +5,7 @@ import { pathToFileURL } from 'node:url'
 import { parentPort, workerData } from 'node:worker_threads'
 import { isTallied } from '@platform/core/update/tallied'
 import { type LambdaContext, lambdaContext } from './context.ts'
-import { type Answer, type Failure, FunctionThreadData, type Question } from './protocol.ts'
+import { type Answer, type Failure, FunctionThreadData, type Question, ready } from './protocol.ts'
 
 type Handler = (event: unknown, context: LambdaContext) => unknown
 
@@ -61,3 +61,4 @@ async function respond(question: Question): Promise<void> {
 }
 
 port.on('message', (question: Question) => void respond(question))
+port.postMessage(ready)

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
 import { Fault, fault } from '@platform/core/fault'
+import { traceIdOf } from '@platform/core/trace'
 import type { Log } from '../log.ts'
 import type { RequestWatch } from '../metrics/metrics.ts'
 import type { Scrape } from '../metrics/scrape.ts'
@@ -11,7 +12,6 @@ import { publicFault, refusal } from './refusal.ts'
 import { answerOf, type HttpAnswer } from './result.ts'
 import type { Router } from './routes.ts'
 import { parseTarget } from './target.ts'
-import { traceIdOf } from './trace.ts'
 
 /** Runs a function with an event. */
 export type Invoke = (functionName: string, event: HttpEvent, requestId: string) => Promise<unknown>

@@ -1,19 +1,9 @@
 import type { IncomingMessage } from 'node:http'
+import { hopByHop } from '@platform/modules/runtime/hop-by-hop'
 import { amazonTrace } from './trace.ts'
 
 /** Headers of a connection, not of a request; API Gateway keeps them to itself. */
-export const connectionHeaders: ReadonlySet<string> = new Set([
-  'connection',
-  'expect',
-  'keep-alive',
-  'proxy-authenticate',
-  'proxy-authorization',
-  'proxy-connection',
-  'te',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
-])
+export const connectionHeaders: ReadonlySet<string> = new Set([...hopByHop, 'expect'])
 
 /** The caller's address; one of IPv4 in the form of IPv4. */
 export const sourceAddress = ({ socket }: IncomingMessage): string =>

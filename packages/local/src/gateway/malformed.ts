@@ -1,9 +1,9 @@
 import { STATUS_CODES } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { Fault, fault } from '@platform/core/fault'
+import { traceIdOf } from '@platform/core/trace'
 import type { Connections } from './connections.ts'
 import { refusal } from './refusal.ts'
-import { traceIdOf } from './trace.ts'
 
 /** What the HTTP parser tells of bytes that it could not read. */
 export type ParserError = Error & { code?: string; rawPacket?: Buffer }

@@ -5,21 +5,22 @@ import { type Call, type CallsOptions, type CallsServer, jsonOf, serveCalls } fr
 
 export interface HostServerOptions extends Pick<CallsOptions, 'token' | 'port' | 'onError'> {
   runtime: ModuleRuntime
-  /** Hears of the token of a deployment before the runtime is asked to start it. */
-  onToken: (deploymentId: string, token: string) => void
+  /** By deployment; each is there before the runtime is asked to start it, and until it is removed. */
+  tokens: Map<string, string>
 }
 
-/** Serves the runtime on loopback: what the functions of the same platform may ask of it. See host-protocol.ts for the calls. */
-export async function serveHost({ runtime, onToken, ...options }: HostServerOptions): Promise<CallsServer> {
+/** Serves the runtime on loopback: what the functions of the same platform may ask of it. `host-protocol` of modules describes the calls. */
+export async function serveHost({ runtime, tokens, ...options }: HostServerOptions): Promise<CallsServer> {
   const calls: Record<string, Call> = {
     'POST /deploy': async (received) => {
       const { assignment, token } = DeployRequest.parse(jsonOf(received))
-      onToken(assignment.id, token)
+      tokens.set(assignment.id, token)
       return runtime.deploy(assignment)
     },
     'POST /remove': async (received) => {
       const { deployment, graceMs } = RemoveRequest.parse(jsonOf(received))
       await runtime.remove(deployment, graceMs)
+      tokens.delete(deployment.id)
       return undefined
     },
     'POST /tidy': async (received) => {

@@ -37,9 +37,9 @@ const runtime = await openLocalRuntime({
 })
 const server = await serveHost({
   runtime,
+  tokens,
   token,
   port,
-  onToken: (id, its) => tokens.set(id, its),
   onError: (error) => tell({ kind: 'log', message: 'the module host failed', details: { error } }),
 })
 const closing = new Promise<void>((resolve) => {

@@ -22,7 +22,7 @@ export type HostThreadMessage =
 export type HostThreadOrder = 'close' | { environment: Record<string, string> }
 
 export interface ModuleHostOptions extends Pick<HostThreadData, 'dataDir' | 'mode'> {
-  /** Settings of the functions: registries are asked with the same ones (core/registries.ts). */
+  /** Settings of the functions: registries are asked with the same ones (core/module/registries.ts). */
   environment: Record<string, string>
   log: Log
 }

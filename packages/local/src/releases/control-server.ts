@@ -23,7 +23,7 @@ export interface ControlServer {
   close: () => Promise<void>
 }
 
-/** Listens on loopback; calls wait until there is something that can be asked. See host-protocol.ts for them. */
+/** Listens on loopback; calls wait until there is something that can be asked. `host-protocol` of updates describes them. */
 export async function serveControl(control: Promise<UpdateControl>, log: Log): Promise<ControlServer> {
   const token = randomBytes(32).toString('base64url')
   const calls: Record<string, Call> = {

@@ -1,8 +1,9 @@
+import { type FetchedRelease, isSame } from '@platform/core/update/installed'
 import type { InstalledRelease } from '@platform/core/update/row'
 import { TargetFailure, type UpdateTarget } from '@platform/updates/target/port'
 import { noteCurrent } from './current.ts'
-import { draftedFunctions, draftFunction, type FetchedRelease, folderName, removeAllBut } from './folder.ts'
-import { isSame, type Rotation } from './rotation.ts'
+import { draftedFunctions, draftFunction, folderName, removeAllBut } from './folder.ts'
+import type { Rotation } from './rotation.ts'
 import { isFetched, missingFunctions, sealRelease, type StagingOptions, startRelease } from './staging.ts'
 import { unpack } from './zip.ts'
 

@@ -1,19 +1,20 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { version } from '@platform/contract/manifest'
+import { type FetchedRelease, installed } from '@platform/core/update/installed'
 import gte from 'semver/functions/gte.js'
 import * as z from 'zod'
 import type { Log } from '../log.ts'
 import { StartFailure } from '../start-failure.ts'
 import { removeFile, renameDurably, replaceFile } from './durable.ts'
-import { DamagedRelease, type FetchedRelease, type KeptRelease, readRelease } from './folder.ts'
+import { DamagedRelease, type KeptRelease, readRelease } from './folder.ts'
 
 /** Which release serves: `current.json` names it. Without that file the functions of the checkout do. */
 
 /** The code that the runner itself is. */
 export interface Checkout {
   version: string
-  /** What the functions need around them; see core/infrastructure.ts. */
+  /** What the functions need around them; see core/update/infrastructure.ts. */
   infrastructure: string
 }
 
@@ -33,9 +34,7 @@ export async function noteCurrent(
   checkout: Checkout,
 ): Promise<void> {
   if (release === undefined) return removeFile(fileIn(releasesDir))
-  const { version: itsVersion, digest, repository } = release
-  const named = { version: itsVersion, digest, ...(repository !== undefined && { repository }) }
-  const content: z.infer<typeof Current> = { release: named, checkout }
+  const content = { release: installed(release), checkout }
   await replaceFile(fileIn(releasesDir), `${JSON.stringify(content, null, 2)}\n`)
 }
 

@@ -2,17 +2,12 @@ import { createHash } from 'node:crypto'
 import { mkdir, readdir, readFile, rm } from 'node:fs/promises'
 import { join, relative, sep } from 'node:path'
 import { version } from '@platform/contract/manifest'
-import { type InstalledRelease } from '@platform/core/update/row'
+import type { FetchedRelease } from '@platform/core/update/installed'
 import * as z from 'zod'
 import { renameDurably, writeFiles } from './durable.ts'
 import type { Files } from './zip.ts'
 
 /** Releases on the disk: `<folder>/<version>-<12 hex digits>/functions/<name>/index.mjs`, and what they are in `release.json`. */
-
-/** A release that came from a repository. */
-export interface FetchedRelease extends InstalledRelease {
-  digest: string
-}
 
 /** What a release's folder says of itself. */
 const Note = z.strictObject({

@@ -1,4 +1,5 @@
 import { isUndivided } from '@platform/core/update/function-names'
+import { isSame } from '@platform/core/update/installed'
 import type { InstalledRelease } from '@platform/core/update/row'
 import type { Unanswered } from '@platform/updates/target/port'
 import type { FunctionPool } from '../functions/pool.ts'
@@ -41,10 +42,6 @@ interface Member extends Version {
   underWay: number
   invocations: Invocations
 }
-
-/** The same release, wherever it came from; without a digest what the platform was deployed with. */
-export const isSame = (one: InstalledRelease, other: InstalledRelease): boolean =>
-  one.digest === other.digest && (one.digest !== undefined || one.version === other.version)
 
 /**
  * Starts with one version. One that leaves gets nothing any more, ends what it has begun, however long that takes, and is closed

@@ -1,14 +1,8 @@
+import { type FetchedRelease, installed } from '@platform/core/update/installed'
 import type { InstalledRelease } from '@platform/core/update/row'
 import { TargetFailure } from '@platform/updates/target/port'
 import type { Checkout } from './current.ts'
-import {
-  DamagedRelease,
-  draftedFunctions,
-  type FetchedRelease,
-  type KeptRelease,
-  readRelease,
-  sealDraft,
-} from './folder.ts'
+import { DamagedRelease, draftedFunctions, type KeptRelease, readRelease, sealDraft } from './folder.ts'
 import type { Version } from './rotation.ts'
 
 /** What releases are staged with. */
@@ -49,10 +43,8 @@ export async function sealRelease(
   const [missing] = await missingFunctions(options, release, functionNames)
   if (missing !== undefined) throw new TargetFailure(`Release ${release.version} is not staged: ${missing} is missing.`)
   if (await readRelease(releasesDir, release).catch(ignoreDamage)) return
-  const { version, digest, repository } = release
-  const named = { version, digest, ...(repository !== undefined && { repository }) }
   await sealDraft(releasesDir, {
-    ...named,
+    ...installed(release),
     infrastructure: checkout.infrastructure,
     functionNames: [...functionNames],
   })

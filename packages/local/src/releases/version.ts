@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { installed } from '@platform/core/update/installed'
 import { version } from '@platform/core/version'
 import { compileCacheFor } from '../compile-cache.ts'
 import { timeoutMsOf } from '../function-limits.ts'
@@ -41,10 +42,4 @@ const placeOf = ({ folder }: KeptRelease, environment: Record<string, string>) =
   functionsDir: join(folder, 'functions'),
   suffix: '/index.mjs',
   environment: { ...environment, PLAT_ASSETS_DIR: '' },
-})
-
-const installed = ({ version: its, digest, repository }: KeptRelease) => ({
-  version: its,
-  digest,
-  ...(repository !== undefined && { repository }),
 })

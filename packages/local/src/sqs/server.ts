@@ -20,7 +20,7 @@ export interface SqsOptions {
 
 /** A running SQS stand-in. */
 export interface Sqs extends AwsServer {
-  /** Also over HTTP: `GET /_faults`, `POST /_faults`. */
+  /** Also over HTTP: `GET /_faults`, and `POST /_faults` for who has the access key. */
   faults: FaultSwitches
 }
 

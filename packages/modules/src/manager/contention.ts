@@ -1,4 +1,4 @@
-import { type Refusal } from '@platform/core/db/table'
+import { type Refusal } from '@platform/core/db/transact'
 import { takingTurns } from '@platform/core/list/ranked-list'
 
 /**

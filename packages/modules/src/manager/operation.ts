@@ -1,5 +1,4 @@
-import { buryOperation, type Kind, type Kinds, performOperation } from '@platform/core/operation/work'
-import { type OperationReference } from '@platform/core/queue'
+import { type Kind, type Kinds } from '@platform/core/operation/work'
 import { type ModuleRuntime } from '../runtime/port.ts'
 import { judge } from './failure.ts'
 import { install } from './install.ts'
@@ -19,11 +18,3 @@ export function moduleKinds(pick: PickRuntime = moduleRuntime): Kinds {
   })
   return { ModuleInstall: kind(install, undoInstall), ModuleUninstall: kind(uninstall, forceUninstall) }
 }
-
-/** Does an announced operation on a module, as `performOperation` does. */
-export const perform = (reference: OperationReference, pick?: PickRuntime): Promise<void> =>
-  performOperation(reference, moduleKinds(pick))
-
-/** Gives up an operation on a module, as `buryOperation` does. */
-export const bury = (reference: OperationReference, pick?: PickRuntime): Promise<void> =>
-  buryOperation(reference, moduleKinds(pick))

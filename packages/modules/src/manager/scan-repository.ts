@@ -1,9 +1,5 @@
-import {
-  type CatalogOther,
-  type CatalogRelease,
-  type CatalogRepositoryRow,
-  releaseLimit,
-} from '@platform/core/module/catalog'
+import { releaseLimit } from '@platform/core/module/catalog'
+import { type CatalogOther, type CatalogRelease, type CatalogRepositoryRow } from '@platform/core/module/catalog-row'
 import { now } from '@platform/core/clock'
 import { config } from '@platform/core/config'
 import { Fault } from '@platform/core/fault'

@@ -1,9 +1,5 @@
-import {
-  type CatalogRelease,
-  type CatalogRepositoryRow,
-  readCatalog,
-  storeCatalog,
-} from '@platform/core/module/catalog'
+import { readCatalog, storeCatalog } from '@platform/core/module/catalog'
+import { type CatalogRelease, type CatalogRepositoryRow } from '@platform/core/module/catalog-row'
 import { now } from '@platform/core/clock'
 import { config } from '@platform/core/config'
 import { log } from '@platform/core/log'

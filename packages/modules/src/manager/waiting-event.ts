@@ -1,7 +1,9 @@
 import { CloudEvent } from '@platform/contract/event'
 import { nowSeconds } from '@platform/core/clock'
 import * as keys from '@platform/core/db/keys'
-import { query, remove, removeAll, transact } from '@platform/core/db/table'
+import { removeAll } from '@platform/core/db/remove-all'
+import { query, remove } from '@platform/core/db/table'
+import { transact } from '@platform/core/db/transact'
 import { log } from '@platform/core/log'
 import * as z from 'zod'
 

@@ -1,24 +1,12 @@
 import * as http from 'node:http'
 import { tokenHeader } from '../sdk/protocol.ts'
+import { hopByHop } from './hop-by-hop.ts'
 import { type ModuleAnswer, type ModuleRequest, type RequestLimits, RuntimeFailure } from './port.ts'
 
 /** HTTP to what runs on this machine: an instance on its Unix socket, or the module host on loopback. */
 
 /** Where somebody listens. */
 export type Address = { socketPath: string } | { host: string; port: number }
-
-/** They are between two neighbours, and no business of whoever the message is for (RFC 9110, section 7.6.1). */
-const hopByHop = new Set([
-  'connection',
-  'keep-alive',
-  'proxy-authenticate',
-  'proxy-authorization',
-  'proxy-connection',
-  'te',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
-])
 
 /**
  * Sends one request on a connection of its own and reads the whole answer. Throws `RuntimeFailure`: `unavailable` where

@@ -5,8 +5,8 @@ import {
   type LambdaClient,
   ListVersionsByFunctionCommand,
 } from '@aws-sdk/client-lambda'
+import { isAws } from '@platform/core/aws-error'
 import { jitter } from '@platform/core/id'
-import { isAws } from './lambda-failure.ts'
 import { type ImageRoute } from './lambda-image.ts'
 import { latestVersion } from './lambda-names.ts'
 import { type TokenOf } from './lambda-request.ts'

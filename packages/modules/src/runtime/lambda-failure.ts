@@ -1,8 +1,5 @@
+import { isAws } from '@platform/core/aws-error'
 import { RuntimeFailure, type RuntimeProblem } from './port.ts'
-
-/** Whether an error is one of some exceptions of AWS. Classes of two copies of an SDK differ; names do not. */
-export const isAws = (error: unknown, ...names: string[]): boolean =>
-  error instanceof Error && names.includes(error.name)
 
 /** Lambda says these before it has run anything. */
 const notRun = new Set([

@@ -3,9 +3,10 @@ import {
   type FunctionConfiguration,
   UpdateFunctionConfigurationCommand,
 } from '@aws-sdk/client-lambda'
+import { isAws } from '@platform/core/aws-error'
 import { type Deployment } from '@platform/core/module/row'
 import { findVersions, type FoundVersions, type LambdaControl, pause } from './lambda-control.ts'
-import { changeFailure, isAws } from './lambda-failure.ts'
+import { changeFailure } from './lambda-failure.ts'
 import { repositoryOf } from './lambda-image.ts'
 import { deploymentIdIn, partsOf } from './lambda-names.ts'
 

@@ -1,7 +1,7 @@
 import { LambdaClient, type LambdaClientConfig } from '@aws-sdk/client-lambda'
+import { fewAtOnce } from '@platform/core/parts'
 import { functionNames, isUndivided } from '@platform/core/update/function-names'
 import { type InstalledRelease } from '@platform/core/update/row'
-import { inLanes } from '../lanes.ts'
 import { atOnce, findFunction, invokeVersion, type LambdaControl, targetFailure } from './lambda-control.ts'
 import { servingRelease } from './lambda-current.ts'
 import { cloudNameOf, releaseIn } from './lambda-names.ts'
@@ -31,7 +31,7 @@ export function lambdaAlias({ aws = {}, ...settings }: LambdaAliasSettings): Upd
     current: () => told(() => servingRelease(control, work.places)),
     stage: (release) =>
       told(() =>
-        inLanes(atOnce, release.functionNames, async (name) => {
+        fewAtOnce(atOnce, release.functionNames, async (name) => {
           work.numbers.set(keyOf(name, release), await publish(control, release, name))
         }),
       ),
@@ -99,8 +99,8 @@ async function inTurns(
   const { first = [], last = [] } = Object.groupBy(names, (name) =>
     isUndivided(name) === (undivided === 'first') ? 'first' : 'last',
   )
-  await inLanes(atOnce, first, perform)
-  await inLanes(atOnce, last, perform)
+  await fewAtOnce(atOnce, first, perform)
+  await fewAtOnce(atOnce, last, perform)
 }
 
 async function shift(work: Work, release: InstalledRelease, weight: number, isBack = false): Promise<void> {
@@ -118,7 +118,7 @@ async function commit(work: Work, release: InstalledRelease, before: InstalledRe
   await inTurns(work.control.names, 'first', async (name) =>
     work.places.move(name, { main: await numberOf(work, name, release), weight: 0 }),
   )
-  await inLanes(atOnce, work.control.names, (name) => forgetOthers(work.control, name, [release, before]))
+  await fewAtOnce(atOnce, work.control.names, (name) => forgetOthers(work.control, name, [release, before]))
 }
 
 /**

@@ -6,6 +6,7 @@ import {
   type LambdaClient,
   ListVersionsByFunctionCommand,
 } from '@aws-sdk/client-lambda'
+import { isAws } from '@platform/core/aws-error'
 import { TargetFailure } from './port.ts'
 
 /** What the parts of the target work with. */
@@ -23,10 +24,6 @@ export interface LambdaControl {
 
 /** Lambda lets its control plane be asked some fifteen times a second. */
 export const atOnce = 4
-
-/** Whether an error is one of some exceptions of AWS. Classes of two copies of an SDK differ; names do not. */
-export const isAws = (error: unknown, ...names: string[]): boolean =>
-  error instanceof Error && names.includes(error.name)
 
 /** A function or a version as it is just now. One call. */
 export async function findFunction(

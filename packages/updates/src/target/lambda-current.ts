@@ -1,5 +1,5 @@
+import { fewAtOnce } from '@platform/core/parts'
 import { type InstalledRelease } from '@platform/core/update/row'
-import { inLanes } from '../lanes.ts'
 import { atOnce, findFunction, type LambdaControl } from './lambda-control.ts'
 import { cloudNameOf, releaseIn } from './lambda-names.ts'
 import { type Place, type Places } from './lambda-places.ts'
@@ -19,7 +19,7 @@ interface Serving extends Place {
  */
 export async function servingRelease(control: LambdaControl, places: Places): Promise<InstalledRelease> {
   const found: Serving[] = []
-  await inLanes(atOnce, control.names, async (name) => {
+  await fewAtOnce(atOnce, control.names, async (name) => {
     const place = await places.now(name)
     found.push({ ...place, name, release: await releaseOf(control, name, place.main) })
   })

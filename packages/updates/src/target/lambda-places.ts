@@ -1,5 +1,6 @@
 import { type AliasConfiguration, GetAliasCommand, UpdateAliasCommand } from '@aws-sdk/client-lambda'
-import { isAws, type LambdaControl } from './lambda-control.ts'
+import { isAws } from '@platform/core/aws-error'
+import { type LambdaControl } from './lambda-control.ts'
 import { cloudNameOf } from './lambda-names.ts'
 import { TargetFailure } from './port.ts'
 

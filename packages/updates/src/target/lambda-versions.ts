@@ -5,10 +5,11 @@ import {
   PublishVersionCommand,
   UpdateFunctionCodeCommand,
 } from '@aws-sdk/client-lambda'
+import { isAws } from '@platform/core/aws-error'
 import { log } from '@platform/core/log'
 import { ProbeAnswer, probeEvent } from '@platform/core/update/probe'
 import { type InstalledRelease } from '@platform/core/update/row'
-import { findFunction, invokeVersion, isAws, type LambdaControl, until, versionsOf } from './lambda-control.ts'
+import { findFunction, invokeVersion, type LambdaControl, until, versionsOf } from './lambda-control.ts'
 import { cloudNameOf, labelOf, releaseIn } from './lambda-names.ts'
 import { type StagedRelease, TargetFailure } from './port.ts'
 

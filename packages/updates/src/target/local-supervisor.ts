@@ -1,5 +1,5 @@
 import { config } from '@platform/core/config'
-import { type InstalledRelease } from '@platform/core/update/row'
+import { installed } from '@platform/core/update/installed'
 import { HostFailure, Installed, InvokeAnswer, StageAnswer, UnansweredAnswer } from './host-protocol.ts'
 import { TargetFailure, type UpdateTarget } from './port.ts'
 
@@ -60,13 +60,6 @@ export function localSupervisor({
       void (await call('POST', '/revert', { release: installed(release), before: installed(before) })),
   }
 }
-
-/** What tells releases apart, and nothing else that a caller may have at hand. */
-const installed = ({ version, repository, digest }: InstalledRelease): InstalledRelease => ({
-  version,
-  ...(repository !== undefined && { repository }),
-  ...(digest !== undefined && { digest }),
-})
 
 function asUnreachable(cause: unknown): never {
   const isTimeout = cause instanceof Error && cause.name === 'TimeoutError'

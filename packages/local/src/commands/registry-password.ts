@@ -1,6 +1,6 @@
 /** `npm run -s registry-password`: prints the password of the embedded registry's user `platform`, and nothing else. */
-import { readRegistryPassword } from './kept-secret.ts'
-import { parseSettings } from './settings.ts'
+import { readRegistryPassword } from '../kept-secret.ts'
+import { parseSettings } from '../settings.ts'
 
 try {
   const { dataDir } = parseSettings(process.env)

@@ -1,5 +1,5 @@
-import { localAccountId, localRegion } from './aws-environment.ts'
-import type { Log } from './log.ts'
+import { localAccountId, localRegion } from '../aws-environment.ts'
+import type { Log } from '../log.ts'
 
 /** What EventBridge hands to a function on a schedule. */
 export interface ScheduledEvent {

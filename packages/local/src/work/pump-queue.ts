@@ -15,13 +15,13 @@ export interface PumpedQueue {
 /** The most that SQS hands over or deletes in one call. */
 export const maximumMessagesPerCall = 10
 /** The longest that SQS lets a call wait for messages. */
-export const maximumWaitSeconds = 20
+const maximumWaitSeconds = 20
 
 const firstRetryMs = 100
 const longestRetryMs = 10_000
 
 /** Receives up to ten messages, waiting for the first; an empty list when there were none, after a failure or at stop. */
-export type Receive = (count: number, waitSeconds: number) => Promise<Message[]>
+export type Receive = (count: number) => Promise<Message[]>
 
 /** A receiver that never fails: it logs, and pauses longer after each failure in a row. */
 export function createReceive(
@@ -29,11 +29,11 @@ export function createReceive(
   stopping: AbortSignal,
 ): Receive {
   let failuresInARow = 0
-  return async (count, waitSeconds) => {
+  return async (count) => {
     const command = new ReceiveMessageCommand({
       QueueUrl: queueUrl,
-      MaxNumberOfMessages: Math.min(count, maximumMessagesPerCall),
-      WaitTimeSeconds: Math.min(waitSeconds, maximumWaitSeconds),
+      MaxNumberOfMessages: count,
+      WaitTimeSeconds: maximumWaitSeconds,
       VisibilityTimeout: visibilityTimeoutSeconds,
       MessageAttributeNames: ['All'],
       MessageSystemAttributeNames: ['All'],

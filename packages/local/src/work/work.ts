@@ -1,11 +1,11 @@
 import { tasks } from '@platform/contract/task'
-import type { StandIns } from './aws-environment.ts'
+import type { StandIns } from '../aws-environment.ts'
 import { startConsumers } from './consumers.ts'
-import type { FunctionPool } from './functions/pool.ts'
-import type { Log } from './log.ts'
-import type { Queues } from './provision.ts'
+import type { FunctionPool } from '../functions/pool.ts'
+import type { Log } from '../log.ts'
+import type { Queues } from '../provision.ts'
 import { startSchedule } from './schedule.ts'
-import type { Settings } from './settings.ts'
+import type { Settings } from '../settings.ts'
 
 /** The functions of a platform: all that there are, and how one is run. */
 export interface Functions {

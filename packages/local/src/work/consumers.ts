@@ -1,11 +1,11 @@
 import { SQSClient } from '@aws-sdk/client-sqs'
 import { type Task, tasks } from '@platform/contract/task'
 import * as z from 'zod'
-import { clientSettings, type StandIns } from './aws-environment.ts'
-import { visibilityTimeoutSeconds } from './function-limits.ts'
-import type { FunctionPool } from './functions/pool.ts'
-import type { Log } from './log.ts'
-import type { QueueName, Queues } from './provision.ts'
+import { clientSettings, type StandIns } from '../aws-environment.ts'
+import { visibilityTimeoutSeconds } from '../function-limits.ts'
+import type { FunctionPool } from '../functions/pool.ts'
+import type { Log } from '../log.ts'
+import type { QueueName, Queues } from '../provision.ts'
 import { startPump } from './pump.ts'
 
 /** What the pumps work with. */

@@ -1,21 +1,12 @@
 import type { Message } from '@aws-sdk/client-sqs'
 import { failedIds, type SqsBatchResponse, type SqsEvent, sqsEvent } from './pump-event.ts'
-import {
-  createReceive,
-  deleteMessages,
-  maximumMessagesPerCall,
-  maximumWaitSeconds,
-  type PumpedQueue,
-  type Receive,
-} from './pump-queue.ts'
+import { createReceive, deleteMessages, maximumMessagesPerCall, type PumpedQueue } from './pump-queue.ts'
 
 /** Settings of a pump; names and meaning are those of Lambda's event source mapping. */
 export interface PumpOptions extends PumpedQueue {
   queueArn: string
-  /** At most 10, or 10,000 with a batching window. */
+  /** At most 10: what one receive brings is a batch, as without a batching window. */
   batchSize: number
-  /** How long a batch may wait to fill up after its first message. 0, the default, does not wait. */
-  maximumBatchingWindowSeconds?: number
   /** Batches that may be under way at once. */
   maximumConcurrency: number
   /** Handles a batch. What it names as failed comes again after the visibility timeout; after a throw, everything does. */
@@ -30,17 +21,15 @@ export interface Pump {
 
 /** Hands the messages of a queue to a function, at least once each, until it is stopped. */
 export function startPump(options: PumpOptions): Pump {
-  const { batchSize, maximumBatchingWindowSeconds: windowSeconds = 0, maximumConcurrency } = options
-  if (batchSize > maximumMessagesPerCall && windowSeconds < 1) {
-    throw new RangeError('A batch size above 10 needs a batching window of at least one second.')
-  }
+  const { batchSize, maximumConcurrency } = options
+  if (batchSize > maximumMessagesPerCall) throw new RangeError('A batch size above 10 needs a batching window.')
   const stopping = new AbortController()
   const receive = createReceive(options, stopping.signal)
   const underWay = new Set<Promise<void>>()
 
   const run = async () => {
     while (!stopping.signal.aborted) {
-      const messages = await gather(receive, batchSize, windowSeconds, stopping.signal)
+      const messages = await receive(batchSize)
       if (messages.length === 0) continue
       const batch = handle(options, messages).finally(() => underWay.delete(batch))
       underWay.add(batch)
@@ -55,18 +44,6 @@ export function startPump(options: PumpOptions): Pump {
       return stopped
     },
   }
-}
-
-/** Collects one batch: what the first receive brings and, within the window, what follows. */
-async function gather(receive: Receive, batchSize: number, windowSeconds: number, stopping: AbortSignal) {
-  const messages = await receive(batchSize, maximumWaitSeconds)
-  const windowEndsMs = Date.now() + windowSeconds * 1000
-  while (messages.length > 0 && messages.length < batchSize && !stopping.aborted) {
-    const leftSeconds = Math.ceil((windowEndsMs - Date.now()) / 1000)
-    if (leftSeconds <= 0) break
-    messages.push(...(await receive(batchSize - messages.length, leftSeconds)))
-  }
-  return messages
 }
 
 async function handle(options: PumpOptions, messages: readonly Message[]): Promise<void> {

@@ -1,4 +1,4 @@
-import type { SqsRecord } from '@platform/local/pump-event'
+import type { SqsRecord } from '@platform/local/work/pump-event'
 import { expect, test } from 'vitest'
 import { serveSqs, TestQueue, until } from '../sqs/support.ts'
 import { depth, gate, giveBack, pumpOf, recorder } from './support.ts'

@@ -1,4 +1,4 @@
-import { startPump } from '@platform/local/pump'
+import { startPump } from '@platform/local/work/pump'
 import { expect, test } from 'vitest'
 import { callsOf, serveSqs, temporaryFolder, TestQueue, until } from '../sqs/support.ts'
 import { depth, gate, pumpOf, recorder } from './support.ts'
@@ -76,29 +76,7 @@ test('as many batches run at once as allowed, and no more', async () => {
   expect(most).toBe(3)
 })
 
-test('within its window a batch grows beyond what one receive brings', async () => {
-  const { client } = await serveSqs()
-  const queue = await TestQueue.create(client)
-  for (let sent = 0; sent < 25; sent++) await queue.send('body')
-  const handler = recorder()
-  const more = { batchSize: 25, maximumBatchingWindowSeconds: 20 }
-  await pumpOf(queue, handler.invoke, more)
-  await until(() => depth(queue)).toBe(0)
-  expect(handler.batches.map((records) => records.length)).toEqual([25])
-})
-
-test('a window that ends hands over what there is', async () => {
-  const { client } = await serveSqs()
-  const queue = await TestQueue.create(client)
-  await queue.send('body')
-  const handler = recorder()
-  await pumpOf(queue, handler.invoke, {
-    maximumBatchingWindowSeconds: 1,
-  })
-  await until(() => handler.bodies()).toEqual(['body'])
-})
-
-test('a batch size above ten needs a window', async () => {
+test('a batch size above ten is refused', async () => {
   const { client } = await serveSqs()
   const options = {
     client,

@@ -1,5 +1,5 @@
-import { type PumpOptions, startPump } from '@platform/local/pump'
-import type { SqsBatchResponse, SqsEvent, SqsRecord } from '@platform/local/pump-event'
+import { type PumpOptions, startPump } from '@platform/local/work/pump'
+import type { SqsBatchResponse, SqsEvent, SqsRecord } from '@platform/local/work/pump-event'
 import { onTestFinished } from 'vitest'
 import type { TestQueue } from '../sqs/support.ts'
 

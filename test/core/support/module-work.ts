@@ -1,0 +1,11 @@
+import { buryOperation, performOperation } from '@platform/core/operation/work'
+import { type OperationReference } from '@platform/core/queue'
+import { moduleKinds, type PickRuntime } from '@platform/modules/manager/operation'
+
+/** Operations on modules, done as the worker's function does them, on a runtime of the test's own. */
+
+export const perform = (reference: OperationReference, pick: PickRuntime): Promise<void> =>
+  performOperation(reference, moduleKinds(pick))
+
+export const bury = (reference: OperationReference, pick: PickRuntime): Promise<void> =>
+  buryOperation(reference, moduleKinds(pick))

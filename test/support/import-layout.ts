@@ -1,0 +1,54 @@
+import type { RegistryClient } from '@platform/registry/client'
+import { maxLayerBytes } from '@platform/registry/layer'
+import { broken, readBlob, readIndex, readManifest, tagOf } from '@platform/registry/layout-folder'
+import type { Descriptor, Index, Manifest } from '@platform/registry/types'
+
+/**
+ * Sends all that a folder holds to a repository, as a tool does that carries images: those under their tags, then signatures.
+ * Answers the descriptors of the images. Throws `RegistryFailure`, `invalid` where the folder is not whole.
+ */
+export async function importLayout(
+  client: RegistryClient,
+  repository: string,
+  folder: string,
+): Promise<(Descriptor & { tag?: string })[]> {
+  const images: (Descriptor & { tag?: string })[] = []
+  const signatures: (Manifest & { subject: Descriptor })[] = []
+  const entries = await readIndex(folder)
+  if (entries === undefined) throw broken(folder, 'index.json')
+  for (const entry of entries) {
+    const tag = tagOf(entry)
+    const { content, bytes } = await readManifest(folder, entry.digest)
+    await sendParts(client, repository, folder, content)
+    if (hasSubject(content)) signatures.push(content)
+    else {
+      const sent = await client.putManifest(repository, tag ?? entry.digest, bytes, entry.mediaType)
+      if (tag?.endsWith('.sig') !== true) images.push({ ...sent, ...(tag !== undefined && { tag }) })
+    }
+  }
+  for (const signature of signatures) await client.putReferrer(repository, signature)
+  return images
+}
+
+const hasSubject = (content: Manifest | Index): content is Manifest & { subject: Descriptor } =>
+  'subject' in content && content.subject !== undefined
+
+/** What a manifest names has to be there before it. */
+async function sendParts(
+  client: RegistryClient,
+  repository: string,
+  folder: string,
+  content: Manifest | Index,
+): Promise<void> {
+  if ('manifests' in content) {
+    for (const { digest, mediaType } of content.manifests) {
+      const member = await readManifest(folder, digest)
+      await sendParts(client, repository, folder, member.content)
+      await client.putManifest(repository, digest, member.bytes, mediaType)
+    }
+    return
+  }
+  for (const { digest } of [content.config, ...content.layers]) {
+    await client.putBlob(repository, await readBlob(folder, digest, maxLayerBytes))
+  }
+}
