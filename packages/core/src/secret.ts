@@ -26,8 +26,7 @@ export async function readSecret(name: string): Promise<string | undefined> {
 
 /** Makes a value the current one; the secret is created where it is missing. */
 export async function writeSecret(name: string, value: string): Promise<void> {
-  const put = () =>
-    client.send(new PutSecretValueCommand({ SecretId: name, SecretString: value })).catch(unlessMissing)
+  const put = () => client.send(new PutSecretValueCommand({ SecretId: name, SecretString: value })).catch(unlessMissing)
   try {
     await put()
   } catch (error) {

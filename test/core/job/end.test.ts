@@ -1,11 +1,10 @@
 import { beforeAll, expect, test } from 'vitest'
-import { get, getAll, putAll, query } from '@platform/core/db/table'
+import { get, getMany, putAll, query } from '@platform/core/db/table'
 import * as keys from '@platform/core/db/keys'
 import { enroll, issue } from '@platform/core/relay/enrollment'
 import { shiftClock } from '@platform/core/clock'
 import * as Cluster from '@platform/core/cluster/cluster'
 import { newId } from '@platform/core/id'
-import { partsOf } from '@platform/core/parts'
 import { dispatch } from '@platform/core/job/dispatch'
 import * as Job from '@platform/core/job/job'
 import { claim, complete } from '@platform/core/job/lease'
@@ -81,7 +80,7 @@ test('a beat keeps the leases of all the jobs that it names, be they hundreds', 
   shiftClock(300_000)
   const { answer } = await heartbeat(world.request(), { ...world.beat, running: [...running, newId('job')] })
   expect(answer.cancel).toHaveLength(1)
-  const kept = (await Promise.all(partsOf(running, 100).map((part) => getAll(part.map(keyOf))))).flat()
+  const kept = await getMany(running.map(keyOf))
   const renewed = kept.filter((job) => Number(job?.['leaseRenewedAtMs']) > Number(row?.['leaseRenewedAtMs']))
   expect(renewed).toHaveLength(running.length)
   shiftClock(-300_000)

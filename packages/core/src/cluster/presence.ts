@@ -6,14 +6,14 @@ import { iso, now } from '../clock.ts'
 import * as Cluster from './cluster.ts'
 import { config } from '../config.ts'
 import * as keys from '../db/keys.ts'
-import { get, getAll, patch, query, replace, tryUpdate } from '../db/table.ts'
+import { get, getMany, patch, query, replace, tryUpdate } from '../db/table.ts'
 import { contended, fault } from '../fault.ts'
 import { type JobRow, parseRelayed } from '../job/row.ts'
 import { renewLease } from '../job/lease.ts'
 import { log } from '../log.ts'
 import { countOnline, nodesHash, nodesItem, parseNodes } from './node.ts'
 import { newNonce } from '../id.ts'
-import { fewAtOnce, partsOf } from '../parts.ts'
+import { fewAtOnce } from '../parts.ts'
 import { spendBeat } from '../relay/replay.ts'
 import { clusterStatus, dueAfterBeat } from './status.ts'
 
@@ -138,8 +138,7 @@ async function waitingJobs(row: ClusterRow, freeSlots: number): Promise<string[]
 async function tendRunning(caller: RelayCaller, jobIds: readonly string[]): Promise<string[]> {
   if (jobIds.length === 0) return []
   const unique = [...new Set(jobIds)]
-  const wanted = partsOf(unique, 100).map((part) => getAll(part.map((id) => keys.job(caller.organisationId, id))))
-  const jobs = (await Promise.all(wanted)).flat().map(parseRelayed)
+  const jobs = (await getMany(unique.map((id) => keys.job(caller.organisationId, id)))).map(parseRelayed)
   const isOurs = (job: JobRow | undefined) => job?.status === 'Running' && job.relayId === caller.relayId
   const running = jobs.filter((job) => job !== undefined).filter(isOurs)
   await fewAtOnce(renewedAtOnce, running, renewLease)
