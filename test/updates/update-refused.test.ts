@@ -57,8 +57,12 @@ test('a platform that was deployed meanwhile stays as it is', async () => {
 test('an update whose lock is gone changes nothing', async () => {
   const { target, accepted, older } = await applying()
   await transact([patch(keys.updateState(), { set: { jobId: 'job_other' } })])
+  const calls: string[] = []
+  target.hook.before = async ({ name }) => void calls.push(name)
   await work(accepted, target.port)
-  expect((await jobOf(accepted)).status).toBe('Failed')
+  expect(calls).toEqual([])
+  const { status, result } = await jobOf(accepted)
+  expect([status, result?.output]).toEqual(['Failed', 'Something else changes the platform by now.'])
   expect(await stateNow()).toMatchObject({ jobId: 'job_other', current: older })
   expect([target.whole, target.staged.size]).toEqual([older, 1])
 })
