@@ -56,7 +56,7 @@ const jobs: Area = {
   groups: [
     {
       mutate: ['packages/core/src/job/{lease,end,job,dispatch}.ts'],
-      tests: ['test/core/job/{job,end,active,dead-letter}.test.ts'],
+      tests: ['test/core/job/{job,end,dispatch,submit,claim,complete,cancel}.test.ts'],
       isShared: true,
     },
     {
