@@ -20,15 +20,21 @@ const authorization: Area = {
   groups: [
     {
       mutate: ['packages/http/src/authorize.ts'],
-      tests: ['test/functions/access.test.ts', 'test/functions/log.test.ts', 'test/core/user/api-token.test.ts'],
+      tests: ['test/functions/{authorize,access}.test.ts'],
     },
     {
       mutate: ['packages/contract/src/permission.ts'],
-      tests: ['test/contract/routes.test.ts', 'test/core/user/rights.test.ts'],
+      tests: ['test/contract/permission.test.ts'],
+      isPlain: true,
     },
     {
       mutate: ['packages/core/src/user/{standing,api-token-caller}.ts'],
-      tests: ['test/core/user/{api-token,api-token-revocation,rights}.test.ts'],
+      tests: [
+        'test/functions/authorize.test.ts',
+        'test/core/user/{api-token,rights}.test.ts',
+        'test/core/session/lasting.test.ts',
+        'test/core/identity/external-user-rights.test.ts',
+      ],
     },
   ],
 }
@@ -38,15 +44,16 @@ const tokens: Area = {
   groups: [
     {
       mutate: ['packages/core/src/signing/token.ts'],
-      tests: ['test/core/signing/*.test.ts', 'test/functions/access.test.ts'],
+      tests: ['test/core/signing/{token,rotation}.test.ts'],
     },
     {
       mutate: ['packages/core/src/relay/{request-token,replay}.ts'],
-      tests: ['test/core/relay/*.test.ts', 'test/core/cluster/presence.test.ts'],
+      tests: ['test/core/relay/*.test.ts'],
+      isShared: true,
     },
     {
       mutate: ['packages/core/src/session/{session,sign-in}.ts'],
-      tests: ['test/core/session/{session,end,sign-in}.test.ts'],
+      tests: ['test/core/session/{session,refresh,end,sign-in}.test.ts'],
     },
   ],
 }
