@@ -151,6 +151,23 @@ test('a release that serves already is made the one that serves in the table too
   const accepted = await accept({ action: 'apply', release, before: older })
   await work(accepted, target.port)
   expect(await expectWhole(accepted, target)).toBe('Completed')
+  expect((await jobOf(accepted)).steps?.at(-1)).toMatchObject({ name: 'commit', status: 'Completed' })
+})
+
+test('the next try begins with what the one before has left', async () => {
+  const { target, accepted } = await applying()
+  const calls: string[] = []
+  target.hook.before = async (call) => {
+    await passingTime(call)
+    if (['stage', 'revert'].includes(call.name)) calls.push(call.name)
+    if (call.name === 'stage' && calls.length === 1) throw new TargetFailure('Nobody answers.')
+  }
+  await work(accepted, target.port)
+  expect(calls).toEqual(['stage'])
+  leaseEnds()
+  await work(accepted, target.port)
+  expect(calls).toEqual(['stage', 'revert', 'stage'])
+  expect(await expectWhole(accepted, target)).toBe('Completed')
 })
 
 test('an update whose target is away for a while is done later, and gets nothing meanwhile', async () => {

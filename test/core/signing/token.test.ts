@@ -100,6 +100,15 @@ async function timed(issuedSeconds: number, endsSeconds: number): Promise<string
   return tokenOf(readHeader, { ...readClaims, iat, exp }, byEdDsa(access))
 }
 
+test('the log tells why a token was refused, and the caller does not', async () => {
+  const { access } = await platformKeys()
+  const { 'no subject': forged = '' } = wronglyClaimed(good, access, nowSeconds())
+  for (const token of [forged, await timed(-1000, -100)]) {
+    const refused = verifyAccessToken(token).catch((error: unknown) => error)
+    expect(await refused).toMatchObject({ extra: {}, cause: expect.any(Error) })
+  }
+})
+
 test('clocks of the platform may differ by a few seconds, and no token is older than fifteen minutes', async () => {
   expect(await heard(await timed(3, 903))).toBe('nothing was refused')
   expect(await heard(await timed(-899, 1))).toBe('nothing was refused')
@@ -113,6 +122,8 @@ test('a token that was verified costs no call, and lives exactly as long as one 
   const [known, unknown] = [await issueAccessToken(subject), await issueAccessToken(subject)]
   expect(await heard(known)).toBe('nothing was refused')
   expect(await callsOf(() => verifyAccessToken(known))).toBe(0)
+  // It is not even verified again.
+  expect(await verifyAccessToken(known)).toBe(await verifyAccessToken(known))
   shiftClock(902_000)
   for (const token of [known, unknown, known, unknown]) expect(await heard(token)).toBe('nothing was refused')
   shiftClock(5000)
