@@ -29,7 +29,7 @@ export async function mutate(group: Group): Promise<Outcome> {
   return { noticed: tried.length - unnoticed.length, total: tried.length, unnoticed: unnoticed.map(placeOf) }
 }
 
-const placeOf = ({ fileName, location, replacement = '', status }: Mutant): string => {
+const placeOf = ({ fileName, location, replacement, status }: Mutant): string => {
   const became = replacement.replaceAll(/\s+/g, ' ').slice(0, 100)
   const { line, column } = location.start
   return `${relative(root, fileName)}:${line}:${column} → ${became}${status === 'NoCoverage' ? ' (no test comes by)' : ''}`

@@ -63,7 +63,11 @@ test('what is too old to be accepted at all is remembered no longer', () => {
     ['second', 1130],
   ])
   expect(remembered.split(',')).toHaveLength(2)
-  expect(after([...[['first', 1000] as [string, number]], ['second', 1129]]).split(',')).toHaveLength(3)
+  const younger = after([
+    ['first', 1000],
+    ['second', 1129],
+  ])
+  expect(younger.split(',')).toHaveLength(3)
 })
 
 test('of many beats at once the last thirty-two are remembered, and nothing as old as a forgotten one is taken', () => {

@@ -5,7 +5,7 @@ import * as ApiToken from '@platform/core/user/api-token'
 import { verifyApiToken } from '@platform/core/user/api-token-caller'
 import { iso, now, shiftClock } from '@platform/core/clock'
 import * as keys from '@platform/core/db/keys'
-import { get, remove, transact, update } from '@platform/core/db/table'
+import { get, update } from '@platform/core/db/table'
 import { newSecret, sha256 } from '@platform/core/id'
 import { signOut } from '@platform/core/session/session'
 import { changePassword } from '@platform/core/user/own-password'
@@ -22,7 +22,6 @@ import {
 } from '../../support/people.ts'
 import { callsOf, justBefore } from '../../support/store-calls.ts'
 import { refusalOf } from '../../support/world.ts'
-import { atStoreCalls } from '../support/store-hook.ts'
 
 let platform: Person
 let tenant: Person
@@ -112,28 +111,6 @@ test('the tokens of a removed user are refused at once and leave the table, whet
     expect(await refusalOf(verifyApiToken(token))).toBe('unauthenticated')
     expect(await get(keys.apiToken(id))).toBeUndefined()
   }
-})
-
-test('the token of a user who is no more is refused, even where it has stayed behind', async () => {
-  const person = await colleague(tenant.caller, 'Viewer')
-  const [known, unknown] = [
-    await ApiToken.create(person.caller, { name }),
-    await ApiToken.create(person.caller, { name }),
-  ]
-  await verifyApiToken(known.token)
-  await transact([remove(keys.user(person.caller.organisationId, person.id))])
-  for (const { token } of [known, unknown]) expect(await refusalOf(verifyApiToken(token))).toBe('unauthenticated')
-})
-
-test('that the use of a token cannot be written down keeps nobody out', async () => {
-  const { caller } = await colleague(tenant.caller, 'Viewer')
-  const { token } = await ApiToken.create(caller, { name })
-  using _ = atStoreCalls({
-    before: async ({ command }) => {
-      if (command.startsWith('Update')) throw new RangeError('out of order')
-    },
-  })
-  expect(await rightsOf(token)).toEqual(permissionsOf(['Viewer']))
 })
 
 test('a token works until it expires, and says so afterwards', async () => {
