@@ -87,7 +87,7 @@ const updates: Area = {
     },
     {
       mutate: ['packages/updates/src/!(watch|budget|request-event).ts'],
-      tests: ['test/updates/{failure,go-back,lanes,plan,update,update-refused}.test.ts'],
+      tests: ['test/updates/{failure,go-back,lanes,plan,smoke,update,update-refused}.test.ts'],
     },
     // Who watches waits, and so do the tests of that.
     {

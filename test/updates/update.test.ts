@@ -4,8 +4,7 @@ import { get, patch, transact } from '@platform/core/db/table'
 import { TargetFailure } from '@platform/updates/target/port'
 import { started } from '../support/world.ts'
 import { updatesFrom } from './support/applying.ts'
-import { names } from './support/feed.ts'
-import { type Behaviour, good, MemoryTarget } from './support/memory-target.ts'
+import { MemoryTarget } from './support/memory-target.ts'
 import {
   accept,
   clockBack,
@@ -27,8 +26,13 @@ const { newReleases, applying } = updatesFrom(feed)
 
 test('a good release gets 10, 50 and 100 percent, and then serves alone; all steps are told', async () => {
   const { target, accepted, newer, older } = await applying()
+  const isBack: unknown[] = []
+  target.hook.after = async ({ name, input }) => {
+    if (name === 'shift') isBack.push(input[2])
+  }
   await work(accepted, target.port)
   expect(await expectWhole(accepted, target)).toBe('Completed')
+  expect(isBack).toEqual([false, false, false])
   expect(target.shares).toEqual([10, 50, 100].map((share) => `${newer.version} ${share}`))
   expect([...target.staged.keys()].toSorted()).toEqual([older, newer].map((r) => `${r.version} ${r.digest}`).toSorted())
   const { steps, result } = await jobOf(accepted)
@@ -42,54 +46,38 @@ test('the way back goes to the release before at once, and has that kept which i
   const { older, newer } = await newReleases()
   const target = new MemoryTarget(newer)
   target.hook = { before: passingTime }
+  const isBack: unknown[] = []
+  target.hook.after = async ({ name, input }) => {
+    if (name === 'shift') isBack.push(input[2])
+  }
   const accepted = await accept({ action: 'rollback', release: older, before: newer })
   await work(accepted, target.port)
   expect(await expectWhole(accepted, target)).toBe('Completed')
   expect(target.shares).toEqual([`${older.version} 100`])
+  expect(isBack).toEqual([true])
   expect(target.staged.has(`${newer.version} ${newer.digest}`)).toBe(true)
 })
 
-test('every function is asked which version it is of, and each that serves the API for something, before anybody else asks', async () => {
-  const asked: string[] = []
+test('whoever asks meanwhile hears which step an update is at', async () => {
   const { target, accepted } = await applying()
-  target.hook.after = async ({ name, input }) => {
-    if (name !== 'invoke' || target.shares.length > 0) return
-    const [, functionName, event]: any = input
-    asked.push(event.platformProbe ? `${functionName} probe` : `${functionName} GET ${event.rawPath}`)
+  const seen = new Set<string>()
+  target.hook.before = async (call) => {
+    await passingTime(call)
+    const { steps = [] } = await jobOf(accepted)
+    seen.add(`${call.name} at ${steps.find(({ status }) => status === 'Running')?.name}`)
   }
   await work(accepted, target.port)
-  expect(asked.filter((each) => each.endsWith('probe'))).toEqual(names.map((name) => `${name} probe`))
-  expect(asked.filter((each) => each === 'health GET /health/ready').length).toBeGreaterThan(1)
-  expect(asked.filter((each) => each === 'clusters GET /api/v1/clusters').length).toBeGreaterThan(1)
-  expect(asked.filter((each) => each.startsWith('queue/jobs GET'))).toEqual([])
-})
-
-let turn = 0
-const half =
-  (answer: Behaviour): Behaviour =>
-  (name, event) =>
-    event.platformProbe || turn++ % 2 === 0 ? answer(name, event) : { statusCode: 500 }
-
-const broken: Record<string, (version: string) => Behaviour> = {
-  'answers 500 to half of what it is asked': (version) => half(good(version)),
-  'is not ready': (version) => (name, event) =>
-    event.platformProbe || name !== 'health' ? good(version)(name, event) : { statusCode: 503 },
-  'crashes when it begins': () => () => Promise.reject(new TargetFailure('Runtime exited with error: exit status 1')),
-  'fails in one function only': (version) => (name, event) =>
-    name === 'queue/jobs' ? Promise.reject(new Error('Cannot find module')) : good(version)(name, event),
-  'says that it is another version': () => good('9.9.9'),
-  'answers what is no answer': () => () => 'ok',
-}
-
-test.each(Object.keys(broken))('a release that %s never gets a request of anybody', async (name) => {
-  const { target, accepted, newer } = await applying()
-  target.behaviours.set(newer.version, broken[name]?.(newer.version) ?? good(newer.version))
-  await work(accepted, target.port)
-  expect(await expectWhole(accepted, target)).toBe('Failed')
-  expect(target.shares).toEqual([])
-  const { steps, result } = await jobOf(accepted)
-  expect(steps?.find(({ status }) => status === 'Failed')?.name).toBe('smoke')
-  expect(result?.output).toMatch(new RegExp(`^Function [a-z/]+ of version ${newer.version} .+ Version .+ serves\\.$`))
+  const [shifts, watched] = [
+    ['shift-10', 'shift-50', 'shift-100'],
+    ['unanswered', 'shift', 'unanswered', 'invoke'],
+  ]
+  expect([...seen]).toEqual([
+    'current at preflight',
+    'stage at stage',
+    'invoke at smoke',
+    ...shifts.flatMap((step) => [...new Set(watched)].map((name) => `${name} at ${step}`)),
+    'commit at commit',
+  ])
 })
 
 test('a release that fails at real requests alone goes back by itself', async () => {
