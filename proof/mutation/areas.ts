@@ -63,7 +63,10 @@ const jobs: Area = {
   groups: [
     {
       mutate: ['packages/core/src/job/{lease,end,job,dispatch}.ts'],
-      tests: ['test/core/job/{job,end,dispatch,submit,claim,complete,cancel}.test.ts'],
+      tests: [
+        'test/core/job/{job,end,dispatch,submit,claim,complete,cancel}.test.ts',
+        'test/core/operation/operation.test.ts',
+      ],
       isShared: true,
     },
     {
@@ -79,7 +82,7 @@ const updates: Area = {
   groups: [
     {
       mutate: ['packages/core/src/operation/operation.ts'],
-      tests: ['test/core/operation/{operation,sweep}.test.ts'],
+      tests: ['test/core/operation/{operation,end,sweep}.test.ts'],
     },
     {
       mutate: ['packages/core/src/update/{update,lock,end,serving}.ts'],

@@ -16,7 +16,6 @@ import { justBefore } from '../../support/store-calls.ts'
 import { callerOf, enrolledCluster, refusalOf, started } from '../../support/world.ts'
 import { waitingRecords } from '../support/books.ts'
 import { completion, counters, inboxOf, script, waitingJob } from '../support/jobs.ts'
-import { begun, ended, waitingOperation } from '../support/operations.ts'
 import { atStoreCalls } from '../support/store-hook.ts'
 
 /** Ends and requests to stop, also where somebody else is faster. */
@@ -161,15 +160,6 @@ test('many are asked to stop at once, all or none', async () => {
   const { answer } = await heartbeat(world.request(), { ...world.beat, running: [jobId, second] })
   expect(answer.cancel.toSorted()).toEqual([jobId, second].toSorted())
   expect(await askToStop(caller, jobs[0]!)).toBe(false)
-})
-
-test('what the platform does on itself cannot be cancelled', async () => {
-  const caller = await callerOf()
-  const operation = await waitingOperation(caller)
-  expect(await Job.read(caller, operation.id)).toMatchObject({ id: operation.id, type: 'ModuleInstall' })
-  expect(await refusalOf(Job.cancel(caller, operation.id))).toBe('job_not_cancellable')
-  await ended(await begun(operation), { status: 'Completed', outcome: '' })
-  expect(await refusalOf(Job.cancel(caller, operation.id))).toBe('job_already_finished')
 })
 
 test('a job that stands in its batch only is cancelled like any other', async () => {
