@@ -3,10 +3,13 @@ import type { Access } from '@platform/contract/endpoint'
 import type { Permission } from '@platform/contract/permission'
 import * as ApiToken from '@platform/core/user/api-token'
 import type { Caller, RelayCaller } from '@platform/core/caller'
+import * as Cluster from '@platform/core/cluster/cluster'
+import { fault } from '@platform/core/fault'
+import { enroll } from '@platform/core/relay/enrollment'
 import { authenticate, holderOf, identityOf, permit } from '@platform/http/authorize'
 import { atStoreCalls } from '../core/support/store-hook.ts'
-import { bearer } from '../support/tokens.ts'
-import { callerOf, refusalOf, started } from '../support/world.ts'
+import { bearer, relayToken } from '../support/tokens.ts'
+import { callerOf, enrollRequest, refusalOf, relayKey, started } from '../support/world.ts'
 
 await started()
 
@@ -95,6 +98,20 @@ test('a user is known by a token of access and by an API token, with where the r
   expect(signedIn).not.toHaveProperty('tokenId')
 })
 
+test('a relay is known by its own kind of token, and by no other', async () => {
+  const { id: clusterId, enrollmentToken } = await Cluster.register(await callerOf(), {
+    name: 'ours',
+    type: 'Hypervisor',
+  })
+  const { privateKey, wire } = relayKey()
+  const { relayId } = await enroll({ ...enrollRequest(enrollmentToken), publicKey: wire })
+  const { authorization } = await relayToken(relayId, privateKey, '/api/v1/sites')
+  expect(await authenticate('relay', request({ authorization }))).toMatchObject({ kind: 'relay', relayId, clusterId })
+  const asUser = authorization.replace('Relay', 'Bearer')
+  expect(await refusalOf(authenticate('relay', request({ authorization: asUser })))).toBe('unauthenticated')
+  expect(await refusalOf(authenticate('user', request({ authorization: asUser })))).toBe('unauthenticated')
+})
+
 test.each(['', 'Bearer', 'Bearer  ', 'Bearer plat_', 'plat_x', 'Basic dTpw', 'x Bearer y', 'Bearer y z'])(
   'the header %j makes nobody a user',
   async (authorization) => {
@@ -112,11 +129,13 @@ test('at a public endpoint whoever has a permission is told apart from everybody
 
 test('a store that fails makes nobody a stranger at a public endpoint', async () => {
   const { token } = await ApiToken.create(await callerOf(), { name: 'nightly' })
-  using _ = atStoreCalls({
-    before: async () => {
-      throw new RangeError('out of order')
-    },
-  })
-  const asked = holderOf('jobs:read', { authorization: `Bearer ${token}` }, { address })
-  await expect(asked).rejects.not.toMatchObject({ code: 'unauthenticated' })
+  for (const failure of [fault('database_unavailable'), new RangeError('out of order')]) {
+    using _ = atStoreCalls({
+      before: async () => {
+        throw failure
+      },
+    })
+    const asked = holderOf('jobs:read', { authorization: `Bearer ${token}` }, { address })
+    await expect(asked).rejects.toMatchObject({ message: failure.message })
+  }
 })

@@ -96,6 +96,31 @@ test('a release that fails at real requests alone goes back by itself', async ()
   )
 })
 
+test('a release is watched for as long as the settings say', async () => {
+  const { older, newer } = await newReleases()
+  const target = new MemoryTarget(newer)
+  let looks = 0
+  target.hook.before = async ({ name, input: [, functionName, event] }) => {
+    const isLook = name === 'invoke' && functionName === 'health' && !(event as any).platformProbe
+    if (isLook && target.share !== undefined) looks++
+  }
+  await work(await accept({ action: 'rollback', release: older, before: newer }), target.port)
+  // At once, and when its second is over.
+  expect(looks).toBe(2)
+  expect(target.whole).toEqual(older)
+})
+
+test('a release that fails more than the old one used to goes back, though that failed at times as well', async () => {
+  const { target, accepted, newer, older } = await applying()
+  target.hook.after = async ({ name }) => {
+    if (name === 'shift') await fails(newer.version, 4)
+  }
+  await fails(older.version, 3)
+  await work(accepted, target.port)
+  expect(await expectWhole(accepted, target)).toBe('Failed')
+  expect(target.shares).toEqual([`${newer.version} 10`])
+})
+
 test('a release that stops answering while it is watched goes back by itself', async () => {
   const { target, accepted, newer } = await applying()
   target.hook.after = async ({ name, input }) => {
