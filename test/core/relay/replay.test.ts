@@ -89,3 +89,11 @@ test('thirty-two beats are all remembered, and nothing is refused for its age', 
   expect(remembered.split(',')).toHaveLength(33)
   expect(isTaken(remembered, 'other', 900, 1031)).toBe(true)
 })
+
+test('of beats that come youngest first the oldest are forgotten, too', () => {
+  const beats = Array.from({ length: 33 }, (_, place) => [`beat-${place}`, 1032 - place] as [string, number])
+  const remembered = after(beats)
+  for (const [id, issued] of beats) expect([id, isTaken(remembered, id, issued, 1040)]).toEqual([id, false])
+  expect(isTaken(remembered, 'other', 1000, 1040)).toBe(false)
+  expect(isTaken(remembered, 'other', 1001, 1040)).toBe(true)
+})
