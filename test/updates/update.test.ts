@@ -115,7 +115,7 @@ test('a release that fails more than the old one used to goes back, though that 
   target.hook.after = async ({ name }) => {
     if (name === 'shift') await fails(newer.version, 4)
   }
-  await fails(older.version, 3)
+  await fails(older.version, 30)
   await work(accepted, target.port)
   expect(await expectWhole(accepted, target)).toBe('Failed')
   expect(target.shares).toEqual([`${newer.version} 10`])
