@@ -13,7 +13,7 @@ export default defineConfig({
   resolve: { alias: [{ find: /^@platform\/(\w+)\/([\w/-]+)$/, replacement: `${root}/packages/$1/src/$2.ts` }] },
   test: {
     include: [...tests],
-    testTimeout: 60_000,
+    testTimeout: 20_000,
     hookTimeout: 60_000,
     isolate: !isShared,
     ...(!isPlain && { globalSetup: ['test/support/stand-ins.ts'], setupFiles: ['proof/mutation/own-table.ts'] }),
