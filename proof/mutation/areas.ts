@@ -31,8 +31,7 @@ const authorization: Area = {
       mutate: ['packages/core/src/user/{standing,api-token-caller}.ts'],
       tests: [
         'test/functions/authorize.test.ts',
-        'test/core/user/{api-token,api-token-revocation,rights}.test.ts',
-        'test/core/session/lasting.test.ts',
+        'test/core/user/{standing,api-token,api-token-revocation}.test.ts',
         'test/core/identity/external-user-rights.test.ts',
       ],
     },
