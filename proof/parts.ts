@@ -14,6 +14,7 @@ export const parts: Readonly<Record<string, () => Promise<{ part: Part }>>> = {
   signatures: () => import('./signatures.ts'),
   tenancy: () => import('./tenancy.ts'),
   strength: () => import('./strength.ts'),
+  mutation: () => import('./mutation.ts'),
   crashes: () => import('./crashes.ts'),
   updates: () => import('./updates.ts'),
   portal: () => import('./portal.ts'),

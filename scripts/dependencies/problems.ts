@@ -15,8 +15,8 @@ const permissive = new Set([
   'Zlib',
 ])
 
-/** Those that ask for more, of what is changed: for tools, which nobody gets from us. */
-const forTools = new Set([...permissive, 'MPL-2.0'])
+/** Those that ask for more, of what is changed or handed on: for tools, which nobody gets from us. */
+const forTools = new Set([...permissive, 'CC-BY-4.0', 'MPL-2.0'])
 
 /** Packages that say their licence in a way that npm does not read; read in their files. */
 const said: Readonly<Record<string, string>> = {

@@ -24,6 +24,8 @@ export const reasons: Readonly<Record<string, string>> = {
   '@sigstore/verify': 'a second judge of signatures, in tests',
   '@stoplight/spectral-cli': 'checks the OpenAPI document',
   '@stoplight/spectral-owasp-ruleset': 'with OWASP’s rules for APIs',
+  '@stryker-mutator/core': 'changes the code that decides, to see whether a test notices',
+  '@stryker-mutator/vitest-runner': 'with the tests as they are',
   '@tanstack/react-query': 'what the portal knows of the platform, and when it asks again',
   '@tanstack/react-router': 'which page an address shows',
   '@tanstack/react-virtual': 'lists of thousands of rows',

@@ -22,7 +22,7 @@ test.each([
   [10, 4, 0, 20, false],
   [10, 5, 0, 20, true],
 ] as const)(
-  'at %i %%, %i failures beside %i of the old version, which used to have %i: over the budget is %s',
+  'at %i percent, %i failures beside %i of the old version, which used to have %i: over the budget is %s',
   (share, faults, faultsBeside, usualFaults, isOver) => {
     expect(isOverBudget({ share, faults, faultsBeside, usualFaults })).toBe(isOver)
   },

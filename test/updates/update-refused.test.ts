@@ -16,12 +16,12 @@ const { newReleases, applying } = updatesFrom(feed)
 let turn = 0
 test.each([
   ['is not signed by a trusted key', { signer: 'stranger' }, /\S/],
-  ['needs other infrastructure', { document: { infrastructure: '0'.repeat(64) } }, /infrastructure/],
-  ['has not all functions', { functions: { health: '', clusters: '' } }, /queue\/jobs/],
+  ['needs other infrastructure', { document: { infrastructure: '0'.repeat(64) } }, /other infrastructure/],
+  ['has not all functions', { functions: { health: '', clusters: '' } }, /has other functions: queue\/jobs\./],
   [
     'has functions that the platform has not',
     { functions: { health: '', clusters: '', 'queue/jobs': '', other: '' } },
-    /other/,
+    /has other functions: other\./,
   ],
 ] as const)('a release that %s is not staged', async (_, wish, reason) => {
   const { older } = await newReleases()
@@ -43,6 +43,17 @@ test('a release whose keys have left the trust list, or that is gone, is not sta
   expect(await expectWhole(accepted, target)).toBe('Failed')
 })
 
+test('a release that is ready since another time is verified again all the same', async () => {
+  const { older } = await newReleases()
+  const target = new MemoryTarget(older)
+  const release = await feed.released('2.1.0', { signer: 'stranger' })
+  target.staged.set(`${release.version} ${release.digest}`, new Map())
+  const accepted = await accept({ action: 'apply', release, before: older })
+  await work(accepted, target.port)
+  expect(await expectWhole(accepted, target)).toBe('Failed')
+  expect(target.shares).toEqual([])
+})
+
 test('a platform that was deployed meanwhile stays as it is', async () => {
   const { target, accepted, older } = await applying()
   target.serving = { version: '7.0.0' }
@@ -58,17 +69,24 @@ test('a platform that was deployed meanwhile stays as it is', async () => {
 test('an update whose lock is gone changes nothing', async () => {
   const { target, accepted, older } = await applying()
   await transact([patch(keys.updateState(), { set: { jobId: 'job_other' } })])
+  const calls: string[] = []
+  target.hook.before = async ({ name }) => void calls.push(name)
   await work(accepted, target.port)
-  expect((await jobOf(accepted)).status).toBe('Failed')
+  expect(calls).toEqual([])
+  const { status, result } = await jobOf(accepted)
+  expect([status, result?.output]).toEqual(['Failed', 'Something else changes the platform by now.'])
   expect(await stateNow()).toMatchObject({ jobId: 'job_other', current: older })
   expect([target.whole, target.staged.size]).toEqual([older, 1])
 })
 
-test('a way back whose release is neither ready nor to be had ends, and nothing has changed', async () => {
-  const { newer } = await newReleases()
-  const target = new MemoryTarget(newer)
-  const accepted = await accept({ action: 'rollback', release: { version: '0.9.0' }, before: newer })
-  await work(accepted, target.port)
-  expect(await expectWhole(accepted, target)).toBe('Failed')
-  expect((await jobOf(accepted)).result?.output).toContain('was deployed, not applied')
-})
+test.each([{}, { digest: `sha256:${'3'.repeat(64)}` }, { repository: '127.0.0.1:9/platform/releases' }])(
+  'a way back whose release is neither ready nor to be had ends, and nothing has changed: %j',
+  async (known) => {
+    const { newer } = await newReleases()
+    const target = new MemoryTarget(newer)
+    const accepted = await accept({ action: 'rollback', release: { version: '0.9.0', ...known }, before: newer })
+    await work(accepted, target.port)
+    expect(await expectWhole(accepted, target)).toBe('Failed')
+    expect((await jobOf(accepted)).result?.output).toContain('was deployed, not applied')
+  },
+)

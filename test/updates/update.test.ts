@@ -5,8 +5,7 @@ import { transact } from '@platform/core/db/transact'
 import { TargetFailure } from '@platform/updates/target/port'
 import { started } from '../support/world.ts'
 import { updatesFrom } from './support/applying.ts'
-import { names } from './support/feed.ts'
-import { type Behaviour, good, MemoryTarget } from './support/memory-target.ts'
+import { MemoryTarget } from './support/memory-target.ts'
 import {
   accept,
   clockBack,
@@ -28,8 +27,13 @@ const { newReleases, applying } = updatesFrom(feed)
 
 test('a good release gets 10, 50 and 100 percent, and then serves alone; all steps are told', async () => {
   const { target, accepted, newer, older } = await applying()
+  const isBack: unknown[] = []
+  target.hook.after = async ({ name, input }) => {
+    if (name === 'shift') isBack.push(input[2])
+  }
   await work(accepted, target.port)
   expect(await expectWhole(accepted, target)).toBe('Completed')
+  expect(isBack).toEqual([false, false, false])
   expect(target.shares).toEqual([10, 50, 100].map((share) => `${newer.version} ${share}`))
   expect([...target.staged.keys()].toSorted()).toEqual([older, newer].map((r) => `${r.version} ${r.digest}`).toSorted())
   const { steps, result } = await jobOf(accepted)
@@ -43,54 +47,38 @@ test('the way back goes to the release before at once, and has that kept which i
   const { older, newer } = await newReleases()
   const target = new MemoryTarget(newer)
   target.hook = { before: passingTime }
+  const isBack: unknown[] = []
+  target.hook.after = async ({ name, input }) => {
+    if (name === 'shift') isBack.push(input[2])
+  }
   const accepted = await accept({ action: 'rollback', release: older, before: newer })
   await work(accepted, target.port)
   expect(await expectWhole(accepted, target)).toBe('Completed')
   expect(target.shares).toEqual([`${older.version} 100`])
+  expect(isBack).toEqual([true])
   expect(target.staged.has(`${newer.version} ${newer.digest}`)).toBe(true)
 })
 
-test('every function is asked which version it is of, and each that serves the API for something, before anybody else asks', async () => {
-  const asked: string[] = []
+test('whoever asks meanwhile hears which step an update is at', async () => {
   const { target, accepted } = await applying()
-  target.hook.after = async ({ name, input }) => {
-    if (name !== 'invoke' || target.shares.length > 0) return
-    const [, functionName, event]: any = input
-    asked.push(event.platformProbe ? `${functionName} probe` : `${functionName} GET ${event.rawPath}`)
+  const seen = new Set<string>()
+  target.hook.before = async (call) => {
+    await passingTime(call)
+    const { steps = [] } = await jobOf(accepted)
+    seen.add(`${call.name} at ${steps.find(({ status }) => status === 'Running')?.name}`)
   }
   await work(accepted, target.port)
-  expect(asked.filter((each) => each.endsWith('probe'))).toEqual(names.map((name) => `${name} probe`))
-  expect(asked.filter((each) => each === 'health GET /health/ready').length).toBeGreaterThan(1)
-  expect(asked.filter((each) => each === 'clusters GET /api/v1/clusters').length).toBeGreaterThan(1)
-  expect(asked.filter((each) => each.startsWith('queue/jobs GET'))).toEqual([])
-})
-
-let turn = 0
-const half =
-  (answer: Behaviour): Behaviour =>
-  (name, event) =>
-    event.platformProbe || turn++ % 2 === 0 ? answer(name, event) : { statusCode: 500 }
-
-const broken: Record<string, (version: string) => Behaviour> = {
-  'answers 500 to half of what it is asked': (version) => half(good(version)),
-  'is not ready': (version) => (name, event) =>
-    event.platformProbe || name !== 'health' ? good(version)(name, event) : { statusCode: 503 },
-  'crashes when it begins': () => () => Promise.reject(new TargetFailure('Runtime exited with error: exit status 1')),
-  'fails in one function only': (version) => (name, event) =>
-    name === 'queue/jobs' ? Promise.reject(new Error('Cannot find module')) : good(version)(name, event),
-  'says that it is another version': () => good('9.9.9'),
-  'answers what is no answer': () => () => 'ok',
-}
-
-test.each(Object.keys(broken))('a release that %s never gets a request of anybody', async (name) => {
-  const { target, accepted, newer } = await applying()
-  target.behaviours.set(newer.version, broken[name]?.(newer.version) ?? good(newer.version))
-  await work(accepted, target.port)
-  expect(await expectWhole(accepted, target)).toBe('Failed')
-  expect(target.shares).toEqual([])
-  const { steps, result } = await jobOf(accepted)
-  expect(steps?.find(({ status }) => status === 'Failed')?.name).toBe('smoke')
-  expect(result?.output).toMatch(new RegExp(`^Function [a-z/]+ of version ${newer.version} .+ Version .+ serves\\.$`))
+  const [shifts, watched] = [
+    ['shift-10', 'shift-50', 'shift-100'],
+    ['unanswered', 'shift', 'unanswered', 'invoke'],
+  ]
+  expect([...seen]).toEqual([
+    'current at preflight',
+    'stage at stage',
+    'invoke at smoke',
+    ...shifts.flatMap((step) => [...new Set(watched)].map((name) => `${name} at ${step}`)),
+    'commit at commit',
+  ])
 })
 
 test('a release that fails at real requests alone goes back by itself', async () => {
@@ -107,6 +95,31 @@ test('a release that fails at real requests alone goes back by itself', async ()
   expect(data.message.replace(/in \d+ s/, 'in a while')).toBe(
     `Version ${newer.version} failed 4 times in a while at 10 %, ${beside}. Version ${older.version} serves.`,
   )
+})
+
+test('a release is watched for as long as the settings say', async () => {
+  const { older, newer } = await newReleases()
+  const target = new MemoryTarget(newer)
+  let looks = 0
+  target.hook.before = async ({ name, input: [, functionName, event] }) => {
+    const isLook = name === 'invoke' && functionName === 'health' && !(event as any).platformProbe
+    if (isLook && target.share !== undefined) looks++
+  }
+  await work(await accept({ action: 'rollback', release: older, before: newer }), target.port)
+  // At once, and when its second is over.
+  expect(looks).toBe(2)
+  expect(target.whole).toEqual(older)
+})
+
+test('a release that fails more than the old one used to goes back, though that failed at times as well', async () => {
+  const { target, accepted, newer, older } = await applying()
+  target.hook.after = async ({ name }) => {
+    if (name === 'shift') await fails(newer.version, 4)
+  }
+  await fails(older.version, 30)
+  await work(accepted, target.port)
+  expect(await expectWhole(accepted, target)).toBe('Failed')
+  expect(target.shares).toEqual([`${newer.version} 10`])
 })
 
 test('a release that stops answering while it is watched goes back by itself', async () => {
@@ -151,6 +164,23 @@ test('a release that serves already is made the one that serves in the table too
   await target.port.commit(release, older)
   const accepted = await accept({ action: 'apply', release, before: older })
   await work(accepted, target.port)
+  expect(await expectWhole(accepted, target)).toBe('Completed')
+  expect((await jobOf(accepted)).steps?.at(-1)).toMatchObject({ name: 'commit', status: 'Completed' })
+})
+
+test('the next try begins with what the one before has left', async () => {
+  const { target, accepted } = await applying()
+  const calls: string[] = []
+  target.hook.before = async (call) => {
+    await passingTime(call)
+    if (['stage', 'revert'].includes(call.name)) calls.push(call.name)
+    if (call.name === 'stage' && calls.length === 1) throw new TargetFailure('Nobody answers.')
+  }
+  await work(accepted, target.port)
+  expect(calls).toEqual(['stage'])
+  leaseEnds()
+  await work(accepted, target.port)
+  expect(calls).toEqual(['stage', 'revert', 'stage'])
   expect(await expectWhole(accepted, target)).toBe('Completed')
 })
 

@@ -4,12 +4,14 @@ import { permissionsOf } from '@platform/contract/permission'
 import * as ApiToken from '@platform/core/user/api-token'
 import { verifyApiToken } from '@platform/core/user/api-token-caller'
 import * as keys from '@platform/core/db/keys'
-import { get } from '@platform/core/db/table'
+import { get, remove } from '@platform/core/db/table'
+import { transact } from '@platform/core/db/transact'
 import { find } from '@platform/core/user/user'
 import * as UserAdmin from '@platform/core/user/admin'
 import { colleague, type Person, platformAdministrator, tenantAdministrator } from '../../support/people.ts'
 import { justBefore } from '../../support/store-calls.ts'
 import { refusalOf } from '../../support/world.ts'
+import { atStoreCalls } from '../support/store-hook.ts'
 
 /** How an administrator ends the API tokens of somebody else. */
 
@@ -64,4 +66,26 @@ test('nobody revokes the tokens of a user with more rights, or of another organi
   const { caller } = await colleague(platform.caller, 'OrgAdmin')
   expect(await refusalOf(UserAdmin.revokeTokens(caller, platform.id))).toBe('forbidden')
   expect(await refusalOf(UserAdmin.revokeTokens(platform.caller, tenant.id))).toBe('user_not_found')
+})
+
+test('the token of a user who is no more is refused, even where it has stayed behind', async () => {
+  const person = await colleague(tenant.caller, 'Viewer')
+  const [known, unknown] = [
+    await ApiToken.create(person.caller, { name }),
+    await ApiToken.create(person.caller, { name }),
+  ]
+  await verifyApiToken(known.token)
+  await transact([remove(keys.user(person.caller.organisationId, person.id))])
+  for (const { token } of [known, unknown]) expect(await refusalOf(verifyApiToken(token))).toBe('unauthenticated')
+})
+
+test('that the use of a token cannot be written down keeps nobody out', async () => {
+  const { caller } = await colleague(tenant.caller, 'Viewer')
+  const { token } = await ApiToken.create(caller, { name })
+  using _ = atStoreCalls({
+    before: async ({ command }) => {
+      if (command.startsWith('Update')) throw new RangeError('out of order')
+    },
+  })
+  expect(await rightsOf(token)).toEqual(permissionsOf(['Viewer']))
 })

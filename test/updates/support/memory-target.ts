@@ -59,8 +59,8 @@ export class MemoryTarget {
       }),
     unanswered: (release, sinceMs) =>
       this.#call('unanswered', [release, sinceMs], () => this.unanswered.get(release.version)?.(sinceMs)),
-    shift: (release, share) =>
-      this.#call('shift', [release, share], () => {
+    shift: (release, share, isBack) =>
+      this.#call('shift', [release, share, isBack], () => {
         this.#require(release)
         if (isSame(this.serving, release)) return
         this.shares.push(`${release.version} ${share}`)

@@ -17,6 +17,8 @@ export const accessTokenSeconds = 900
 const issuer = 'platform'
 const audience = 'platform-api'
 const typ = 'at+jwt'
+/** The clocks of those who sign and of those who verify may differ by so much. */
+const skewSeconds = 5
 
 const Claims = z.object({
   sub: z.string(),
@@ -86,8 +88,7 @@ const verified = new Recent<Verified>(500)
 /** The caller that a token speaks for. Throws `unauthenticated` or `token_expired`. */
 export async function verifyAccessToken(token: string): Promise<Caller> {
   const known = verified.get(token)
-  if (known !== undefined) {
-    if (known.expiresAtMs <= now()) throw fault('token_expired')
+  if (known !== undefined && known.expiresAtMs > now()) {
     await keyOf(token)
     return known.caller
   }
@@ -105,16 +106,15 @@ async function verify(token: string): Promise<Verified> {
       typ,
       requiredClaims: ['sub', 'exp', 'iat', 'jti'],
       maxTokenAge: accessTokenSeconds,
-      clockTolerance: 5,
+      clockTolerance: skewSeconds,
       currentDate: new Date(now()),
     })
     const { sub, org, sid, roles, iat, exp } = Claims.parse(payload)
+    // Whoever has stolen a key can write any time of expiry; and the tolerance is for the beginning of a token, not its end.
+    const expiresAtMs = Math.min(exp, iat + accessTokenSeconds) * 1000
+    if (expiresAtMs <= now()) throw fault('token_expired')
     const permissions = new Set(permissionsOf(roles))
-    return {
-      caller: { kind: 'user', userId: sub, organisationId: org, sessionId: sid, permissions },
-      // Whoever has stolen a key can write any time of expiry.
-      expiresAtMs: Math.min(exp, iat + accessTokenSeconds) * 1000,
-    }
+    return { caller: { kind: 'user', userId: sub, organisationId: org, sessionId: sid, permissions }, expiresAtMs }
   } catch (error) {
     if (error instanceof errors.JWTExpired) throw fault('token_expired', {}, { cause: error })
     if (error instanceof errors.JOSEError || error instanceof z.ZodError || error instanceof TypeError) {
@@ -130,8 +130,7 @@ let readAtMs = Number.NEGATIVE_INFINITY
 const believedMs = 300_000
 
 async function keyOf(token: string): Promise<CryptoKey> {
-  const { kid } = decodeProtectedHeader(token)
-  if (typeof kid !== 'string') throw fault('unauthenticated')
+  const { kid = '' } = decodeProtectedHeader(token)
   const ageMs = now() - readAtMs
   // Forged key ids must not turn into store calls, and a store that is away must not turn away who is known.
   if (ageMs >= believedMs) await readPublicKeys().catch(unlessKnown(kid))

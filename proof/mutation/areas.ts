@@ -1,0 +1,112 @@
+/** Files that are changed, and the tests that have to notice: each mutant costs a run of those that come by it. */
+export interface Group {
+  mutate: readonly string[]
+  tests: readonly string[]
+  /** Whether these tests may share their settings and a table, which is faster. */
+  isShared?: boolean
+  /** Whether they need no store. */
+  isPlain?: boolean
+}
+
+/** Code that decides one kind of thing. */
+export interface Area {
+  /** As people call it. */
+  name: string
+  groups: readonly Group[]
+}
+
+const authorization: Area = {
+  name: 'authorization',
+  groups: [
+    {
+      mutate: ['packages/http/src/authorize.ts'],
+      tests: ['test/functions/{authorize,access}.test.ts'],
+    },
+    {
+      mutate: ['packages/contract/src/permission.ts'],
+      tests: ['test/contract/permission.test.ts'],
+      isPlain: true,
+    },
+    {
+      mutate: ['packages/core/src/user/{standing,api-token-caller}.ts'],
+      tests: [
+        'test/functions/authorize.test.ts',
+        'test/core/user/{standing,api-token,api-token-revocation}.test.ts',
+        'test/core/identity/external-user-rights.test.ts',
+      ],
+    },
+  ],
+}
+
+const tokens: Area = {
+  name: 'tokens',
+  groups: [
+    {
+      mutate: ['packages/core/src/signing/token.ts'],
+      tests: ['test/core/signing/{token,rotation}.test.ts'],
+    },
+    {
+      mutate: ['packages/core/src/relay/{request-token,replay}.ts'],
+      tests: ['test/core/relay/*.test.ts'],
+      isShared: true,
+    },
+    {
+      mutate: ['packages/core/src/session/{session,sign-in}.ts'],
+      tests: ['test/core/session/{session,refresh,end,sign-in}.test.ts'],
+    },
+  ],
+}
+
+const jobs: Area = {
+  name: 'the states of jobs',
+  groups: [
+    {
+      mutate: ['packages/core/src/job/{lease,end,job,dispatch}.ts'],
+      tests: [
+        'test/core/job/{job,end,dispatch,submit,claim,complete,cancel}.test.ts',
+        'test/core/operation/operation.test.ts',
+      ],
+      isShared: true,
+    },
+    {
+      mutate: ['packages/core/src/cluster/status.ts'],
+      tests: ['test/core/cluster/status.test.ts'],
+      isPlain: true,
+    },
+  ],
+}
+
+const updates: Area = {
+  name: 'the states of updates',
+  groups: [
+    {
+      mutate: ['packages/core/src/operation/operation.ts'],
+      tests: ['test/core/operation/{operation,end,sweep}.test.ts'],
+    },
+    {
+      mutate: ['packages/core/src/update/{update,lock,end,serving}.ts'],
+      tests: ['test/core/update/{update,end,lock}.test.ts'],
+    },
+    {
+      mutate: ['packages/updates/src/!(watch|budget|request-event).ts'],
+      tests: ['test/updates/{failure,go-back,plan,smoke,update,update-refused}.test.ts'],
+    },
+    // Who watches waits, and so do the tests of that.
+    {
+      mutate: ['packages/updates/src/{watch,budget}.ts'],
+      tests: ['test/updates/{budget,update,unanswered}.test.ts'],
+    },
+    {
+      mutate: ['packages/updates/src/request-event.ts'],
+      tests: ['test/updates/request-event.test.ts'],
+    },
+  ],
+}
+
+export const areas: readonly Area[] = [authorization, tokens, jobs, updates]
+
+/** So little that `npm test` tries it, too. */
+export const sample: Area = {
+  name: 'the budget of failures',
+  groups: [{ mutate: ['packages/updates/src/budget.ts:26-26'], tests: ['test/updates/budget.test.ts'], isPlain: true }],
+}

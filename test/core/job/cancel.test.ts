@@ -1,0 +1,174 @@
+import { beforeAll, expect, test } from 'vitest'
+import * as Batch from '@platform/core/batch/batch'
+import { type Caller, system } from '@platform/core/caller'
+import { now } from '@platform/core/clock'
+import * as keys from '@platform/core/db/keys'
+import { get, update } from '@platform/core/db/table'
+import { newId } from '@platform/core/id'
+import { dispatch } from '@platform/core/job/dispatch'
+import { askAllToStop, askToStop, endQueued } from '@platform/core/job/end'
+import * as Job from '@platform/core/job/job'
+import { claim, complete } from '@platform/core/job/lease'
+import { parseJob } from '@platform/core/job/row'
+import { findAnswer, keepStep } from '@platform/core/once'
+import { heartbeat } from '@platform/core/cluster/presence'
+import { justBefore } from '../../support/store-calls.ts'
+import { callerOf, enrolledCluster, refusalOf, started } from '../../support/world.ts'
+import { waitingRecords } from '../support/books.ts'
+import { completion, counters, inboxOf, script, waitingJob } from '../support/jobs.ts'
+import { atStoreCalls } from '../support/store-hook.ts'
+
+/** Ends and requests to stop, also where somebody else is faster. */
+
+beforeAll(started)
+
+async function waiting() {
+  const caller = await callerOf()
+  const world = await enrolledCluster(caller)
+  return { caller, world, jobId: await waitingJob(caller, world) }
+}
+
+async function running() {
+  const all = await waiting()
+  return { ...all, ...(await claim(all.world.request(), all.jobId, undefined)) }
+}
+
+const rowOf = ({ organisationId }: Caller, jobId: string) => get(keys.job(organisationId, jobId))
+
+const auditsOf = async ({ organisationId }: Caller, jobId: string) =>
+  (await waitingRecords(organisationId)).flatMap(({ audit }) => (audit?.resource === jobId ? [audit.action] : []))
+
+/** Every transaction meanwhile. */
+async function transactionsOf(work: () => Promise<unknown>): Promise<number> {
+  let count = 0
+  using _ = atStoreCalls({
+    before: async ({ command }) => {
+      if (command.startsWith('TransactWrite')) count++
+    },
+  })
+  await work()
+  return count
+}
+
+test('a cancelled job waits nowhere any more: neither in the inbox, nor for the sweep', async () => {
+  const { caller, world, jobId } = await waiting()
+  expect(await inboxOf(world.cluster.id)).toEqual([jobId])
+  await Job.cancel(caller, jobId)
+  expect(await inboxOf(world.cluster.id)).toEqual([])
+  const row = await rowOf(caller, jobId)
+  expect([row?.['duepk'], row?.['duesk']]).toEqual([undefined, undefined])
+  expect(await auditsOf(caller, jobId)).toEqual(['job.submit', 'job.cancel'])
+})
+
+test('what the platform ends by itself is nobody’s deed in the trail', async () => {
+  const { caller, jobId } = await waiting()
+  const job = parseJob((await rowOf(caller, jobId))!)
+  const end = { status: 'Failed', statusReason: 'delivery_timeout' } as const
+  expect(await endQueued(system(caller.organisationId), [job], end)).toBe(true)
+  expect(await endQueued(system(caller.organisationId), [job], end)).toBe(false)
+  expect(await auditsOf(caller, jobId)).toEqual(['job.submit'])
+  expect(await Job.read(caller, jobId)).toMatchObject(end)
+})
+
+/** A caller whose request may be repeated. */
+function repeatable(caller: Caller) {
+  const request = { key: newId('job'), fingerprint: 'one' }
+  const step = (body: unknown) => keepStep(caller, request, { status: 200, body })
+  return { caller: { ...caller, once: { step, happened: () => undefined } }, kept: () => findAnswer(caller, request) }
+}
+
+test.each([
+  ['waits', waiting],
+  ['runs', running],
+])('the answer to the cancellation of a job that %s is kept with it, for who repeats the request', async (_, make) => {
+  const { caller, jobId } = await make()
+  const twice = repeatable(caller)
+  const answer = await Job.cancel(twice.caller, jobId)
+  expect(await twice.kept()).toEqual({ status: 200, body: answer })
+})
+
+test('a running job is asked to stop once, however often that is wanted, and its trail tells so', async () => {
+  const { caller, jobId } = await running()
+  const first = await Job.cancel(caller, jobId)
+  const row = await rowOf(caller, jobId)
+  const dueInMs = keys.dueTimeOf(String(row?.['duesk'])) - now()
+  expect(dueInMs).toBeGreaterThan(30_000)
+  expect(dueInMs).toBeLessThanOrEqual(60_000)
+  expect(await transactionsOf(() => Job.cancel(caller, jobId))).toBe(0)
+  expect((await Job.cancel(caller, jobId)).cancelRequestedAt).toBe(first.cancelRequestedAt)
+  expect(await auditsOf(caller, jobId)).toEqual(['job.submit', 'job.cancel'])
+})
+
+test('a job that is claimed while it is cancelled is asked to stop instead', async () => {
+  const { caller, world, jobId } = await waiting()
+  const isClaimed = justBefore(/^TransactWrite/, () => claim(world.request(), jobId, undefined))
+  expect(await Job.cancel(caller, jobId)).toMatchObject({ status: 'Running', cancelRequestedAt: expect.any(String) })
+  expect(isClaimed()).toBe(true)
+  expect((await heartbeat(world.request(), { ...world.beat, running: [jobId] })).answer.cancel).toEqual([jobId])
+  expect(await counters(caller, world)).toEqual([1, 0])
+})
+
+test('a job that is dispatched while it is cancelled leaves nothing in the inbox', async () => {
+  const caller = await callerOf()
+  const world = await enrolledCluster(caller)
+  const { id: jobId } = await Job.submit(caller, script(world.cluster.id))
+  const { organisationId } = caller
+  const isDispatched = justBefore(/^TransactWrite/, () => dispatch({ organisationId, jobId }))
+  expect(await Job.cancel(caller, jobId)).toMatchObject({ status: 'Cancelled' })
+  expect(isDispatched()).toBe(true)
+  expect(await inboxOf(world.cluster.id)).toEqual([])
+  expect(await counters(caller, world)).toEqual([0, 0])
+})
+
+test('a job that ends while it is asked to stop has ended as it did', async () => {
+  const { caller, world, jobId, leaseId } = await running()
+  const isEnded = justBefore(/^TransactWrite/, () => complete(world.request(), jobId, completion(world, leaseId)))
+  expect(await refusalOf(Job.cancel(caller, jobId))).toBe('job_already_finished')
+  expect(isEnded()).toBe(true)
+  const job = await Job.read(caller, jobId)
+  expect(job).toMatchObject({ status: 'Completed' })
+  expect(job).not.toHaveProperty('cancelRequestedAt')
+  expect(await auditsOf(caller, jobId)).toEqual(['job.submit'])
+})
+
+test('a job that is never as it was just read is left as it is after five tries', async () => {
+  const { caller, jobId } = await waiting()
+  let tries = 0
+  {
+    using _ = atStoreCalls({
+      before: async ({ command }) => {
+        if (!command.startsWith('TransactWrite')) return
+        const change = tries++ % 2 === 0 ? { remove: ['dispatchedAtMs'] } : { set: { dispatchedAtMs: 1 } }
+        await update(keys.job(caller.organisationId, jobId), change)
+      },
+    })
+    expect(await refusalOf(Job.cancel(caller, jobId))).toBe('conflict')
+  }
+  expect(tries).toBe(5)
+  expect((await Job.read(caller, jobId)).status).toBe('Queued')
+})
+
+test('many are asked to stop at once, all or none', async () => {
+  const { caller, world, jobId } = await running()
+  const second = await waitingJob(caller, world)
+  await claim(world.request(), second, undefined)
+  const jobs = [parseJob((await rowOf(caller, jobId))!), parseJob((await rowOf(caller, second))!)]
+  expect(await askToStop(caller, jobs[1]!)).toBe(true)
+  expect(await askAllToStop(jobs)).toBe(false)
+  expect(await Job.read(caller, jobId)).not.toHaveProperty('cancelRequestedAt')
+  expect(await askAllToStop(jobs.slice(0, 1))).toBe(true)
+  const { answer } = await heartbeat(world.request(), { ...world.beat, running: [jobId, second] })
+  expect(answer.cancel.toSorted()).toEqual([jobId, second].toSorted())
+  expect(await askToStop(caller, jobs[0]!)).toBe(false)
+})
+
+test('a job that stands in its batch only is cancelled like any other', async () => {
+  const caller = await callerOf()
+  const { cluster } = await enrolledCluster(caller)
+  const { jobIds } = await Batch.submit(caller, { jobs: [script(cluster.id), script(cluster.id)] })
+  const [first = '', second = ''] = jobIds
+  expect(await rowOf(caller, first)).toBeUndefined()
+  expect(await Job.cancel(caller, first)).toMatchObject({ id: first, status: 'Cancelled' })
+  expect(await Job.read(caller, first)).toMatchObject({ status: 'Cancelled', statusReason: 'cancelled_by_user' })
+  expect(await Job.read(caller, second)).toMatchObject({ status: 'Queued' })
+})
