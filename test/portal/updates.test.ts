@@ -78,7 +78,7 @@ test('an update says that jobs are running, is begun all the same, and is follow
   await button(asked, 'Update').click()
   const progress = page.getByRole('region', { name: /^Update to 9\.1\.0 from/ })
   await progress.getByText('Put the new version beside the old one').waitFor()
-  expect(await button(release(page), 'Update to 9.1.0').isDisabled()).toBe(true)
+  await expect.poll(() => button(release(page), 'Update to 9.1.0').isDisabled()).toBe(true)
   await page.reload()
   await progress.getByText('Let it answer 10 % of the requests').waitFor()
   await button(progress, 'Load the portal anew').waitFor()
