@@ -16,8 +16,8 @@ export default defineConfig({
     hookTimeout: 60_000,
     // What is waited for comes later on a busy machine; vitest itself would give up after a second.
     expect: { poll: { timeout: 30_000 } },
-    // One more than the cores it is meant for: tests that wait leave theirs to others.
-    maxWorkers: 3,
+    // Twice the cores it is meant for: tests wait for much of their time, and leave their core to others.
+    maxWorkers: 4,
     maxConcurrency: 3,
     // What one of the platforms that tests start has compiled, the next ones need not compile again.
     env: { NODE_COMPILE_CACHE: join(import.meta.dirname, 'node_modules/.cache/compiled') },

@@ -77,10 +77,11 @@ test('an update says that jobs are running, is begun all the same, and is follow
   await axe(page)
   await button(asked, 'Update').click()
   const progress = page.getByRole('region', { name: /^Update to 9\.1\.0 from/ })
-  await progress.getByText('Put the new version beside the old one').waitFor()
+  // What is done is said in words, too, for whoever does not see the list.
+  await progress.getByText('Put the new version beside the old one').first().waitFor()
   await expect.poll(() => button(release(page), 'Update to 9.1.0').isDisabled()).toBe(true)
   await page.reload()
-  await progress.getByText('Let it answer 10 % of the requests').waitFor()
+  await progress.getByText('Let it answer 10 % of the requests').first().waitFor()
   await button(progress, 'Load the portal anew').waitFor()
   expect(await progress.innerText()).toMatch(/^Update to 9\.1\.0 from \S+\s+Completed/)
   await expect.poll(() => release(page).innerText()).toMatch(/Current version\s+9\.1\.0/)
