@@ -13,10 +13,13 @@ export interface RunningStandIns extends StandIns {
   close: () => Promise<void>
 }
 
+/** As with functions: the heap is collected before it is many times what is in use. Messages that wait are kept on it. */
+const resourceLimits = { maxOldGenerationSizeMb: 1024 }
+
 /** Starts the stand-ins on free loopback ports; `onDeath` hears when they end unasked. */
 export async function startStandIns(dataDir: string, onDeath: (error: Error) => void): Promise<RunningStandIns> {
   const workerData: z.infer<typeof StandInsData> = { dataDir, accessKeyId: newAccessKeyId() }
-  const options = { name: 'stand-ins', env: compileCache, workerData }
+  const options = { name: 'stand-ins', env: compileCache, workerData, resourceLimits }
   const worker = new Worker(new URL('stand-ins-thread.ts', import.meta.url), options)
   const [message] = await once(worker, 'message')
 

@@ -27,6 +27,12 @@ export interface Death {
 /** How long a thread may be deaf before it counts as hung. */
 const pingTimeoutMs = 1000
 
+/**
+ * As much as most functions have on Lambda, and several times what they use. Without a limit V8 goes by the memory of
+ * the whole machine, and lets much more garbage lie about before it collects.
+ */
+const resourceLimits = { maxOldGenerationSizeMb: 512 }
+
 /** One thread of functions, seen from outside. It runs many invocations at once, and they fail with it. */
 export class FunctionThread {
   readonly #worker: Worker
@@ -35,7 +41,8 @@ export class FunctionThread {
 
   constructor({ name, environment, functionsDir, suffix }: ThreadOptions, onDeath: (death: Death) => void) {
     const workerData: FunctionThreadData = { functionsDir, suffix }
-    this.#worker = new Worker(new URL('thread.ts', import.meta.url), { name, env: environment, workerData })
+    const options = { name, env: environment, workerData, resourceLimits }
+    this.#worker = new Worker(new URL('thread.ts', import.meta.url), options)
     let hasStarted = false
     this.#worker.on('message', (message: typeof ready | Answer) => {
       if (message === ready) hasStarted = true
