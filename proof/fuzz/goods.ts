@@ -1,3 +1,4 @@
+import { username as usernameRule } from '@platform/contract/setup'
 import { newId, sha256 } from '@platform/core/id'
 import * as Cluster from '@platform/core/cluster/cluster'
 import { now } from '@platform/core/clock'
@@ -16,7 +17,9 @@ import { publicPortal } from '../../test/support/browser-session.ts'
 import { decodedPath } from '../../test/support/event.ts'
 import { relayToken } from '../../test/support/tokens.ts'
 import { administrator, adminToken, callerOf, enrollRequest, relayKey } from '../../test/support/world.ts'
+import { forget } from '../support/rows.ts'
 import type { Good, Wire } from './request.ts'
+import { oddTexts } from './values.ts'
 
 /** Somebody who may make a request, and a good one of theirs. */
 export interface Sender {
@@ -72,8 +75,12 @@ const nothing = (): Ask => ({})
 const credentials = ({ username }: Person): Ask => ({ body: { username, password } })
 const signedIn = ({ username }: Person) => signIn({ username, password }, { address: '192.0.2.1' })
 
-/** Opens setup again, as before anybody has completed it. */
+/** What administrators are called who come again and again: odd texts, and the least and the most letters. */
+const recurring = [...oddTexts, 'x'.repeat(3), 'x'.repeat(64)].filter((text) => usernameRule.safeParse(text).success)
+
+/** Opens setup again, as before anybody has completed it: names that former ones took are free. */
 async function reopenedSetup(): Promise<Ask> {
+  await forget(recurring.map((name) => ({ ...keys.username(name) })))
   const initialAdminToken = await adminToken()
   const set = { setupComplete: false, tokenHash: sha256(initialAdminToken), tokenMintedAtMs: now() }
   await transact([patch(keys.platform(), { set })])

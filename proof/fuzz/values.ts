@@ -4,7 +4,8 @@ import type { Random } from '../random.ts'
 
 const letters = (count: number): string => 'x'.repeat(count)
 
-const oddTexts: readonly string[] = [
+/** Texts that come again and again. */
+export const oddTexts: readonly string[] = [
   '',
   ' ',
   '\0',

@@ -99,7 +99,7 @@ test('a health endpoint that says no is an answer; one that says nothing is none
 })
 
 test('background jobs are called when their time has come: never twice in one interval, however many ticks there are', async () => {
-  const { id } = await running({ jobs: { often: 1, minutely: 60, hourly: 3600 } })
+  const { id } = await running({ jobs: { often: 30, minutely: 60, hourly: 3600 } })
   const calls = async () => Object.groupBy((await seenBy(id)).jobs, (job) => job)
   const counts = async () => {
     const { often = [], minutely = [], hourly = [] } = await calls()

@@ -8,7 +8,7 @@ export type Task = {
   script: string
   /** Takes text of the script; its UTF-8 is whole at every call. */
   onOutput: (stream: Stream, text: string) => void
-  /** Called before the script can do anything worth noting, so that a later start finds what this one left behind. */
+  /** Called before the script begins, so that a later start finds what this one left behind. */
   onSpawned: (leader: Leader) => void
 }
 

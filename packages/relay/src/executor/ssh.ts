@@ -31,9 +31,11 @@ function start(node: SshNode, task: Task): Running {
   })
   // A connection that breaks while the script is sent shows in the exit code.
   child.stdin.on('error', () => {})
-  child.stdin.write(task.script)
   child.once('exit', () => child.stdin.destroy())
-  return follow(child, child, task, { ask: () => child.stdin.end(), killAfterMs })
+  const running = follow(child, child, task, { ask: () => child.stdin.end(), killAfterMs })
+  // Once it is noted who leads it: what has not got its script runs nothing.
+  child.stdin.write(task.script)
+  return running
 }
 
 async function isOnline(node: SshNode): Promise<boolean> {
