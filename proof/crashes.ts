@@ -1,5 +1,5 @@
 import type { Part } from './part.ts'
-import { runSuite } from './suite.ts'
+import { runSuite, workers } from './suite.ts'
 
 const files = [
   'killed',
@@ -18,5 +18,6 @@ export const part: Part = {
     'Processes are killed, or a step fails, at every named place between two steps that a failure may separate, on the way of jobs, batches, ' +
     'modules, keys and sign-in, and started again: nothing that was promised is lost, nothing is done twice. ' +
     'Once at each place; how long it takes to recover is not measured.',
-  run: (effort) => runSuite('tests that pass, of those that kill, break off or lose an answer', { files }, effort),
+  run: (effort) =>
+    runSuite('tests that pass, of those that kill, break off or lose an answer', { files, workers }, effort),
 }

@@ -28,7 +28,12 @@ export interface Suite {
   environment?: Readonly<Record<string, string>>
   /** What goes before the command, such as another namespace to run it in. */
   within?: readonly string[]
+  /** How many files at once; as many as `npm test` if absent. */
+  workers?: number
 }
+
+/** For tests that start whole platforms, several in turn: what is more than the processors takes only longer, each. */
+export const workers = 2
 
 /** Runs files of the test suite with all that they can do, and answers whether each test has passed, and how many. */
 export async function runSuite(claim: string, suite: Suite, { say }: Effort): Promise<Figure[]> {
@@ -49,10 +54,15 @@ export async function runSuite(claim: string, suite: Suite, { say }: Effort): Pr
 }
 
 /** Answers the exit code. */
-async function vitest({ files, environment, within = [] }: Suite, output: string, say: Effort['say']): Promise<number> {
+async function vitest(
+  { files, environment, within = [], workers }: Suite,
+  output: string,
+  say: Effort['say'],
+): Promise<number> {
   const command = [...within, process.execPath, join(root, 'node_modules/vitest/vitest.mjs'), 'run', ...files]
   const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${output}`]
-  const [program = '', ...rest] = [...command, ...reporters]
+  const limits = workers === undefined ? [] : [`--maxWorkers=${workers}`]
+  const [program = '', ...rest] = [...command, ...reporters, ...limits]
   const child = spawn(program, rest, {
     cwd: root,
     env: { ...process.env, CI: '1', PLAT_TEST_LONG: '1', NO_COLOR: '1', ...environment },

@@ -1,5 +1,5 @@
 import type { Part } from './part.ts'
-import { runSuite } from './suite.ts'
+import { runSuite, workers } from './suite.ts'
 
 const files = [
   'test/updates/',
@@ -14,5 +14,5 @@ export const part: Part = {
   how:
     'Real releases take the place of each other, on one machine and over Lambda aliases; the platform is killed at each step, there ' +
     'and back, and new versions fail in every way: in the end it is exactly the old version or the new one, and no request has failed.',
-  run: (effort) => runSuite('tests of updates that pass', { files }, effort),
+  run: (effort) => runSuite('tests of updates that pass', { files, workers }, effort),
 }
