@@ -42,7 +42,7 @@ export const part: Part = {
 
 async function outcomeOf(order: Order, { say, isShort }: Effort): Promise<Outcome> {
   const program = new URL('fuzz/worker.ts', import.meta.url)
-  const child = fork(program, [JSON.stringify(order)], { execArgv: ['--expose-gc'] })
+  const child = fork(program, [JSON.stringify(order)])
   const outcomes: Outcome[] = []
   child.on('message', (message: any) => {
     if (message.outcome !== undefined) outcomes.push(message.outcome)

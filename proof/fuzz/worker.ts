@@ -1,3 +1,4 @@
+import { Session } from 'node:inspector/promises'
 import { startWorld } from '../../bench/support/world.ts'
 import type { Order, Outcome } from './order.ts'
 
@@ -11,9 +12,12 @@ const { moduleWorld } = await import('../../test/functions/module-world.ts')
 const { fuzz, newTally } = await import('./run.ts')
 const { plantedIn } = await import('./table-scan.ts')
 
-const memoryMb = (): number => {
-  globalThis.gc?.()
-  globalThis.gc?.()
+const inspector = new Session()
+inspector.connect()
+
+/** What is resident once garbage is collected, and what that has left empty is given back. */
+const memoryMb = async (): Promise<number> => {
+  await inspector.post('HeapProfiler.collectGarbage')
   return process.memoryUsage.rss() / 1_000_000
 }
 
@@ -22,15 +26,15 @@ const counts: Outcome['counts'] = {}
 // The first requests to every operation load and compile what the others use.
 for (const name of order.names) await fuzz(name, order.warmUp, order.seed + 1, tally)
 Object.assign(tally, { requests: 0, malformed: 0 })
-const startedMb = memoryMb()
+const startedMb = await memoryMb()
 for (const name of order.names) {
   const before = tally.requests
   const startedAtMs = performance.now()
   await fuzz(name, order.count, order.seed, tally)
   counts[name] = tally.requests - before
-  process.send?.({ name, seconds: (performance.now() - startedAtMs) / 1000, memoryMb: memoryMb() })
+  process.send?.({ name, seconds: (performance.now() - startedAtMs) / 1000, memoryMb: await memoryMb() })
 }
-const outcome: Outcome = { tally, counts, grownMb: memoryMb() - startedMb, planted: await plantedIn() }
+const outcome: Outcome = { tally, counts, grownMb: (await memoryMb()) - startedMb, planted: await plantedIn() }
 process.send?.({ outcome })
 await moduleWorld[Symbol.asyncDispose]()
 process.disconnect()

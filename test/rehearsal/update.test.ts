@@ -80,7 +80,7 @@ test.runIf(isLong)(
     await using traffic = await Traffic.start(stage.api, 2)
     await traffic.more(20)
     const accepted = answered(await admin.put(`${updates}/apply`, { action: 'apply', targetVersion: '9.1.0' }), 202)
-    await until('both versions answer', async () => (await answering()).size === 2)
+    await until('both versions answer', async () => (await answering()).size === 2, 150)
     const applied = await over(stage.api, accepted)
     expect(applied, JSON.stringify(applied)).toMatchObject({ status: 'Completed', type: 'PlatformUpdate' })
     expect(await check()).toMatchObject({ currentVersion: '9.1.0', previousVersion: deployed })
@@ -90,7 +90,7 @@ test.runIf(isLong)(
     expect(traffic.failures).toEqual([])
     expect(stage.rehearsal.cloud.gate.denials).toEqual([])
   },
-  180_000,
+  300_000,
 )
 
 test.runIf(isLong)(
