@@ -95,10 +95,18 @@ async function seedJobs(api: Platform, relay: Relay): Promise<Seed['jobs']> {
   const failed = await done('systemctl restart nginx', 'Unit nginx.service not found.\n', 5)
   const { jobId: running, leaseId } = await api.running(relay, { script: 'apt-get -y upgrade' })
   answered(await relay.output(running, { leaseId, seq: 0, data: 'Reading package lists...\n' }), 200)
+  keepLease(relay, running)
   const queued = await api.submit(relay.clusterId, { script: 'reboot' })
   const cancelled = await api.submit(relay.clusterId, { script: 'uname -a' })
   answered(await (await api.admin).post(`/api/v1/jobs/${cancelled}/cancel`), 202)
   return { completed, failed, running, queued, cancelled }
+}
+
+/** As the relay does that runs it: without a beat a job is lost after ten minutes, and some tests take longer. */
+function keepLease(relay: Relay, jobId: string): void {
+  const beat = () => relay.beat({ running: [jobId], freeSlots: 0 })
+  // The platform may have ended by then.
+  setInterval(() => void beat().catch(() => undefined), 180_000).unref()
 }
 
 async function seedSettings(api: Platform): Promise<void> {
