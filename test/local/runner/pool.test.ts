@@ -98,11 +98,7 @@ test.for([
   ['an uncaught exception', `setImmediate(() => { throw new Error('from nowhere') })`, /from nowhere/],
   ['an unhandled rejection', `void Promise.reject(new Error('forgotten'))`, /forgotten/],
   ['an exit', `process.exit(3)`, /ended/],
-  [
-    'a heap that is full',
-    `for (const kept = []; ; ) kept.push(new Array(100_000).fill(0.5))`,
-    /memory limit/,
-  ],
+  ['a heap that is full', `for (const kept = []; ; ) kept.push(new Array(100_000).fill(0.5))`, /memory limit/],
 ] as const)('%s ends the thread: what ran on it fails, and another takes its place', async ([, crash, reason]) => {
   await using folder = await temporaryFolder()
   await using gate = await startGate()
