@@ -80,7 +80,7 @@ const recurring = [...oddTexts, 'x'.repeat(3), 'x'.repeat(64)].filter((text) => 
 
 /** Opens setup again, as before anybody has completed it: names that former ones took are free. */
 async function reopenedSetup(): Promise<Ask> {
-  await forget(recurring.map((name) => ({ ...keys.username(name) })))
+  await forget(recurring.map(keys.username))
   const initialAdminToken = await adminToken()
   const set = { setupComplete: false, tokenHash: sha256(initialAdminToken), tokenMintedAtMs: now() }
   await transact([patch(keys.platform(), { set })])

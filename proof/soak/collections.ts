@@ -21,6 +21,8 @@ const Message = z.object({
 })
 const Usage = z.object({ usedSize: z.number(), backingStorageSize: z.number() })
 
+const nothing: z.infer<typeof Usage> = { usedSize: 0, backingStorageSize: 0 }
+
 const MB = 1024 * 1024
 
 /** A conversation with the inspector of one thread. */
@@ -28,12 +30,14 @@ class Session {
   readonly #write: (text: string) => void
   readonly #waiting = new Map<number, (result: unknown) => void>()
   #lastId = 0
+  #hasEnded = false
 
   constructor(write: (text: string) => void) {
     this.#write = write
   }
 
   ask(method: Method, params: object = {}): Promise<unknown> {
+    if (this.#hasEnded) return Promise.resolve(nothing)
     const id = ++this.#lastId
     this.#write(JSON.stringify({ id, method, params }))
     return new Promise((resolve) => this.#waiting.set(id, resolve))
@@ -45,9 +49,10 @@ class Session {
     this.#waiting.delete(id)
   }
 
-  /** Of a thread that has ended nothing is in use. */
+  /** The thread has ended: whoever waits for an answer of it hears that nothing is in use. */
   end(): void {
-    for (const resolve of this.#waiting.values()) resolve({ usedSize: 0, backingStorageSize: 0 })
+    this.#hasEnded = true
+    for (const resolve of this.#waiting.values()) resolve(nothing)
   }
 }
 
@@ -73,8 +78,11 @@ export async function heapsOf(platform: PlatformProcess): Promise<Heaps> {
       threads.delete(sessionId)
     }
   })
+  // A platform that dies is noticed by whoever looks at it next.
+  socket.addEventListener('close', () => [main, ...threads.values()].forEach((session) => session.end()))
   await main.ask('NodeWorker.enable', { waitForDebuggerOnStart: false })
   const collect = async () => {
+    if (threads.size === 0) throw new Error('The inspector tells of no thread beside the main one.')
     const used = await Promise.all([main, ...threads.values()].map(usedAfterCollection))
     return used.reduce((sum, bytes) => sum + bytes, 0) / MB
   }

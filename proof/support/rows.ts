@@ -1,6 +1,7 @@
 import { BatchWriteCommand, ScanCommand } from '@aws-sdk/lib-dynamodb'
 import { config } from '@platform/core/config'
 import { client } from '@platform/core/db/client'
+import type { Key } from '@platform/core/db/keys'
 import { type Item } from '@platform/core/db/table'
 import { partsOf } from '@platform/core/parts'
 
@@ -20,7 +21,7 @@ export async function allRows(): Promise<Item[]> {
 }
 
 /** Takes rows out of the table, whatever they mean. */
-export async function forget(rows: readonly Item[]): Promise<void> {
+export async function forget(rows: readonly (Item | Key)[]): Promise<void> {
   for (const part of partsOf(rows, 25)) {
     const requests = part.map(({ pk, sk }) => ({ DeleteRequest: { Key: { pk, sk } } }))
     await client.send(new BatchWriteCommand({ RequestItems: { [TableName]: requests } }))
