@@ -1,3 +1,5 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { FunctionFailed, FunctionTimedOut } from '@platform/local/functions/failure'
 import { startPool } from '@platform/local/functions/pool'
 import { expect, test } from 'vitest'
@@ -146,6 +148,18 @@ test('a thread that a function keeps busy for ever is replaced', async () => {
   await expect(pool.invoke('busy', {})).rejects.toBeInstanceOf(FunctionTimedOut)
   await expect.poll(() => pool.invoke('fine', {}).catch(() => 0), { timeout: 20_000 }).toBe(7)
   expect(pool.logged).toMatchObject([{ message: 'a function thread ended and is replaced' }])
+})
+
+test('a thread that takes long to start is not taken for a hung one', async () => {
+  await using folder = await temporaryFolder()
+  const slow = join(folder.path, 'slow.cjs')
+  // Longer than a call may take and a hung thread is given.
+  await writeFile(slow, 'Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2000)')
+  const environment = { NODE_OPTIONS: `--require=${slow}` }
+  const fine = 'export const handler = () => 7'
+  await using pool = await poolIn(folder.path, { fine }, { timeoutMs: 50, environment })
+  await expect.poll(() => pool.invoke('fine', {}).catch(() => 0), { timeout: 20_000 }).toBe(7)
+  expect(pool.logged).toEqual([])
 })
 
 test('closing ends what still runs', async () => {

@@ -38,14 +38,14 @@ export class FunctionThread {
   readonly #worker: Worker
   readonly #waiting = new Map<number, Waiting>()
   #lastId = 0
+  #hasStarted = false
 
   constructor({ name, environment, functionsDir, suffix }: ThreadOptions, onDeath: (death: Death) => void) {
     const workerData: FunctionThreadData = { functionsDir, suffix }
     const options = { name, env: environment, workerData, resourceLimits }
     this.#worker = new Worker(new URL('thread.ts', import.meta.url), options)
-    let hasStarted = false
     this.#worker.on('message', (message: typeof ready | Answer) => {
-      if (message === ready) hasStarted = true
+      if (message === ready) this.#hasStarted = true
       else this.#settle(message)
     })
     let reason = 'the thread ended'
@@ -58,7 +58,7 @@ export class FunctionThread {
         reject(new FunctionFailed(functionName, { name: 'ThreadEnded', message: reason, stack: '', isTallied: false }))
       }
       this.#waiting.clear()
-      onDeath({ reason, hasStarted })
+      onDeath({ reason, hasStarted: this.#hasStarted })
     })
   }
 
@@ -101,8 +101,12 @@ export class FunctionThread {
     })
   }
 
-  /** A busy loop in one function would starve every other one of the thread for ever. */
+  /**
+   * A busy loop in one function would starve every other one of the thread for ever. One that is still starting runs
+   * no function yet: on a busy machine that takes longer than an answer may.
+   */
   #endIfHung(): void {
+    if (!this.#hasStarted) return
     this.#ask({ kind: 'ping' }, 'ping', pingTimeoutMs).catch(() => this.#worker.terminate())
   }
 
