@@ -12,8 +12,9 @@ const ofPortal = ['test/portal/**/*.test.ts']
 
 export default defineConfig({
   test: {
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
+    // Nobody waits for these: they end what hangs. A machine may be slow, and busy with much else.
+    testTimeout: 180_000,
+    hookTimeout: 180_000,
     // What is waited for comes later on a busy machine; vitest itself would give up after a second.
     expect: { poll: { timeout: 30_000 } },
     // Twice the cores it is meant for: tests wait for much of their time, and leave their core to others.
@@ -35,8 +36,6 @@ export default defineConfig({
           // A worker has one browser, and compiles once what all files need; each file has a world of its own by its fixtures.
           isolate: false,
           setupFiles: ['test/support/portal/own-file.ts'],
-          testTimeout: 180_000,
-          hookTimeout: 180_000,
           expect: { poll: { timeout: 60_000 } },
           globalSetup: ['test/support/portal/shared-start.ts'],
         },
@@ -46,8 +45,6 @@ export default defineConfig({
         test: {
           name: 'deployment',
           include: ofDeployment,
-          testTimeout: 180_000,
-          hookTimeout: 180_000,
           globalSetup: ['test/support/components.ts'],
         },
       },

@@ -127,14 +127,17 @@ async function leftOver(load: MixedLoad, before: Vitals): Promise<{ figures: Fig
     () => false,
   )
   const after = await vitals()
-  await until('the outbox is empty', async () => (await waiting(platform)) === 0, 60).catch(() => undefined)
+  const stuck = await waitingFor(platform, 120)
   return {
-    lines: !settled ? [`idle: ${JSON.stringify(before)}, then ${JSON.stringify(after)}`] : [],
+    lines: [
+      ...(settled ? [] : [`idle: ${JSON.stringify(before)}, then ${JSON.stringify(after)}`]),
+      ...[...stuck.values()].map((record) => `waits in the outbox: ${JSON.stringify(record)}`),
+    ],
     figures: [
       none('leases: jobs that are queued or run', active),
       all('leases: clusters that can be removed, as no job counts as active there', removed, 2),
       none('holds: requests that are held', after.heldRequests),
-      none('records that still wait in the outbox', await waiting(platform)),
+      none('records that still wait in the outbox', stuck.size),
       atMost(
         'files and sockets beyond those of the start',
         Math.max(0, after.descriptors - before.descriptors),
@@ -150,8 +153,22 @@ async function removable({ api }: MixedLoad, clusterIds: readonly string[]): Pro
   return (await Promise.all(statuses)).filter((status) => status === 204).length
 }
 
-const waiting = async (platform: PlatformProcess): Promise<number> =>
-  (await scan(platform)).filter(({ pk }) => pk?.S?.endsWith('#OUTBOX')).length
+/** The records that wait now and still do after so long: what happens meanwhile by itself may leave others. */
+async function waitingFor(platform: PlatformProcess, seconds: number): Promise<Map<string, unknown>> {
+  let left = await waiting(platform)
+  const gone = async () => {
+    const still = await waiting(platform)
+    left = new Map([...left].filter(([key]) => still.has(key)))
+    return left.size === 0
+  }
+  await until('nothing waits in the outbox', gone, seconds).catch(() => undefined)
+  return left
+}
+
+async function waiting(platform: PlatformProcess): Promise<Map<string, unknown>> {
+  const rows = (await scan(platform)).filter(({ pk }) => pk?.S?.endsWith('#OUTBOX'))
+  return new Map(rows.map((row) => [`${row['pk']?.S} ${row['sk']?.S}`, row]))
+}
 
 export const part: Part = {
   title: 'Ten minutes of everything',

@@ -4,11 +4,14 @@ import { text } from 'node:stream/consumers'
 import { delimiter, join } from 'node:path'
 import { root } from './source.ts'
 
-/** `npm run check`: everything about the code that a program can tell without running it. All checks run at once. */
+/**
+ * `npm run check`: everything about the code that a program can tell without running it. All checks run at once, so that
+ * none of them gains by threads of its own.
+ */
 const checks: Record<string, string> = {
-  types: 'tsc -p . --noEmit',
-  'types of the portal': 'tsc -p packages/portal --noEmit',
-  'types of the peers in the benchmark': 'tsc -p bench/peers --noEmit',
+  types: 'tsc -p . --noEmit --singleThreaded',
+  'types of the portal': 'tsc -p packages/portal --noEmit --singleThreaded',
+  'types of the peers in the benchmark': 'tsc -p bench/peers --noEmit --singleThreaded',
   lint: 'oxlint --format=unix .',
   format: 'oxfmt --check .',
   'dead code': 'knip --no-progress',

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Plat } from '../support/plat.ts'
 import { startWorkplace, type Workplace } from './support/workplace.ts'
-import { sampled } from '../support/long.ts'
+import { isLong, sampled } from '../support/long.ts'
 
 /** Identity providers at the command line, against a real platform. */
 
@@ -45,7 +45,7 @@ test('a provider is added with the options of its type, changed by the same plac
   expect(await plat.json(['idp', 'list'])).toEqual({ items: [] })
 })
 
-test('the secret comes from the environment too, and is never printed', async () => {
+test.skipIf(!isLong)('the secret comes from the environment too, and is never printed', async () => {
   const asAutomation = plat.with({ PLAT_IDP_SECRET: 'very secret' })
   const cloud = ['idp', 'add', 'cloud-directory', '--tenant-id', 'acme.example.com', '--client-id', 'platform']
   const { exitCode, out, err } = await asAutomation.run(cloud)
@@ -56,26 +56,29 @@ test('the secret comes from the environment too, and is never printed', async ()
   await plat.prints(['idp', 'remove', id, '--yes'])
 })
 
-test('a directory takes a bind password and certificates, and a test that fails ends with 1', async () => {
-  const certificate = '-----BEGIN CERTIFICATE-----\nnonsense\n-----END CERTIFICATE-----\n'
-  const file = join(workplace.folder, 'ca.pem')
-  await writeFile(file, certificate)
-  const where = [
-    '--url',
-    'ldaps://ldap.invalid',
-    '--bind-dn',
-    'cn=platform,dc=acme',
-    '--user-search-base',
-    'ou=people,dc=acme',
-  ]
-  const refused = await plat.run(['idp', 'add', 'ldap', ...where, '--ca-file', file, '--secret-stdin'], 'secret')
-  expect([refused.exitCode, refused.err]).toEqual([1, expect.stringContaining('(idp_config_invalid)')])
-  const { id } = await plat.json(['idp', 'add', 'ldap', ...where, '--secret-stdin'], 'secret')
-  const tested = await plat.run(['idp', 'test', id])
-  expect([tested.exitCode, tested.out]).toEqual([1, expect.stringMatching(/^FAILED \S+: /m)])
-  expect(JSON.parse((await plat.run(['idp', 'test', id, '--json'])).out)).toMatchObject({ ok: false })
-  await plat.prints(['idp', 'remove', id, '--yes'])
-})
+test.skipIf(!isLong)(
+  'a directory takes a bind password and certificates, and a test that fails ends with 1',
+  async () => {
+    const certificate = '-----BEGIN CERTIFICATE-----\nnonsense\n-----END CERTIFICATE-----\n'
+    const file = join(workplace.folder, 'ca.pem')
+    await writeFile(file, certificate)
+    const where = [
+      '--url',
+      'ldaps://ldap.invalid',
+      '--bind-dn',
+      'cn=platform,dc=acme',
+      '--user-search-base',
+      'ou=people,dc=acme',
+    ]
+    const refused = await plat.run(['idp', 'add', 'ldap', ...where, '--ca-file', file, '--secret-stdin'], 'secret')
+    expect([refused.exitCode, refused.err]).toEqual([1, expect.stringContaining('(idp_config_invalid)')])
+    const { id } = await plat.json(['idp', 'add', 'ldap', ...where, '--secret-stdin'], 'secret')
+    const tested = await plat.run(['idp', 'test', id])
+    expect([tested.exitCode, tested.out]).toEqual([1, expect.stringMatching(/^FAILED \S+: /m)])
+    expect(JSON.parse((await plat.run(['idp', 'test', id, '--json'])).out)).toMatchObject({ ok: false })
+    await plat.prints(['idp', 'remove', id, '--yes'])
+  },
+)
 
 test('a provider without a secret is refused by the platform, with what is missing', async () => {
   const { exitCode, err } = await plat.run(oidc)

@@ -18,7 +18,7 @@ async function ofNewPerson(api: Platform, open: Open, tab: string, allow: RegExp
 
 const row = (page: Page, text: string | RegExp) => page.getByRole('row').filter({ hasText: text })
 
-test('the profile says who one is and what one may do', async ({ open, api }) => {
+test.skipIf(!isLong)('the profile says who one is and what one may do', async ({ open, api }) => {
   const { page, person } = await ofNewPerson(api, open, 'profile')
   for (const text of [person.username, `${person.username}@example.com`, 'Operator', person.organisationId]) {
     await page.getByText(text, { exact: true }).first().waitFor()
@@ -55,7 +55,7 @@ test('the password is changed, and every other session has ended', async ({ open
   await page.getByRole('heading', { name: 'Change password' }).waitFor()
 })
 
-test('sessions are listed and ended, all but the own one', async ({ open, api }) => {
+test.skipIf(!isLong)('sessions are listed and ended, all but the own one', async ({ open, api }) => {
   const { page, person } = await ofNewPerson(api, open, 'sessions')
   const others = [person.tokens, await api.signIn(person), await api.signIn(person)]
   await page.reload()
@@ -119,20 +119,20 @@ test('an API token is made with what is chosen, shown once, copied, and revoked'
   answered(await program.get('/api/v1/clusters'), 401)
 })
 
-test('the theme that is chosen lasts, and the zones of the browser and the platform are shown', async ({
-  open,
-  api,
-}) => {
-  const { page } = await ofNewPerson(api, open, 'appearance')
-  const paper = () => page.evaluate('getComputedStyle(document.documentElement).backgroundColor')
-  const light = await paper()
-  await page.getByRole('radio', { name: 'Dark' }).check()
-  await expect.poll(paper).not.toBe(light)
-  await page.reload()
-  await page.getByRole('radio', { name: 'Dark', checked: true }).waitFor()
-  expect(await paper()).not.toBe(light)
-  expect(await page.getByText('Europe/Berlin', { exact: true }).count()).toBe(2)
-})
+test.skipIf(!isLong)(
+  'the theme that is chosen lasts, and the zones of the browser and the platform are shown',
+  async ({ open, api }) => {
+    const { page } = await ofNewPerson(api, open, 'appearance')
+    const paper = () => page.evaluate('getComputedStyle(document.documentElement).backgroundColor')
+    const light = await paper()
+    await page.getByRole('radio', { name: 'Dark' }).check()
+    await expect.poll(paper).not.toBe(light)
+    await page.reload()
+    await page.getByRole('radio', { name: 'Dark', checked: true }).waitFor()
+    expect(await paper()).not.toBe(light)
+    expect(await page.getByText('Europe/Berlin', { exact: true }).count()).toBe(2)
+  },
+)
 
 test.skipIf(!isLong)('tabs are reached by the keyboard and by their address', async ({ open, api }) => {
   const { page } = await ofNewPerson(api, open, 'nonsense')

@@ -87,49 +87,55 @@ test.skipIf(!isLong)(
   },
 )
 
-test('an entry is shown whole, and leads to those that have something in common with it', async ({ api, open }) => {
-  const admin = await api.admin
-  const { id } = await api.newCluster({ name: 'audited-1' })
-  const detail = '<img src=x onerror=__xss=1>\nsecond line'
-  const entry = await written(admin, { action: 'cluster.inspected', resource: id, detail })
-  const page = await open('/settings/audit?action=cluster.inspected')
-  await page.getByRole('button', { name: `cluster.inspected ${entry.seq}` }).click()
-  const shown = dialog(page, 'cluster.inspected')
-  const text = await shown.innerText()
-  for (const part of [detail, entry.actor.id, entry.hash, entry.traceId, 'a caller, as an extra entry'])
-    expect(text).toContain(part)
-  await inThemes(page, () => axe(page))
-  await page.setViewportSize({ width: 360, height: 800 })
-  await expect.poll(() => reachingOut(page)).toEqual([])
-  await press(page, 'Only about the same')
-  await expect.poll(() => new URL(page.url()).searchParams.get('resource')).toBe(id)
-  await expect.poll(() => page.getByRole('button', { name: /^cluster\.register / }).count()).toBe(1)
-  expect(await reachingOut(page)).toEqual([])
-  await axe(page)
-  await page.getByRole('button', { name: `cluster.inspected ${entry.seq}` }).click()
-  await shown.getByRole('link', { name: id }).click()
-  await page.getByRole('heading', { level: 1, name: 'audited-1' }).waitFor()
-})
+test.skipIf(!isLong)(
+  'an entry is shown whole, and leads to those that have something in common with it',
+  async ({ api, open }) => {
+    const admin = await api.admin
+    const { id } = await api.newCluster({ name: 'audited-1' })
+    const detail = '<img src=x onerror=__xss=1>\nsecond line'
+    const entry = await written(admin, { action: 'cluster.inspected', resource: id, detail })
+    const page = await open('/settings/audit?action=cluster.inspected')
+    await page.getByRole('button', { name: `cluster.inspected ${entry.seq}` }).click()
+    const shown = dialog(page, 'cluster.inspected')
+    const text = await shown.innerText()
+    for (const part of [detail, entry.actor.id, entry.hash, entry.traceId, 'a caller, as an extra entry'])
+      expect(text).toContain(part)
+    await inThemes(page, () => axe(page))
+    await page.setViewportSize({ width: 360, height: 800 })
+    await expect.poll(() => reachingOut(page)).toEqual([])
+    await press(page, 'Only about the same')
+    await expect.poll(() => new URL(page.url()).searchParams.get('resource')).toBe(id)
+    await expect.poll(() => page.getByRole('button', { name: /^cluster\.register / }).count()).toBe(1)
+    expect(await reachingOut(page)).toEqual([])
+    await axe(page)
+    await page.getByRole('button', { name: `cluster.inspected ${entry.seq}` }).click()
+    await shown.getByRole('link', { name: id }).click()
+    await page.getByRole('heading', { level: 1, name: 'audited-1' }).waitFor()
+  },
+)
 
-test('an administrator adds an entry, which joins the trail as one that a caller wrote', async ({ api, open }) => {
-  const page = await open('/settings/audit?action=door.opened')
-  await page.getByText('No entry fits').waitFor()
-  await press(page, 'Add entry')
-  await field(page, 'What it is about').fill('door-1')
-  const asked = dialog(page, 'Add an entry')
-  await asked.getByRole('button', { name: 'Add entry' }).click()
-  await expect.poll(() => asked.getByLabel('Action').getAttribute('aria-invalid')).toBe('true')
-  await asked.getByLabel('Action').fill('door.opened')
-  await axe(page)
-  await asked.getByRole('button', { name: 'Add entry' }).click()
-  await asked.waitFor({ state: 'detached' })
-  const query = `${path}?action=door.opened`
-  const { items } = await until('it is found', async () => {
-    const found = answered(await (await api.admin).get(query), 200)
-    return found.totalCount > 0 && found
-  })
-  expect(items[0]).toMatchObject({ resource: 'door-1', detail: '', extra: true })
-})
+test.skipIf(!isLong)(
+  'an administrator adds an entry, which joins the trail as one that a caller wrote',
+  async ({ api, open }) => {
+    const page = await open('/settings/audit?action=door.opened')
+    await page.getByText('No entry fits').waitFor()
+    await press(page, 'Add entry')
+    await field(page, 'What it is about').fill('door-1')
+    const asked = dialog(page, 'Add an entry')
+    await asked.getByRole('button', { name: 'Add entry' }).click()
+    await expect.poll(() => asked.getByLabel('Action').getAttribute('aria-invalid')).toBe('true')
+    await asked.getByLabel('Action').fill('door.opened')
+    await axe(page)
+    await asked.getByRole('button', { name: 'Add entry' }).click()
+    await asked.waitFor({ state: 'detached' })
+    const query = `${path}?action=door.opened`
+    const { items } = await until('it is found', async () => {
+      const found = answered(await (await api.admin).get(query), 200)
+      return found.totalCount > 0 && found
+    })
+    expect(items[0]).toMatchObject({ resource: 'door-1', detail: '', extra: true })
+  },
+)
 
 /** A trail of which one part does not hold all: entries of 6 KB each. */
 const bulky = test.extend('bulk', { scope: 'file' }, async ({ api }) => {
@@ -211,34 +217,40 @@ test('the platform verifies the whole chain, and tells the hash to keep', async 
   await inThemes(page, () => axe(page))
 })
 
-test('a verification that was closed does not come back, and a trail that is broken is called so', async ({ open }) => {
-  const page = await open('/settings/audit')
-  const { promise: held, resolve: answer } = Promise.withResolvers<void>()
-  const broken = { valid: false, entries: 12, headSeq: 12, headHash: '0'.repeat(64), firstBroken: 7 }
-  await page.route('**/audit/verify*', async (route) => {
-    await held
-    await route.fulfill({ json: broken }).catch(() => undefined)
-  })
-  const shown = dialog(page, 'Verification of the trail')
-  await press(page, 'Verify')
-  await shown.getByText('Checking the trail').waitFor()
-  // It is not asked for any longer, so nothing can come of it.
-  const given = page.waitForEvent('requestfailed', (request) => request.url().includes('/audit/verify'))
-  await page.keyboard.press('Escape')
-  await Promise.all([given, shown.waitFor({ state: 'detached' })])
-  answer()
-  await press(page, 'Verify')
-  await shown.getByText('The trail is broken at entry 7.').waitFor()
-  expect(await shown.getByRole('group', { name: /^Hash/ }).count()).toBe(0)
-  await axe(page)
-})
+test.skipIf(!isLong)(
+  'a verification that was closed does not come back, and a trail that is broken is called so',
+  async ({ open }) => {
+    const page = await open('/settings/audit')
+    const { promise: held, resolve: answer } = Promise.withResolvers<void>()
+    const broken = { valid: false, entries: 12, headSeq: 12, headHash: '0'.repeat(64), firstBroken: 7 }
+    await page.route('**/audit/verify*', async (route) => {
+      await held
+      await route.fulfill({ json: broken }).catch(() => undefined)
+    })
+    const shown = dialog(page, 'Verification of the trail')
+    await press(page, 'Verify')
+    await shown.getByText('Checking the trail').waitFor()
+    // It is not asked for any longer, so nothing can come of it.
+    const given = page.waitForEvent('requestfailed', (request) => request.url().includes('/audit/verify'))
+    await page.keyboard.press('Escape')
+    await Promise.all([given, shown.waitFor({ state: 'detached' })])
+    answer()
+    await press(page, 'Verify')
+    await shown.getByText('The trail is broken at entry 7.').waitFor()
+    expect(await shown.getByRole('group', { name: /^Hash/ }).count()).toBe(0)
+    await axe(page)
+  },
+)
 
-test('an auditor sees the trail and adds nothing; whoever may not see it is told so', async ({ api, open }) => {
-  const [auditor, viewer] = await Promise.all(['Auditor', 'Viewer'].map((role) => api.newPerson(role)))
-  const page = await open('/settings/audit', { as: auditor ?? administrator })
-  await rows(page).nth(1).waitFor()
-  expect(await page.getByRole('button', { name: 'Add entry' }).count()).toBe(0)
-  const other = await open('/settings/audit', { as: viewer ?? administrator })
-  await other.getByText('You may not see this page').waitFor()
-  for (const name of ['Verify', 'Export']) expect(await other.getByRole('button', { name }).count()).toBe(0)
-})
+test.skipIf(!isLong)(
+  'an auditor sees the trail and adds nothing; whoever may not see it is told so',
+  async ({ api, open }) => {
+    const [auditor, viewer] = await Promise.all(['Auditor', 'Viewer'].map((role) => api.newPerson(role)))
+    const page = await open('/settings/audit', { as: auditor ?? administrator })
+    await rows(page).nth(1).waitFor()
+    expect(await page.getByRole('button', { name: 'Add entry' }).count()).toBe(0)
+    const other = await open('/settings/audit', { as: viewer ?? administrator })
+    await other.getByText('You may not see this page').waitFor()
+    for (const name of ['Verify', 'Export']) expect(await other.getByRole('button', { name }).count()).toBe(0)
+  },
+)

@@ -76,56 +76,65 @@ test('every row comes while one scrolls on, none is missed or shown twice', asyn
   expect(expected.filter((name) => !seen.has(name))).toEqual([])
 })
 
-test('the keyboard goes from row to row, to the end and back, and opens one', async ({ open, fleet: _fleet }) => {
-  const page = await open('/clusters')
-  const focused = () => page.evaluate('document.activeElement.textContent')
-  await page.getByRole('link', { name: 'cluster-009999' }).focus()
-  await page.keyboard.press('ArrowDown')
-  await expect.poll(focused).toBe('cluster-009998')
-  await page.keyboard.press('PageDown')
-  await expect.poll(focused).toBe('cluster-009988')
-  await page.keyboard.press('End')
-  await page.getByRole('link', { name: 'cluster-000000' }).waitFor()
-  await page.keyboard.press('ArrowUp')
-  await expect.poll(focused).toBe('cluster-000001')
-  await page.keyboard.press('Home')
-  await expect.poll(focused).toBe('cluster-009999')
-  await page.keyboard.press('Enter')
-  await page.getByRole('heading', { level: 1, name: 'cluster-009999' }).waitFor()
-})
+test.skipIf(!isLong)(
+  'the keyboard goes from row to row, to the end and back, and opens one',
+  async ({ open, fleet: _fleet }) => {
+    const page = await open('/clusters')
+    const focused = () => page.evaluate('document.activeElement.textContent')
+    await page.getByRole('link', { name: 'cluster-009999' }).focus()
+    await page.keyboard.press('ArrowDown')
+    await expect.poll(focused).toBe('cluster-009998')
+    await page.keyboard.press('PageDown')
+    await expect.poll(focused).toBe('cluster-009988')
+    await page.keyboard.press('End')
+    await page.getByRole('link', { name: 'cluster-000000' }).waitFor()
+    await page.keyboard.press('ArrowUp')
+    await expect.poll(focused).toBe('cluster-000001')
+    await page.keyboard.press('Home')
+    await expect.poll(focused).toBe('cluster-009999')
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { level: 1, name: 'cluster-009999' }).waitFor()
+  },
+)
 
-test('whoever comes back from a cluster finds the list where it was', async ({ open, fleet: _fleet }) => {
-  const page = await open('/clusters')
-  await rows(page).first().waitFor()
-  await toRow(page, 2500)
-  await expect.poll(() => rows(page).count()).toBeGreaterThan(10)
-  const before = await scrolledPixels(page)
-  await rows(page).nth(15).getByRole('link').click()
-  await page.waitForURL('**/clusters/clus_*')
-  await settled(page)
-  await page.goBack()
-  await expect.poll(() => rows(page).count()).toBeGreaterThan(10)
-  await expect.poll(() => scrolledPixels(page)).toBe(before)
-})
+test.skipIf(!isLong)(
+  'whoever comes back from a cluster finds the list where it was',
+  async ({ open, fleet: _fleet }) => {
+    const page = await open('/clusters')
+    await rows(page).first().waitFor()
+    await toRow(page, 2500)
+    await expect.poll(() => rows(page).count()).toBeGreaterThan(10)
+    const before = await scrolledPixels(page)
+    await rows(page).nth(15).getByRole('link').click()
+    await page.waitForURL('**/clusters/clus_*')
+    await settled(page)
+    await page.goBack()
+    await expect.poll(() => rows(page).count()).toBeGreaterThan(10)
+    await expect.poll(() => scrolledPixels(page)).toBe(before)
+  },
+)
 
-test('a cluster that is registered meanwhile does not move what is read', async ({ newPage, api, fleet: _fleet }) => {
-  const page = await newPage()
-  await page.clock.install()
-  await page.goto('/clusters')
-  await rows(page).first().waitFor()
-  await toRow(page, 450)
-  await page.getByRole('link', { name: 'cluster-009540' }).waitFor()
-  const place = async () => (await page.getByRole('link', { name: 'cluster-009540' }).boundingBox())?.y
-  const before = await place()
-  await api.newCluster()
-  const isThere = page.locator(`table[aria-rowcount="${count + 2}"], [role=table][aria-rowcount="${count + 2}"]`)
-  await passUntil(page, () => isThere.isVisible())
-  await settled(page)
-  expect(await page.getByRole('row').filter({ hasText: 'cluster-009540' }).getAttribute('aria-rowindex')).toBe('462')
-  expect(await place()).toBe(before)
-})
+test.skipIf(!isLong)(
+  'a cluster that is registered meanwhile does not move what is read',
+  async ({ newPage, api, fleet: _fleet }) => {
+    const page = await newPage()
+    await page.clock.install()
+    await page.goto('/clusters')
+    await rows(page).first().waitFor()
+    await toRow(page, 450)
+    await page.getByRole('link', { name: 'cluster-009540' }).waitFor()
+    const place = async () => (await page.getByRole('link', { name: 'cluster-009540' }).boundingBox())?.y
+    const before = await place()
+    await api.newCluster()
+    const isThere = page.locator(`table[aria-rowcount="${count + 2}"], [role=table][aria-rowcount="${count + 2}"]`)
+    await passUntil(page, () => isThere.isVisible())
+    await settled(page)
+    expect(await page.getByRole('row').filter({ hasText: 'cluster-009540' }).getAttribute('aria-rowindex')).toBe('462')
+    expect(await place()).toBe(before)
+  },
+)
 
-test('only pages in view are looked at again', async ({ newPage, fleet: _fleet }) => {
+test.skipIf(!isLong)('only pages in view are looked at again', async ({ newPage, fleet: _fleet }) => {
   const page = await newPage()
   await page.clock.install()
   await page.goto('/clusters')

@@ -83,33 +83,36 @@ test('what is dragged and resized stands so after a reload', async ({ open, pers
   expect(placeOf(await stored(person), 'cluster-health')).toEqual(place)
 })
 
-test('the keyboard moves and resizes as the mouse does, and keeps its place', async ({ open, person, seed: _seed }) => {
-  const page = await open('/dashboard', { as: person })
-  await button(page, 'Edit dashboard').press('Enter')
-  await button(page, 'Move or resize Recent jobs').press('Enter')
-  const group = page.getByRole('group', { name: 'Move or resize Recent jobs' })
-  await axe(page)
-  for (const [name, expected] of [
-    ['Make narrower', { w: 5 }],
-    ['Move right', { x: 1, w: 5 }],
-    ['Make taller', { h: 6 }],
-    ['Move up', { x: 1, y: 2 }],
-  ] as const) {
-    await button(group, name).focus()
-    await page.keyboard.press('Enter')
-    await expect.poll(async () => placeOf(await stored(person), 'recent-jobs')).toMatchObject(expected)
-    const focused = await page.evaluate(() => (globalThis as any).document.activeElement.getAttribute('aria-label'))
-    expect(focused).toBe(name)
-  }
-  await expect
-    .poll(() => page.getByRole('status').allInnerTexts())
-    .toContainEqual(expect.stringContaining('Recent jobs: column 2, row 3, 5 columns wide, 6 rows tall.'))
-  await button(page, 'Done').click()
-  await page.reload()
-  await settled(page)
-  const [jobs, chart] = [await boxOf(page, 'Recent jobs'), await boxOf(page, 'Clusters over time')]
-  expect(jobs.y).toBeLessThan(chart.y)
-})
+test.skipIf(!isLong)(
+  'the keyboard moves and resizes as the mouse does, and keeps its place',
+  async ({ open, person, seed: _seed }) => {
+    const page = await open('/dashboard', { as: person })
+    await button(page, 'Edit dashboard').press('Enter')
+    await button(page, 'Move or resize Recent jobs').press('Enter')
+    const group = page.getByRole('group', { name: 'Move or resize Recent jobs' })
+    await axe(page)
+    for (const [name, expected] of [
+      ['Make narrower', { w: 5 }],
+      ['Move right', { x: 1, w: 5 }],
+      ['Make taller', { h: 6 }],
+      ['Move up', { x: 1, y: 2 }],
+    ] as const) {
+      await button(group, name).focus()
+      await page.keyboard.press('Enter')
+      await expect.poll(async () => placeOf(await stored(person), 'recent-jobs')).toMatchObject(expected)
+      const focused = await page.evaluate(() => (globalThis as any).document.activeElement.getAttribute('aria-label'))
+      expect(focused).toBe(name)
+    }
+    await expect
+      .poll(() => page.getByRole('status').allInnerTexts())
+      .toContainEqual(expect.stringContaining('Recent jobs: column 2, row 3, 5 columns wide, 6 rows tall.'))
+    await button(page, 'Done').click()
+    await page.reload()
+    await settled(page)
+    const [jobs, chart] = [await boxOf(page, 'Recent jobs'), await boxOf(page, 'Clusters over time')]
+    expect(jobs.y).toBeLessThan(chart.y)
+  },
+)
 
 test('of two tabs that arrange the dashboard the second is told, and shows what the first has made', async ({
   open,
@@ -158,55 +161,53 @@ test.skipIf(!isLong)(
   },
 )
 
-test('widgets are removed, added and set back; those of another release stay stored', async ({
-  open,
-  person,
-  seed: _seed,
-}) => {
-  const foreign = { widgetId: 'of-tomorrow', x: 7, y: 3, w: 5, h: 5 }
-  const own = { widgetId: 'recent-jobs', x: 30, y: 9000, w: 10_000, h: 0 }
-  expect((await person.client.patch(path, { layout: [foreign, own] })).status).toBe(204)
-  const page = await open('/dashboard', { as: person })
-  expect(await page.locator('main section h2').allInnerTexts()).toEqual(['Recent jobs'])
-  await edit(page)
-  await button(page, 'Add Jobs over time').click()
-  await button(page, 'Remove Recent jobs').click()
-  await saved(page)
-  await expect.poll(() => stored(person)).toEqual([{ widgetId: 'jobs-over-time', x: 0, y: 0, w: 6, h: 5 }, foreign])
-  await button(page, 'Remove Jobs over time').click()
-  await button(page, 'Done').click()
-  await page.getByText('There is nothing on the dashboard').waitFor()
-  await button(page, 'Add widgets').click()
-  await button(page, 'Reset to default').click()
-  await expect.poll(async () => (await stored(person)).length).toBe(10)
-  expect(placeOf(await stored(person), 'of-tomorrow')).toEqual(foreign)
-})
+test.skipIf(!isLong)(
+  'widgets are removed, added and set back; those of another release stay stored',
+  async ({ open, person, seed: _seed }) => {
+    const foreign = { widgetId: 'of-tomorrow', x: 7, y: 3, w: 5, h: 5 }
+    const own = { widgetId: 'recent-jobs', x: 30, y: 9000, w: 10_000, h: 0 }
+    expect((await person.client.patch(path, { layout: [foreign, own] })).status).toBe(204)
+    const page = await open('/dashboard', { as: person })
+    expect(await page.locator('main section h2').allInnerTexts()).toEqual(['Recent jobs'])
+    await edit(page)
+    await button(page, 'Add Jobs over time').click()
+    await button(page, 'Remove Recent jobs').click()
+    await saved(page)
+    await expect.poll(() => stored(person)).toEqual([{ widgetId: 'jobs-over-time', x: 0, y: 0, w: 6, h: 5 }, foreign])
+    await button(page, 'Remove Jobs over time').click()
+    await button(page, 'Done').click()
+    await page.getByText('There is nothing on the dashboard').waitFor()
+    await button(page, 'Add widgets').click()
+    await button(page, 'Reset to default').click()
+    await expect.poll(async () => (await stored(person)).length).toBe(10)
+    expect(placeOf(await stored(person), 'of-tomorrow')).toEqual(foreign)
+  },
+)
 
-test('in a narrow window widgets stand in one column, as they are read, and the stored layout stays', async ({
-  open,
-  person,
-  seed: _seed,
-}) => {
-  const layout = [
-    { widgetId: 'modules', x: 6, y: 0, w: 6, h: 3 },
-    { widgetId: 'recent-jobs', x: 0, y: 0, w: 6, h: 5 },
-    { widgetId: 'unread-notifications', x: 6, y: 3, w: 6, h: 3 },
-  ]
-  await person.client.patch(path, { layout })
-  const page = await open('/dashboard', { as: person, width: 360 })
-  expect(await page.locator('main section h2').allInnerTexts()).toEqual([
-    'Recent jobs',
-    'Modules',
-    'Unread notifications',
-  ])
-  const boxes = await Promise.all(['Recent jobs', 'Modules'].map((title) => boxOf(page, title)))
-  expect(boxes[0]?.x).toBe(boxes[1]?.x)
-  await button(page, 'Edit dashboard').click()
-  await page.getByText('moved and resized in a wider window').waitFor()
-  expect(await reachingOut(page)).toEqual([])
-  await axe(page)
-  expect(await stored(person)).toEqual(layout)
-})
+test.skipIf(!isLong)(
+  'in a narrow window widgets stand in one column, as they are read, and the stored layout stays',
+  async ({ open, person, seed: _seed }) => {
+    const layout = [
+      { widgetId: 'modules', x: 6, y: 0, w: 6, h: 3 },
+      { widgetId: 'recent-jobs', x: 0, y: 0, w: 6, h: 5 },
+      { widgetId: 'unread-notifications', x: 6, y: 3, w: 6, h: 3 },
+    ]
+    await person.client.patch(path, { layout })
+    const page = await open('/dashboard', { as: person, width: 360 })
+    expect(await page.locator('main section h2').allInnerTexts()).toEqual([
+      'Recent jobs',
+      'Modules',
+      'Unread notifications',
+    ])
+    const boxes = await Promise.all(['Recent jobs', 'Modules'].map((title) => boxOf(page, title)))
+    expect(boxes[0]?.x).toBe(boxes[1]?.x)
+    await button(page, 'Edit dashboard').click()
+    await page.getByText('moved and resized in a wider window').waitFor()
+    expect(await reachingOut(page)).toEqual([])
+    await axe(page)
+    expect(await stored(person)).toEqual(layout)
+  },
+)
 
 test.skipIf(!isLong)('nobody is offered what the own role may not read', async ({ open, api, seed: _seed }) => {
   const viewer = await api.newPerson('Viewer')

@@ -1,4 +1,5 @@
 import { expect } from 'vitest'
+import { isLong } from '../support/long.ts'
 import { axe } from '../support/portal/axe.ts'
 import { reachingOut } from '../support/portal/layout.ts'
 import { test } from '../support/portal/shared.ts'
@@ -27,13 +28,16 @@ const bad = {
   ],
 }
 
-test('every check of the platform is shown, with its tags and its source', async ({ open, api: _isSetUp }) => {
-  const page = await open('/health')
-  const row = page.getByRole('row').filter({ hasText: 'database' })
-  for (const text of ['Healthy', 'critical', 'platform', 'The store answers']) await row.getByText(text).waitFor()
-  await page.getByRole('heading', { name: 'What the tags mean' }).waitFor()
-  await axe(page)
-})
+test.skipIf(!isLong)(
+  'every check of the platform is shown, with its tags and its source',
+  async ({ open, api: _isSetUp }) => {
+    const page = await open('/health')
+    const row = page.getByRole('row').filter({ hasText: 'database' })
+    for (const text of ['Healthy', 'critical', 'platform', 'The store answers']) await row.getByText(text).waitFor()
+    await page.getByRole('heading', { name: 'What the tags mean' }).waitFor()
+    await axe(page)
+  },
+)
 
 test('a platform that is not well says so with 503, and the page shows it all the same, the worst first', async ({
   open,
@@ -50,26 +54,29 @@ test('a platform that is not well says so with 503, and the page shows it all th
   await axe(page)
 })
 
-test('a platform that does not answer is told of with the trace id, and what was known stays in sight', async ({
-  open,
-  api: _isSetUp,
-}) => {
-  const page = await open('/health', { allow: [/^answer 503 GET \/health\/ready$/] })
-  await page.getByRole('row').filter({ hasText: 'database' }).waitFor()
-  await page.clock.install()
-  await page.route('**/health/ready', (route) =>
-    route.fulfill({ status: 503, json: { error: 'database_unavailable', message: 'Not now.', traceId: 'trace-4711' } }),
-  )
-  await page.getByRole('button', { name: 'Check now' }).click()
-  const note = page.getByRole('alert').filter({ hasText: 'Not now.' })
-  await passUntil(page, () => note.getByText('trace-4711').isVisible())
-  await page.getByRole('row').filter({ hasText: 'database' }).waitFor()
-  await page.unroute('**/health/ready')
-  await note.getByRole('button', { name: 'Try again' }).click()
-  await note.waitFor({ state: 'detached' })
-})
+test.skipIf(!isLong)(
+  'a platform that does not answer is told of with the trace id, and what was known stays in sight',
+  async ({ open, api: _isSetUp }) => {
+    const page = await open('/health', { allow: [/^answer 503 GET \/health\/ready$/] })
+    await page.getByRole('row').filter({ hasText: 'database' }).waitFor()
+    await page.clock.install()
+    await page.route('**/health/ready', (route) =>
+      route.fulfill({
+        status: 503,
+        json: { error: 'database_unavailable', message: 'Not now.', traceId: 'trace-4711' },
+      }),
+    )
+    await page.getByRole('button', { name: 'Check now' }).click()
+    const note = page.getByRole('alert').filter({ hasText: 'Not now.' })
+    await passUntil(page, () => note.getByText('trace-4711').isVisible())
+    await page.getByRole('row').filter({ hasText: 'database' }).waitFor()
+    await page.unroute('**/health/ready')
+    await note.getByRole('button', { name: 'Try again' }).click()
+    await note.waitFor({ state: 'detached' })
+  },
+)
 
-test('the checks are looked at every ten seconds', async ({ newPage, api: _isSetUp }) => {
+test.skipIf(!isLong)('the checks are looked at every ten seconds', async ({ newPage, api: _isSetUp }) => {
   const page = await newPage()
   await page.clock.install()
   await page.goto('/health')

@@ -72,39 +72,41 @@ test.skipIf(!isLong)(
   },
 )
 
-test('who ends the search for a cluster by Enter has not run the job', async ({ open, api, relays }) => {
-  const [{ clusterId }] = relays
-  const page = await open(`/jobs/new?clusterId=${clusterId}`)
-  await write(page, 'uptime')
-  const before = answered(await (await api.admin).get('/api/v1/jobs'), 200).totalCount
-  const { name } = await api.cluster(clusterId)
-  await page.getByRole('textbox', { name: 'Clusters' }).fill(String(name))
-  await page.keyboard.press('Enter')
-  await page.getByRole('checkbox', { name: String(name), exact: true }).waitFor()
-  await page.getByRole('textbox', { name: 'Clusters' }).press('Enter')
-  expect(page.url()).toContain('/jobs/new')
-  expect(answered(await (await api.admin).get('/api/v1/jobs'), 200).totalCount).toBe(before)
-})
+test.skipIf(!isLong)(
+  'who ends the search for a cluster by Enter has not run the job',
+  async ({ open, api, relays }) => {
+    const [{ clusterId }] = relays
+    const page = await open(`/jobs/new?clusterId=${clusterId}`)
+    await write(page, 'uptime')
+    const before = answered(await (await api.admin).get('/api/v1/jobs'), 200).totalCount
+    const { name } = await api.cluster(clusterId)
+    await page.getByRole('textbox', { name: 'Clusters' }).fill(String(name))
+    await page.keyboard.press('Enter')
+    await page.getByRole('checkbox', { name: String(name), exact: true }).waitFor()
+    await page.getByRole('textbox', { name: 'Clusters' }).press('Enter')
+    expect(page.url()).toContain('/jobs/new')
+    expect(answered(await (await api.admin).get('/api/v1/jobs'), 200).totalCount).toBe(before)
+  },
+)
 
-test('a queued job is cancelled after a question, and can be run again with its script', async ({
-  open,
-  api,
-  relays,
-}) => {
-  const jobId = await api.submit(relays[0].clusterId, { script: 'reboot', timeoutSeconds: 120 })
-  const page = await open(`/jobs/${jobId}`)
-  await page.getByRole('button', { name: 'Cancel job' }).click()
-  await page.getByRole('dialog').getByRole('button', { name: 'Cancel job' }).click()
-  await status(page, 'Cancelled').waitFor()
-  await page.getByText('It was cancelled.').waitFor()
-  await page.getByRole('link', { name: 'Run again' }).click()
-  await heading(page, 'Run a script').waitFor()
-  await expect.poll(() => page.getByRole('textbox', { name: 'Script' }).innerText()).toBe('reboot')
-  expect(await page.getByLabel('May run for (minutes)').inputValue()).toBe('2')
-  await page.getByRole('button', { name: 'Run job' }).click()
-  await status(page, 'Queued').waitFor()
-  expect(idIn(page)).not.toBe(jobId)
-})
+test.skipIf(!isLong)(
+  'a queued job is cancelled after a question, and can be run again with its script',
+  async ({ open, api, relays }) => {
+    const jobId = await api.submit(relays[0].clusterId, { script: 'reboot', timeoutSeconds: 120 })
+    const page = await open(`/jobs/${jobId}`)
+    await page.getByRole('button', { name: 'Cancel job' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Cancel job' }).click()
+    await status(page, 'Cancelled').waitFor()
+    await page.getByText('It was cancelled.').waitFor()
+    await page.getByRole('link', { name: 'Run again' }).click()
+    await heading(page, 'Run a script').waitFor()
+    await expect.poll(() => page.getByRole('textbox', { name: 'Script' }).innerText()).toBe('reboot')
+    expect(await page.getByLabel('May run for (minutes)').inputValue()).toBe('2')
+    await page.getByRole('button', { name: 'Run job' }).click()
+    await status(page, 'Queued').waitFor()
+    expect(idIn(page)).not.toBe(jobId)
+  },
+)
 
 test('several clusters make a batch, whose failed jobs are retried as a new one', async ({ open, api, relays }) => {
   const page = await open('/jobs/new')
@@ -147,23 +149,26 @@ test.skipIf(!isLong)(
   },
 )
 
-test('the list follows its filter from the address, and shows batches on their own', async ({ open, api, relays }) => {
-  const [{ clusterId }] = relays
-  await submitBatch(api, { jobs: [jobFor(clusterId, 'true')] })
-  const page = await open(`/jobs?clusterId=${clusterId}&status=Queued`, { width: 360 })
-  expect(await page.getByLabel('Status').inputValue()).toBe('Queued')
-  await page.getByRole('button', { name: /^Only on / }).waitFor()
-  expect(await reachingOut(page)).toEqual([])
-  await page.getByLabel('Status').selectOption('Failed')
-  await expect.poll(() => new URL(page.url()).searchParams.get('status')).toBe('Failed')
-  await page.reload()
-  expect(await page.getByLabel('Status').inputValue()).toBe('Failed')
-  await page.getByRole('tab', { name: 'Batches' }).click()
-  await page.getByRole('table', { name: 'Batches' }).waitFor()
-  await axe(page)
-})
+test.skipIf(!isLong)(
+  'the list follows its filter from the address, and shows batches on their own',
+  async ({ open, api, relays }) => {
+    const [{ clusterId }] = relays
+    await submitBatch(api, { jobs: [jobFor(clusterId, 'true')] })
+    const page = await open(`/jobs?clusterId=${clusterId}&status=Queued`, { width: 360 })
+    expect(await page.getByLabel('Status').inputValue()).toBe('Queued')
+    await page.getByRole('button', { name: /^Only on / }).waitFor()
+    expect(await reachingOut(page)).toEqual([])
+    await page.getByLabel('Status').selectOption('Failed')
+    await expect.poll(() => new URL(page.url()).searchParams.get('status')).toBe('Failed')
+    await page.reload()
+    expect(await page.getByLabel('Status').inputValue()).toBe('Failed')
+    await page.getByRole('tab', { name: 'Batches' }).click()
+    await page.getByRole('table', { name: 'Batches' }).waitFor()
+    await axe(page)
+  },
+)
 
-test('who may only look is offered nothing to run or cancel', async ({ open, api, relays }) => {
+test.skipIf(!isLong)('who may only look is offered nothing to run or cancel', async ({ open, api, relays }) => {
   const jobId = await api.submit(relays[0].clusterId, { script: 'true' })
   const viewer = await api.newPerson('Viewer')
   const page = await open(`/jobs/${jobId}`, { as: viewer })

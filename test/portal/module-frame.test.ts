@@ -49,14 +49,14 @@ test('the address of a module’s page leads to it, inside of the portal, and de
   await page.getByRole('dialog', { name: 'Hello World' }).waitFor()
 })
 
-test('whoever is not signed in signs in first', async ({ installed, open }) => {
+test.skipIf(!isLong)('whoever is not signed in signs in first', async ({ installed, open }) => {
   await installed.admin
   const page = await open('/modules/hello', { as: 'nobody', allow: [/^answer 401 /] })
   await expect.poll(() => new URL(page.url()).pathname).toBe('/sign-in')
   expect(new URL(page.url()).searchParams.get('returnTo')).toBe('/?open=%2Fmodules%2Fhello')
 })
 
-test('a session that has to be renewed is, before the frame is shown', async ({ installed, open }) => {
+test.skipIf(!isLong)('a session that has to be renewed is, before the frame is shown', async ({ installed, open }) => {
   await installed.admin
   const page = await open('/health', { allow: [/^answer 401 /] })
   await page.context().clearCookies({ name: 'plat_access' })
@@ -175,19 +175,22 @@ test('the bridge hears the page in the frame, and nobody else', async ({ install
   expect(await say(frame, call)).toMatchObject({ status: 200 })
 })
 
-test('a page opens another page of its module, and its address is the browser’s', async ({ installed, open }) => {
-  await installed.admin
-  const page = await open('/modules/hello', { allow: [/^answer 404 (HEAD|GET) \/modules\/hello\/below/] })
-  await say(await frameOf(page), { platform: 'open', path: '/settings/users' })
-  expect(new URL(page.url()).pathname).toBe('/modules/hello')
-  await (await frameOf(page)).evaluate('parent.postMessage({ platform: "open", path: "/modules/hello?page=2" }, "*")')
-  await expect.poll(() => page.url()).toMatch(/\/modules\/hello\?page=2$/)
-  await expect.poll(async () => (await frameOf(page)).url()).toMatch(/\?page=2$/)
-  await page.goBack()
-  await expect.poll(async () => (await frameOf(page)).url()).toMatch(/\/modules\/hello$/)
-})
+test.skipIf(!isLong)(
+  'a page opens another page of its module, and its address is the browser’s',
+  async ({ installed, open }) => {
+    await installed.admin
+    const page = await open('/modules/hello', { allow: [/^answer 404 (HEAD|GET) \/modules\/hello\/below/] })
+    await say(await frameOf(page), { platform: 'open', path: '/settings/users' })
+    expect(new URL(page.url()).pathname).toBe('/modules/hello')
+    await (await frameOf(page)).evaluate('parent.postMessage({ platform: "open", path: "/modules/hello?page=2" }, "*")')
+    await expect.poll(() => page.url()).toMatch(/\/modules\/hello\?page=2$/)
+    await expect.poll(async () => (await frameOf(page)).url()).toMatch(/\?page=2$/)
+    await page.goBack()
+    await expect.poll(async () => (await frameOf(page)).url()).toMatch(/\/modules\/hello$/)
+  },
+)
 
-test('a page learns how the portal looks and speaks', async ({ installed, open }) => {
+test.skipIf(!isLong)('a page learns how the portal looks and speaks', async ({ installed, open }) => {
   await installed.admin
   const page = await open('/modules/hello', { theme: 'dark' })
   const frame = await frameOf(page)
@@ -203,21 +206,21 @@ test('a page learns how the portal looks and speaks', async ({ installed, open }
   await axe(page)
 })
 
-test('where the module does not answer its page says so, with the trace, and tries again', async ({
-  installed,
-  open,
-}) => {
-  await installed.admin
-  const page = await open('/health', { allow: [/^answer 503 (HEAD|GET) \/modules\/hello/] })
-  await page.clock.install()
-  const traceId = 'a'.repeat(32)
-  const body = JSON.stringify({ error: 'module_unavailable', message: 'The module does not run.', traceId })
-  // In place of a module that is away: by itself none is for long.
-  await page.route(isPage, (route) => route.fulfill({ status: 503, contentType: 'application/json', body }))
-  await page.getByRole('link', { name: 'Hello World' }).click()
-  await passUntil(page, () => page.getByText('The module does not run.').isVisible())
-  await page.getByText(traceId).waitFor()
-  await page.unroute(isPage)
-  await page.getByRole('button', { name: 'Try again' }).click()
-  await frameOf(page)
-})
+test.skipIf(!isLong)(
+  'where the module does not answer its page says so, with the trace, and tries again',
+  async ({ installed, open }) => {
+    await installed.admin
+    const page = await open('/health', { allow: [/^answer 503 (HEAD|GET) \/modules\/hello/] })
+    await page.clock.install()
+    const traceId = 'a'.repeat(32)
+    const body = JSON.stringify({ error: 'module_unavailable', message: 'The module does not run.', traceId })
+    // In place of a module that is away: by itself none is for long.
+    await page.route(isPage, (route) => route.fulfill({ status: 503, contentType: 'application/json', body }))
+    await page.getByRole('link', { name: 'Hello World' }).click()
+    await passUntil(page, () => page.getByText('The module does not run.').isVisible())
+    await page.getByText(traceId).waitFor()
+    await page.unroute(isPage)
+    await page.getByRole('button', { name: 'Try again' }).click()
+    await frameOf(page)
+  },
+)

@@ -25,7 +25,7 @@ test('the catalog tells of each module what it is, and whose signature it has', 
   expect(await faultsOfLook(page, 'modules-catalog')).toEqual([])
 })
 
-test('what is searched for and shown stands in the address', async ({ open }) => {
+test.skipIf(!isLong)('what is searched for and shown stands in the address', async ({ open }) => {
   const page = await open('/modules')
   await page.getByLabel('Search', { exact: true }).fill('greets hello')
   await expect.poll(() => page.url()).toContain('search=greets')
@@ -48,7 +48,7 @@ test.skipIf(!isLong)('who may not install modules is not offered it', async ({ a
   expect(await page.getByRole('button', { name: /install|look for/i }).count()).toBe(0)
 })
 
-test('a look for new modules says when it is done', async ({ open }) => {
+test.skipIf(!isLong)('a look for new modules says when it is done', async ({ open }) => {
   const page = await open('/modules')
   await button(page, 'Look for new modules').click()
   await page.getByText('The catalog is up to date').waitFor()
@@ -148,7 +148,7 @@ test('once it is uninstalled its entry and its page are gone', async ({ api, ope
   answered(await (await api.admin).get('/api/v1/modules/hello'), 404, 'module_not_found')
 })
 
-test('the address of a page that no module has says so', async ({ open }) => {
+test.skipIf(!isLong)('the address of a page that no module has says so', async ({ open }) => {
   const page = await open('/modules/hello', { allow: [/^answer 404 (GET|HEAD) /] })
   await page.getByRole('heading', { name: 'No such module' }).waitFor()
   await page.getByRole('link', { name: 'Go to the modules' }).click()

@@ -162,7 +162,7 @@ test.skipIf(lack !== '' || !isLong)(
   },
 )
 
-test.skipIf(lackDirectory !== '')(
+test.skipIf(lackDirectory !== '' || !isLong)(
   `people of a directory sign in by the form, with the role of their group${lackDirectory}`,
   async ({ api: _isSetUp, open }) => {
     await using directory = await startSlapd({ plain, secure }, [person('grace'), group('operators', 'grace')])

@@ -1,6 +1,7 @@
 import type { BrowserContext, Page, Request } from 'playwright-core'
 import { expect } from 'vitest'
 import { answered } from '../../conformance/answer.ts'
+import { isLong } from '../support/long.ts'
 import { settled } from '../support/portal/open.ts'
 import { heading } from '../support/portal/parts.ts'
 import { test } from '../support/portal/shared.ts'
@@ -45,24 +46,24 @@ test('what is sent with an expired token is done once, after one renewal, with a
   expect(body.totalCount).toBe(1)
 })
 
-test('a renewal that must wait is told with its trace id, ends no session, and what was typed is sent later', async ({
-  open,
-  api: _isSetUp,
-}) => {
-  const page = await open('/clusters/register', { allow: [...over, /^answer 429 /] })
-  const body = { error: 'rate_limited', message: 'Too many requests.', traceId: 'trace-of-the-renewal' }
-  await page.route('**/session/refresh', (route) =>
-    route.fulfill({ status: 429, json: body, headers: { 'retry-after': '30' } }),
-  )
-  await page.getByLabel('Name').fill('patience')
-  await expire(page.context())
-  await page.getByRole('button', { name: 'Register cluster' }).click()
-  await page.getByRole('alert').getByText('trace-of-the-renewal').waitFor()
-  expect(page.url()).toContain('/clusters/register')
-  await page.unroute('**/session/refresh')
-  await page.getByRole('button', { name: 'Register cluster' }).click()
-  await page.getByRole('heading', { name: 'Start the relay of patience' }).waitFor()
-})
+test.skipIf(!isLong)(
+  'a renewal that must wait is told with its trace id, ends no session, and what was typed is sent later',
+  async ({ open, api: _isSetUp }) => {
+    const page = await open('/clusters/register', { allow: [...over, /^answer 429 /] })
+    const body = { error: 'rate_limited', message: 'Too many requests.', traceId: 'trace-of-the-renewal' }
+    await page.route('**/session/refresh', (route) =>
+      route.fulfill({ status: 429, json: body, headers: { 'retry-after': '30' } }),
+    )
+    await page.getByLabel('Name').fill('patience')
+    await expire(page.context())
+    await page.getByRole('button', { name: 'Register cluster' }).click()
+    await page.getByRole('alert').getByText('trace-of-the-renewal').waitFor()
+    expect(page.url()).toContain('/clusters/register')
+    await page.unroute('**/session/refresh')
+    await page.getByRole('button', { name: 'Register cluster' }).click()
+    await page.getByRole('heading', { name: 'Start the relay of patience' }).waitFor()
+  },
+)
 
 test('what is sent again because its answer was lost is not done again', async ({ open, api: _isSetUp }) => {
   const page = await open('/clusters/register', { allow: [/^failed POST /, /^console error: .*ERR_FAILED /] })
@@ -115,52 +116,55 @@ test('a tab shows nothing of the user before once somebody else has signed in', 
   expect(await page.getByText(`${user.username}@example.com`).count()).toBe(0)
 })
 
-test('where the page came without TLS the platform itself says what it wants, and texts are copied by hand', async ({
-  newPage,
-  api: _isSetUp,
-}) => {
-  const page = await newPage({ as: 'nobody', allow: over })
-  // What browsers keep from such pages.
-  await page.addInitScript(() => {
-    const { Navigator, Crypto }: any = globalThis
-    for (const name of ['locks', 'clipboard']) delete Navigator.prototype[name]
-    delete Crypto.prototype.randomUUID
-  })
-  await page.goto('/clusters')
-  await heading(page, 'Sign in').waitFor()
-  await page.getByLabel('User name').fill('ada')
-  await page.getByLabel('Password', { exact: true }).fill('wrong horse battery')
-  await page.getByRole('button', { name: 'Sign in', exact: true }).click()
-  await page.getByRole('button', { name: 'Copy trace id' }).click()
-  await page.getByText('select the text and copy it yourself').waitFor()
-})
+test.skipIf(!isLong)(
+  'where the page came without TLS the platform itself says what it wants, and texts are copied by hand',
+  async ({ newPage, api: _isSetUp }) => {
+    const page = await newPage({ as: 'nobody', allow: over })
+    // What browsers keep from such pages.
+    await page.addInitScript(() => {
+      const { Navigator, Crypto }: any = globalThis
+      for (const name of ['locks', 'clipboard']) delete Navigator.prototype[name]
+      delete Crypto.prototype.randomUUID
+    })
+    await page.goto('/clusters')
+    await heading(page, 'Sign in').waitFor()
+    await page.getByLabel('User name').fill('ada')
+    await page.getByLabel('Password', { exact: true }).fill('wrong horse battery')
+    await page.getByRole('button', { name: 'Sign in', exact: true }).click()
+    await page.getByRole('button', { name: 'Copy trace id' }).click()
+    await page.getByText('select the text and copy it yourself').waitFor()
+  },
+)
 
-test('an address that a link has made up leads to no other place', async ({ open, api: _isSetUp }) => {
+test.skipIf(!isLong)('an address that a link has made up leads to no other place', async ({ open, api: _isSetUp }) => {
   for (const place of ['/modules/..//example.com', '/modules/..%2f..//example.com', '//example.com/modules/x']) {
     const page = await open(`/?open=${encodeURIComponent(place)}`, { allow: [/^answer 404 /] })
     expect(page.url()).not.toContain('//example.com')
   }
 })
 
-test('a user whose roles were changed meanwhile is edited as the user is now', async ({ open, api }) => {
-  const { id, username } = await api.newPerson('Viewer')
-  const page = await open('/settings/users')
-  const edit = async () => {
-    await page.getByRole('button', { name: `Actions for ${username}` }).click()
-    await page.getByRole('menuitem', { name: 'Edit' }).click()
-    const dialog = page.getByRole('dialog', { name: `Edit ${username}` })
-    await dialog.getByRole('checkbox', { name: /^Operator/ }).waitFor()
-    return dialog
-  }
-  const first = await edit()
-  await first.getByRole('button', { name: 'Cancel' }).click()
-  await first.waitFor({ state: 'hidden' })
-  answered(await (await api.admin).patch(`/api/v1/users/${id}`, { roles: ['Operator'] }), 200)
-  const again = await edit()
-  expect(await again.getByRole('checkbox', { name: /^Operator/ }).isChecked()).toBe(true)
-})
+test.skipIf(!isLong)(
+  'a user whose roles were changed meanwhile is edited as the user is now',
+  async ({ open, api }) => {
+    const { id, username } = await api.newPerson('Viewer')
+    const page = await open('/settings/users')
+    const edit = async () => {
+      await page.getByRole('button', { name: `Actions for ${username}` }).click()
+      await page.getByRole('menuitem', { name: 'Edit' }).click()
+      const dialog = page.getByRole('dialog', { name: `Edit ${username}` })
+      await dialog.getByRole('checkbox', { name: /^Operator/ }).waitFor()
+      return dialog
+    }
+    const first = await edit()
+    await first.getByRole('button', { name: 'Cancel' }).click()
+    await first.waitFor({ state: 'hidden' })
+    answered(await (await api.admin).patch(`/api/v1/users/${id}`, { roles: ['Operator'] }), 200)
+    const again = await edit()
+    expect(await again.getByRole('checkbox', { name: /^Operator/ }).isChecked()).toBe(true)
+  },
+)
 
-test('a list of jobs asks for the names of all its clusters at once', async ({ open, api }) => {
+test.skipIf(!isLong)('a list of jobs asks for the names of all its clusters at once', async ({ open, api }) => {
   const admin = await api.admin
   for (const name of ['names-1', 'names-2', 'names-3']) {
     const relay = await api.enroll((await api.newCluster({ name })).enrollmentToken)

@@ -46,55 +46,61 @@ test('each step is checked before the next, beside the field that it is about', 
   await heading(page, 'Administrator').waitFor()
 })
 
-test('the time zone is that of the browser until another one is chosen', async ({ open }) => {
+test.skipIf(!isLong)('the time zone is that of the browser until another one is chosen', async ({ open }) => {
   const page = await open('/setup', { ...stranger, timezone: 'Asia/Tokyo' })
   await next(page)
   expect(await field(page, 'Time zone').inputValue()).toBe('Asia/Tokyo')
 })
 
-test('the wizard goes on where it was after the browser was closed, without password and token', async ({ open }) => {
-  const page = await open('/setup', stranger)
-  await fillUpTo(page, 'One-time token')
-  await field(page, 'Token').fill('admin.secret-of-nobody')
-  await page.reload()
-  await heading(page, 'Administrator').waitFor()
-  await page.getByText('The password is not kept').waitFor()
-  expect(await field(page, 'User name').inputValue()).toBe('ada')
-  expect(await field(page, 'Password').inputValue()).toBe('')
+test.skipIf(!isLong)(
+  'the wizard goes on where it was after the browser was closed, without password and token',
+  async ({ open }) => {
+    const page = await open('/setup', stranger)
+    await fillUpTo(page, 'One-time token')
+    await field(page, 'Token').fill('admin.secret-of-nobody')
+    await page.reload()
+    await heading(page, 'Administrator').waitFor()
+    await page.getByText('The password is not kept').waitFor()
+    expect(await field(page, 'User name').inputValue()).toBe('ada')
+    expect(await field(page, 'Password').inputValue()).toBe('')
 
-  const cookies = await page.context().cookies()
-  const kept = decodeURIComponent(JSON.stringify(cookies))
-  expect(kept).toContain('ada@example.com')
-  const stored = String(await page.evaluate('JSON.stringify([localStorage, sessionStorage])'))
-  expect(stored).not.toContain('ada@example.com')
-  expect(kept + stored).not.toMatch(/correct horse|secret-of-nobody/)
+    const cookies = await page.context().cookies()
+    const kept = decodeURIComponent(JSON.stringify(cookies))
+    expect(kept).toContain('ada@example.com')
+    const stored = String(await page.evaluate('JSON.stringify([localStorage, sessionStorage])'))
+    expect(stored).not.toContain('ada@example.com')
+    expect(kept + stored).not.toMatch(/correct horse|secret-of-nobody/)
 
-  const reopened = await page.context().newPage()
-  await reopened.goto('/')
-  await heading(reopened, 'Administrator').waitFor()
-  expect(await field(reopened, 'E-mail').inputValue()).toBe('ada@example.com')
-})
+    const reopened = await page.context().newPage()
+    await reopened.goto('/')
+    await heading(reopened, 'Administrator').waitFor()
+    expect(await field(reopened, 'E-mail').inputValue()).toBe('ada@example.com')
+  },
+)
 
-test('a step cannot be skipped by its address', async ({ open }) => {
+test.skipIf(!isLong)('a step cannot be skipped by its address', async ({ open }) => {
   const page = await open('/setup?step=review', stranger)
   await heading(page, 'Platform').waitFor()
 })
 
-test('the wizard goes by the keyboard alone: Enter goes on, and the next field has the focus', async ({ open }) => {
-  const page = await open('/setup', stranger)
-  await page.keyboard.press('Enter')
-  await heading(page, 'Platform').waitFor()
-  await page.keyboard.type('Acme')
-  await page.keyboard.press('Enter')
-  await heading(page, 'Network').waitFor()
-  await page.keyboard.type('https://platform.example.com')
-  await page.keyboard.press('Enter')
-  await heading(page, 'Administrator').waitFor()
-  const current = page.getByRole('navigation', { name: 'Steps of the setup' }).locator('[aria-current=step]')
-  expect(await current.textContent()).toContain('Administrator')
-  await page.goBack()
-  await heading(page, 'Network').waitFor()
-})
+test.skipIf(!isLong)(
+  'the wizard goes by the keyboard alone: Enter goes on, and the next field has the focus',
+  async ({ open }) => {
+    const page = await open('/setup', stranger)
+    await page.keyboard.press('Enter')
+    await heading(page, 'Platform').waitFor()
+    await page.keyboard.type('Acme')
+    await page.keyboard.press('Enter')
+    await heading(page, 'Network').waitFor()
+    await page.keyboard.type('https://platform.example.com')
+    await page.keyboard.press('Enter')
+    await heading(page, 'Administrator').waitFor()
+    const current = page.getByRole('navigation', { name: 'Steps of the setup' }).locator('[aria-current=step]')
+    expect(await current.textContent()).toContain('Administrator')
+    await page.goBack()
+    await heading(page, 'Network').waitFor()
+  },
+)
 
 test('a wrong token is refused at its step, with a trace id, and is not used up', async ({ open }) => {
   const page = await open('/setup', stranger)
@@ -122,48 +128,54 @@ test.skipIf(!isLong)('an expired token says what to do', async ({ open }) => {
   await page.getByText('Restart the platform twice').first().waitFor()
 })
 
-test('what only the platform can tell leads to the step that asks for it', async ({ open, platform }) => {
-  const page = await open('/setup', stranger)
-  await next(page)
-  await field(page, 'Name of the platform').fill('Acme')
-  await next(page)
-  await field(page, 'Public address').fill('https://platform.example.com')
-  await next(page)
-  await field(page, 'User name').fill('ada')
-  // An address to the wizard, and none to the platform.
-  await field(page, 'E-mail').fill('ada@-.-')
-  await field(page, 'Password').fill(password)
-  await field(page, 'Password, once more').fill(password)
-  await next(page)
-  await field(page, 'Token').fill(await tokenOf(page, platform))
-  await next(page)
-  await heading(page, 'Administrator').waitFor()
-  await expect.poll(() => field(page, 'E-mail').getAttribute('aria-invalid')).toBe('true')
-})
+test.skipIf(!isLong)(
+  'what only the platform can tell leads to the step that asks for it',
+  async ({ open, platform }) => {
+    const page = await open('/setup', stranger)
+    await next(page)
+    await field(page, 'Name of the platform').fill('Acme')
+    await next(page)
+    await field(page, 'Public address').fill('https://platform.example.com')
+    await next(page)
+    await field(page, 'User name').fill('ada')
+    // An address to the wizard, and none to the platform.
+    await field(page, 'E-mail').fill('ada@-.-')
+    await field(page, 'Password').fill(password)
+    await field(page, 'Password, once more').fill(password)
+    await next(page)
+    await field(page, 'Token').fill(await tokenOf(page, platform))
+    await next(page)
+    await heading(page, 'Administrator').waitFor()
+    await expect.poll(() => field(page, 'E-mail').getAttribute('aria-invalid')).toBe('true')
+  },
+)
 
-test('every step is accessible, fits 360 pixels, and looks right in both themes', async ({ open, platform }) => {
-  const page = await open('/setup', stranger)
-  const look = async (name: string) => {
-    expect(await faultsOfLook(page, `setup-${name}`)).toEqual([])
-  }
-  await page.getByRole('group', { name: 'How to get the token' }).waitFor()
-  await look('welcome')
-  await fillUpTo(page, 'Administrator')
-  await look('administrator')
-  for (const step of ['platform', 'network']) {
-    await page.getByRole('link', { name: step === 'platform' ? 'Platform' : 'Network' }).click()
-    await look(step)
-    for (let left = step === 'platform' ? 2 : 1; left > 0; left--) await next(page)
-  }
-  await field(page, 'Password').fill(password)
-  await field(page, 'Password, once more').fill(password)
-  await next(page)
-  await field(page, 'Token').fill(await tokenOf(page, platform))
-  await look('token')
-  await next(page)
-  await heading(page, 'Review').waitFor()
-  await look('review')
-})
+test.skipIf(!isLong)(
+  'every step is accessible, fits 360 pixels, and looks right in both themes',
+  async ({ open, platform }) => {
+    const page = await open('/setup', stranger)
+    const look = async (name: string) => {
+      expect(await faultsOfLook(page, `setup-${name}`)).toEqual([])
+    }
+    await page.getByRole('group', { name: 'How to get the token' }).waitFor()
+    await look('welcome')
+    await fillUpTo(page, 'Administrator')
+    await look('administrator')
+    for (const step of ['platform', 'network']) {
+      await page.getByRole('link', { name: step === 'platform' ? 'Platform' : 'Network' }).click()
+      await look(step)
+      for (let left = step === 'platform' ? 2 : 1; left > 0; left--) await next(page)
+    }
+    await field(page, 'Password').fill(password)
+    await field(page, 'Password, once more').fill(password)
+    await next(page)
+    await field(page, 'Token').fill(await tokenOf(page, platform))
+    await look('token')
+    await next(page)
+    await heading(page, 'Review').waitFor()
+    await look('review')
+  },
+)
 
 test('the wizard completes setup and goes on signed in, with nothing left of its answers', async ({
   open,

@@ -61,7 +61,7 @@ test('a wrong password is told with its trace id, and can be corrected', async (
   await page.waitForURL('**/dashboard')
 })
 
-test('the password is shown only as long as one wants to see it', async ({ open, api: _isSetUp }) => {
+test.skipIf(!isLong)('the password is shown only as long as one wants to see it', async ({ open, api: _isSetUp }) => {
   const page = await open('/sign-in', stranger)
   const password = page.getByLabel('Password', { exact: true })
   await password.fill('what is this')
@@ -72,7 +72,7 @@ test('the password is shown only as long as one wants to see it', async ({ open,
   expect(await password.getAttribute('type')).toBe('password')
 })
 
-test('who signs in goes on to the page that was asked for', async ({ open, api: _isSetUp }) => {
+test.skipIf(!isLong)('who signs in goes on to the page that was asked for', async ({ open, api: _isSetUp }) => {
   const page = await open('/clusters?status=Offline', stranger)
   await signIn(page)
   await page.waitForURL('**/clusters?status=Offline')
@@ -88,7 +88,7 @@ test('an address that leads elsewhere leads to the dashboard', async ({ open, ap
   }
 })
 
-test('who is signed in already does not sign in again', async ({ open, api: _isSetUp }) => {
+test.skipIf(!isLong)('who is signed in already does not sign in again', async ({ open, api: _isSetUp }) => {
   const page = await open('/sign-in?returnTo=%2Fclusters')
   await page.waitForURL('**/clusters')
 })
@@ -108,54 +108,61 @@ test('too many attempts are told with the time of the next', async ({ open, api:
     .toBe(true)
 })
 
-test('each word that a failed sign-in leads back with is a sentence, with the trace id', async ({
-  open,
-  api: _isSetUp,
-}) => {
-  const words = isLong ? signInErrors : signInErrors.slice(0, 3)
-  const sentences = new Set<string>()
-  const page = await open('/sign-in', stranger)
-  for (const word of words) {
-    await page.goto(`/sign-in?error=${word}&traceId=0123456789abcdef`)
-    const alert = page.getByRole('alert')
-    await alert.getByText('0123456789abcdef').waitFor()
-    sentences.add((await alert.locator('p').textContent()) ?? '')
-  }
-  expect(sentences.size).toBe(words.length)
-  await page.goto('/sign-in?error=Call%20%2B1%20555%200100&traceId=Call%20%2B1%20555%200100')
-  await page.getByRole('alert').getByText('has failed. Try again.').waitFor()
-  expect(await page.locator('main').textContent()).not.toContain('555')
-})
+test.skipIf(!isLong)(
+  'each word that a failed sign-in leads back with is a sentence, with the trace id',
+  async ({ open, api: _isSetUp }) => {
+    const words = isLong ? signInErrors : signInErrors.slice(0, 3)
+    const sentences = new Set<string>()
+    const page = await open('/sign-in', stranger)
+    for (const word of words) {
+      await page.goto(`/sign-in?error=${word}&traceId=0123456789abcdef`)
+      const alert = page.getByRole('alert')
+      await alert.getByText('0123456789abcdef').waitFor()
+      sentences.add((await alert.locator('p').textContent()) ?? '')
+    }
+    expect(sentences.size).toBe(words.length)
+    await page.goto('/sign-in?error=Call%20%2B1%20555%200100&traceId=Call%20%2B1%20555%200100')
+    await page.getByRole('alert').getByText('has failed. Try again.').waitFor()
+    expect(await page.locator('main').textContent()).not.toContain('555')
+  },
+)
 
-test('directories are named, providers are buttons, and none that leads to another place', async ({
-  open,
-  api,
-  peer,
-}) => {
-  const page = await open('/sign-in', stranger)
-  expect(await page.getByRole('button', { name: 'Continue with' }).count()).toBe(0)
-  const admin = await api.admin
-  const add = async (body: object) => answered(await admin.post('/api/v1/platform/identity/providers', body), 201)
-  const oidc = { type: 'OIDC', issuer: peer.issuer, clientId: 'platform', clientSecret: 'a secret of the two' }
-  const { id } = await add({ ...oidc, displayName: 'Acme <b>login</b>', usernameClaim: 'preferred_username' })
-  const directory = { bindDn: 'cn=p,dc=example,dc=com', userSearchBase: 'dc=example,dc=com', bindPassword: 'a secret' }
-  await add({ type: 'LDAP', url: 'ldaps://directory.example.com', displayName: 'Acme staff', ...directory })
-  peer.open([
-    { clientId: 'platform', clientSecret: oidc.clientSecret, redirectUri: `${portal}/api/v1/auth/oidc/${id}/callback` },
-  ])
-  await page.reload()
-  await page.getByText('Accounts of Acme staff sign in here too.').waitFor()
-  await page.getByRole('button', { name: 'Continue with Acme <b>login</b>' }).waitFor()
-  if (isLong) await shot(page, 'sign-in-providers')
+test.skipIf(!isLong)(
+  'directories are named, providers are buttons, and none that leads to another place',
+  async ({ open, api, peer }) => {
+    const page = await open('/sign-in', stranger)
+    expect(await page.getByRole('button', { name: 'Continue with' }).count()).toBe(0)
+    const admin = await api.admin
+    const add = async (body: object) => answered(await admin.post('/api/v1/platform/identity/providers', body), 201)
+    const oidc = { type: 'OIDC', issuer: peer.issuer, clientId: 'platform', clientSecret: 'a secret of the two' }
+    const { id } = await add({ ...oidc, displayName: 'Acme <b>login</b>', usernameClaim: 'preferred_username' })
+    const directory = {
+      bindDn: 'cn=p,dc=example,dc=com',
+      userSearchBase: 'dc=example,dc=com',
+      bindPassword: 'a secret',
+    }
+    await add({ type: 'LDAP', url: 'ldaps://directory.example.com', displayName: 'Acme staff', ...directory })
+    peer.open([
+      {
+        clientId: 'platform',
+        clientSecret: oidc.clientSecret,
+        redirectUri: `${portal}/api/v1/auth/oidc/${id}/callback`,
+      },
+    ])
+    await page.reload()
+    await page.getByText('Accounts of Acme staff sign in here too.').waitFor()
+    await page.getByRole('button', { name: 'Continue with Acme <b>login</b>' }).waitFor()
+    if (isLong) await shot(page, 'sign-in-providers')
 
-  await page.route('**/api/v1/auth/providers', async (route) => {
-    const choice = { id, type: 'OIDC', displayName: 'Elsewhere', authorizeUrl: 'https://example.com/authorize' }
-    await route.fulfill({ json: { items: [choice] } })
-  })
-  await page.reload()
-  await page.getByRole('button', { name: 'Sign in' }).waitFor()
-  expect(await page.getByRole('button', { name: 'Elsewhere' }).count()).toBe(0)
-})
+    await page.route('**/api/v1/auth/providers', async (route) => {
+      const choice = { id, type: 'OIDC', displayName: 'Elsewhere', authorizeUrl: 'https://example.com/authorize' }
+      await route.fulfill({ json: { items: [choice] } })
+    })
+    await page.reload()
+    await page.getByRole('button', { name: 'Sign in' }).waitFor()
+    expect(await page.getByRole('button', { name: 'Elsewhere' }).count()).toBe(0)
+  },
+)
 
 /**
  * Has a request answered by a server of this machine. A redirect becomes a page that leads on: of the requests that redirects lead to
@@ -199,15 +206,18 @@ test('who comes back from a provider is signed in where the way began; the code 
   expect(page.url()).not.toContain(code)
 })
 
-test('a session that ends leads to the sign-in, and from there back', async ({ open, api: _isSetUp }) => {
-  const page = await open('/settings/account', { allow: [/^answer 401 /] })
-  await page.getByRole('heading', { name: 'Account', exact: true }).waitFor()
-  await page.context().clearCookies()
-  await page.getByRole('tab', { name: 'Sessions' }).click()
-  await page.waitForURL('**/sign-in?**')
-  await signIn(page)
-  await page.waitForURL('**/settings/account?tab=sessions')
-})
+test.skipIf(!isLong)(
+  'a session that ends leads to the sign-in, and from there back',
+  async ({ open, api: _isSetUp }) => {
+    const page = await open('/settings/account', { allow: [/^answer 401 /] })
+    await page.getByRole('heading', { name: 'Account', exact: true }).waitFor()
+    await page.context().clearCookies()
+    await page.getByRole('tab', { name: 'Sessions' }).click()
+    await page.waitForURL('**/sign-in?**')
+    await signIn(page)
+    await page.waitForURL('**/settings/account?tab=sessions')
+  },
+)
 
 test.skipIf(!isLong)('signing out leads to the sign-in, and the session is over', async ({ open, api: _isSetUp }) => {
   const page = await open('/dashboard', { allow: [/^answer 401 /] })
@@ -218,9 +228,12 @@ test.skipIf(!isLong)('signing out leads to the sign-in, and the session is over'
   await page.waitForURL('**/sign-in**')
 })
 
-test('the sign-in is accessible and fits 360 pixels, in both themes', async ({ open, api: _isSetUp }) => {
-  const page = await open('/sign-in', stranger)
-  await signIn(page, { ...administrator, password: 'not the one' })
-  await page.getByRole('alert').waitFor()
-  expect(await faultsOfLook(page, 'sign-in-refused')).toEqual([])
-})
+test.skipIf(!isLong)(
+  'the sign-in is accessible and fits 360 pixels, in both themes',
+  async ({ open, api: _isSetUp }) => {
+    const page = await open('/sign-in', stranger)
+    await signIn(page, { ...administrator, password: 'not the one' })
+    await page.getByRole('alert').waitFor()
+    expect(await faultsOfLook(page, 'sign-in-refused')).toEqual([])
+  },
+)

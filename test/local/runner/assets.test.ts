@@ -4,10 +4,11 @@ import { buildAssets, pinAssets } from '@platform/local/assets'
 import { unpacked } from '@platform/http/portal/pack'
 import { expect, test } from 'vitest'
 import { temporaryFolder } from './support.ts'
+import { isLong } from '../../support/long.ts'
 
 const longAgo = new Date('2001-01-01T00:00:00Z')
 
-test('what functions hand out is built once, and again when it is older than its sources', async () => {
+test.skipIf(!isLong)('what functions hand out is built once, and again when it is older than its sources', async () => {
   await using folder = await temporaryFolder()
   const page = join(folder.path, 'docs.html')
   const files = ['docs.html', 'portal.pack', 'relay.mjs'].map((name) => join(folder.path, name))
