@@ -127,42 +127,43 @@ test.skipIf(!isLong)(
   },
 )
 
-test.skipIf(!isLong)(
-  'directories are named, providers are buttons, and none that leads to another place',
-  async ({ open, api, peer }) => {
-    const page = await open('/sign-in', stranger)
-    expect(await page.getByRole('button', { name: 'Continue with' }).count()).toBe(0)
-    const admin = await api.admin
-    const add = async (body: object) => answered(await admin.post('/api/v1/platform/identity/providers', body), 201)
-    const oidc = { type: 'OIDC', issuer: peer.issuer, clientId: 'platform', clientSecret: 'a secret of the two' }
-    const { id } = await add({ ...oidc, displayName: 'Acme <b>login</b>', usernameClaim: 'preferred_username' })
-    const directory = {
-      bindDn: 'cn=p,dc=example,dc=com',
-      userSearchBase: 'dc=example,dc=com',
-      bindPassword: 'a secret',
-    }
-    await add({ type: 'LDAP', url: 'ldaps://directory.example.com', displayName: 'Acme staff', ...directory })
-    peer.open([
-      {
-        clientId: 'platform',
-        clientSecret: oidc.clientSecret,
-        redirectUri: `${portal}/api/v1/auth/oidc/${id}/callback`,
-      },
-    ])
-    await page.reload()
-    await page.getByText('Accounts of Acme staff sign in here too.').waitFor()
-    await page.getByRole('button', { name: 'Continue with Acme <b>login</b>' }).waitFor()
-    if (isLong) await shot(page, 'sign-in-providers')
+test('directories are named, providers are buttons, and none that leads to another place', async ({
+  open,
+  api,
+  peer,
+}) => {
+  const page = await open('/sign-in', stranger)
+  expect(await page.getByRole('button', { name: 'Continue with' }).count()).toBe(0)
+  const admin = await api.admin
+  const add = async (body: object) => answered(await admin.post('/api/v1/platform/identity/providers', body), 201)
+  const oidc = { type: 'OIDC', issuer: peer.issuer, clientId: 'platform', clientSecret: 'a secret of the two' }
+  const { id } = await add({ ...oidc, displayName: 'Acme <b>login</b>', usernameClaim: 'preferred_username' })
+  const directory = {
+    bindDn: 'cn=p,dc=example,dc=com',
+    userSearchBase: 'dc=example,dc=com',
+    bindPassword: 'a secret',
+  }
+  await add({ type: 'LDAP', url: 'ldaps://directory.example.com', displayName: 'Acme staff', ...directory })
+  peer.open([
+    {
+      clientId: 'platform',
+      clientSecret: oidc.clientSecret,
+      redirectUri: `${portal}/api/v1/auth/oidc/${id}/callback`,
+    },
+  ])
+  await page.reload()
+  await page.getByText('Accounts of Acme staff sign in here too.').waitFor()
+  await page.getByRole('button', { name: 'Continue with Acme <b>login</b>' }).waitFor()
+  if (isLong) await shot(page, 'sign-in-providers')
 
-    await page.route('**/api/v1/auth/providers', async (route) => {
-      const choice = { id, type: 'OIDC', displayName: 'Elsewhere', authorizeUrl: 'https://example.com/authorize' }
-      await route.fulfill({ json: { items: [choice] } })
-    })
-    await page.reload()
-    await page.getByRole('button', { name: 'Sign in' }).waitFor()
-    expect(await page.getByRole('button', { name: 'Elsewhere' }).count()).toBe(0)
-  },
-)
+  await page.route('**/api/v1/auth/providers', async (route) => {
+    const choice = { id, type: 'OIDC', displayName: 'Elsewhere', authorizeUrl: 'https://example.com/authorize' }
+    await route.fulfill({ json: { items: [choice] } })
+  })
+  await page.reload()
+  await page.getByRole('button', { name: 'Sign in' }).waitFor()
+  expect(await page.getByRole('button', { name: 'Elsewhere' }).count()).toBe(0)
+})
 
 /**
  * Has a request answered by a server of this machine. A redirect becomes a page that leads on: of the requests that redirects lead to
