@@ -9,10 +9,10 @@ import { onTermination } from './termination.ts'
 export async function serveHttp(definition: ModuleDefinition, environment: ModuleEnvironment): Promise<void> {
   const host = new ModuleHost(definition, { ...environment, isPersistent: true })
   const log = host.context.getLogger('lifecycle')
-  const server = await listen(answerOf(host, environment.token), environment.address, log)
-  log.info('The module listens', { address: server.address })
-
+  const listening = listen(answerOf(host, environment.token), environment.address, log)
+  // Before anybody can connect: a signal that nobody hears ends the process with what it was asked.
   onTermination(async () => {
+    const server = await listening
     const drained = server.drain()
     await host.stop(defaultHookMs).catch(() => {})
     const timer = setTimeout(() => server.cut(), drainMs)
@@ -20,6 +20,8 @@ export async function serveHttp(definition: ModuleDefinition, environment: Modul
     clearTimeout(timer)
     await host.dispose().catch(() => {})
   })
+  const { address } = await listening
+  log.info('The module listens', { address })
 
   if (!environment.startsItself) return
   await host.whenStarted().catch(async () => {
