@@ -20,9 +20,6 @@ const unlimited = Object.fromEntries(
     .map((name) => [`PLAT_LIMIT_${name}`, '1000000']),
 )
 
-/** Tests have one thread of functions. */
-const asItComes = { PLAT_FUNCTION_THREADS: '2' }
-
 /** A real platform under a load of everything that customers do at once. */
 export interface MixedLoad extends AsyncDisposable {
   platform: PlatformProcess
@@ -46,7 +43,7 @@ interface Options {
 /** Starts a platform and all that the load needs of it, and no load yet. */
 export async function startMixedLoad({ customers, seed, restMs = 0, settings }: Options): Promise<MixedLoad> {
   await using parts = new AsyncDisposableStack()
-  const platform = parts.use(await PlatformProcess.start({ ...unlimited, ...asItComes, ...settings }))
+  const platform = parts.use(await PlatformProcess.start({ ...unlimited, ...settings }))
   const folder = parts.use(await temporaryFolder())
   const api = await platform.setUp()
   const [working, parked] = [await api.newCluster(), await api.newCluster()]

@@ -26,7 +26,7 @@ test('a script runs on a cluster that is named, and its output and exit code are
   expect(err).toMatch(/^job_\w+ is accepted\.\noops\n$/)
 })
 
-test.skipIf(!isLong)('several words after -- reach the cluster as they are', async () => {
+test.runIf(isLong)('several words after -- reach the cluster as they are', async () => {
   const words = ['printf', '<%s>', `it's`, '$HOME', 'a  b']
   expect(await plat.prints(['run', '--cluster', 'berlin-1', '--', ...words])).toBe(`<it's><$HOME><a  b>`)
 })
@@ -65,7 +65,7 @@ test.runIf(isLong)('a run goes on after the platform was killed and came back', 
   expect(await running.ended).toMatchObject({ exitCode: 6, out: 'done\n' })
 })
 
-test.skipIf(!isLong)('a job that ends without an exit code gives 125 and says why', async () => {
+test.runIf(isLong)('a job that ends without an exit code gives 125 and says why', async () => {
   const { exitCode, err } = await plat.run(['run', '--cluster', 'berlin-1', '--timeout', '1', '--', 'sleep 600'])
   expect(exitCode).toBe(125)
   expect(err).toContain('execution_timeout')
@@ -108,7 +108,7 @@ test('on several clusters every output comes under its name, and the first exit 
   expect(err).toContain('2 clusters: 1 completed, 1 did not.')
 })
 
-test.skipIf(!isLong)('output of several nodes of a cluster is labelled line by line', async () => {
+test.runIf(isLong)('output of several nodes of a cluster is labelled line by line', async () => {
   const nodes = { nodes: ['gate', 'worker'].map((name) => ({ name, executor: 'local' })) }
   const place = join(folder, 'two-nodes')
   await mkdir(place)
@@ -123,13 +123,13 @@ test.skipIf(!isLong)('output of several nodes of a cluster is labelled line by l
   await plat.prints(['cluster', 'delete', 'two-nodes', '--yes'])
 })
 
-test.skipIf(!isLong)('--all with --json prints one line of JSON for each cluster', async () => {
+test.runIf(isLong)('--all with --json prints one line of JSON for each cluster', async () => {
   const lines = (await plat.prints(['run', '--all', '--json', '--', 'echo hi'])).trim().split('\n')
   const jobs = lines.map((line) => JSON.parse(line))
   expect(jobs.map(({ result }) => result.output)).toEqual(['hi\n', 'hi\n'])
 })
 
-test.skipIf(!isLong)('--output-dir gets a file for each cluster, byte for byte', async () => {
+test.runIf(isLong)('--output-dir gets a file for each cluster, byte for byte', async () => {
   const results = join(folder, 'results')
   await plat.prints(['run', '--all', '--output-dir', results, '--', String.raw`printf 'a\033[31m\r\n'`])
   expect(await readFile(join(results, 'berlin-1.txt'), 'utf8')).toBe('a\u001b[31m\r\n')
@@ -155,7 +155,7 @@ test('a batch comes line by line from standard input, and its failed jobs are ru
   expect((await plat.run(['batch', 'wait', again.batchId])).exitCode).toBe(9)
 })
 
-test.skipIf(!isLong)('a batch file of the shape of the API is submitted as it is', async () => {
+test.runIf(isLong)('a batch file of the shape of the API is submitted as it is', async () => {
   const cluster = await plat.json(['cluster', 'get', 'berlin-1'])
   const file = join(folder, 'batch.json')
   const job = { clusterId: cluster.id, type: 'InvokeScript', payload: { script: 'true', timeoutSeconds: 60 } }

@@ -70,7 +70,7 @@ describe('a new module', () => {
     })
   })
 
-  test.skipIf(!isLong)('has no error of types, in its editor as in a build', async () => {
+  test.runIf(isLong)('has no error of types, in its editor as in a build', async () => {
     const types = run(at('node_modules/.bin/tsc'), ['-p', author.module])
     expect(
       await types.then(
@@ -80,7 +80,7 @@ describe('a new module', () => {
     ).toBe('none')
   })
 
-  test.skipIf(!isLong)('may have any id that the manifest may have', async () => {
+  test.runIf(isLong)('may have any id that the manifest may have', async () => {
     const id = `a-2-${'long-'.repeat(9)}z`
     await author.plat.prints(['module', 'new', id])
     expect(await author.plat.json(['module', 'build', '--dir', id])).toMatchObject({ id })
@@ -145,7 +145,7 @@ describe('a build', () => {
     expect(await readJson(file)).toEqual({ metadata, spec })
   })
 
-  test.skipIf(!isLong)('takes libraries of the module’s own, and nothing of the author’s environment', async () => {
+  test.runIf(isLong)('takes libraries of the module’s own, and nothing of the author’s environment', async () => {
     await using author = await startAuthor({ PLAT_TOKEN: 'secret' })
     await mkdir(join(author.module, 'node_modules/greetings'), { recursive: true })
     await writeFile(join(author.module, 'node_modules/greetings/index.js'), `module.exports = 'Ahoy'`)
@@ -160,7 +160,7 @@ describe('a build', () => {
     expect(await readFile(join(author.module, 'dist/main.mjs'), 'utf8')).toContain('Ahoy')
   })
 
-  test.skipIf(!isLong)('leaves a program that runs by itself', async () => {
+  test.runIf(isLong)('leaves a program that runs by itself', async () => {
     await author.plat.prints(['module', 'build', '--dir', 'greeting'])
     const env = { PLATFORM_MODULE_TOKEN: 'try', PLATFORM_STARTS_ITSELF: '1', PORT: '0' }
     await using program = new Program(process.execPath, ['dist/main.mjs'], { cwd: author.module, env })

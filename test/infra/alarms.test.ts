@@ -212,7 +212,7 @@ test('only alarms of this account may publish to the topic', () => {
   ])
 })
 
-test.skipIf(!isLong)(
+test.runIf(isLong)(
   'a stage for trying out pays for no alarm and no dashboard, unless it says whom to wake',
   async () => {
     const paid = ['aws:cloudwatch/metricAlarm:MetricAlarm', 'aws:cloudwatch/dashboard:Dashboard', 'aws:sns/topic:Topic']

@@ -97,7 +97,7 @@ test('no permission is written down for a type that no deployment has', async ()
 const command = join(import.meta.dirname, '../../scripts/deployer-policy.ts')
 const run = (...args: string[]) => promisify(execFile)(process.execPath, [command, ...args])
 
-test.skipIf(!isLong)('the command writes a file for each policy, and says what is wrong with a stage', async () => {
+test.runIf(isLong)('the command writes a file for each policy, and says what is wrong with a stage', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'policies-'))
   try {
     const { stdout } = await run('--stage', 'dev', '--output', folder)

@@ -46,7 +46,7 @@ test('with a domain in Route 53 its certificate and records are made, and everyb
   )
 })
 
-test.skipIf(!isLong)(
+test.runIf(isLong)(
   'with a certificate the domain may be kept anywhere: nothing is asked of Route 53, and the deployment says what to point it at',
   async () => {
     const graph = await moved()
@@ -59,7 +59,7 @@ test.skipIf(!isLong)(
   },
 )
 
-test.skipIf(!isLong)(
+test.runIf(isLong)(
   'a restored table takes the place of the old one, which is kept, and everybody is told its name',
   async () => {
     const graph = await moved()

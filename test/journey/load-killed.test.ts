@@ -56,34 +56,30 @@ async function expectRemovable(api: Platform, clusterId: string): Promise<void> 
   await until('the cluster can be removed', async () => (await admin.delete(path)).status === 204)
 }
 
-test.skipIf(!isLong)(
-  'kill -9 again and again under load loses nothing that was answered, runs nothing twice, and leaves every count right',
-  async () => {
-    await using platform = await PlatformProcess.start()
-    await using folder = await temporaryFolder()
-    const api = await platform.setUp()
-    const admin = await api.admin
-    const [working, parked] = [await api.newCluster(), await api.newCluster()]
-    await using relay = runRelayCommand(working.relayCommand, folder.path)
-    const targets = { admin, workingId: working.id, parkedId: parked.id, ledger: join(folder.path, 'ledger') }
-    const load = new Load(targets)
-    const { promised } = load
+test('kill -9 again and again under load loses nothing that was answered, runs nothing twice, and leaves every count right', async () => {
+  await using platform = await PlatformProcess.start()
+  await using folder = await temporaryFolder()
+  const api = await platform.setUp()
+  const admin = await api.admin
+  const [working, parked] = [await api.newCluster(), await api.newCluster()]
+  await using relay = runRelayCommand(working.relayCommand, folder.path)
+  const targets = { admin, workingId: working.id, parkedId: parked.id, ledger: join(folder.path, 'ledger') }
+  const load = new Load(targets)
+  const { promised } = load
 
-    for (let kill = 0; kill < kills; kill++) {
-      await load.untilKilled(clients, answersBetweenKills, () => platform.kill())
-      await platform.restart()
-      await expectKept(api, promised)
-    }
-    await expectListed(api, promised)
-    for (const { name } of promised.clusters.slice(-20)) {
-      answered(await admin.post('/api/v1/clusters', { name, type: 'Hypervisor' }), 409, 'cluster_name_taken')
-    }
-    await expectRunOnce(api, promised, targets.ledger)
-    for (const { id } of isLong ? [working, parked] : [working]) await expectRemovable(api, id)
-    expect(relay.text).not.toContain('Unexpected error')
+  for (let kill = 0; kill < kills; kill++) {
+    await load.untilKilled(clients, answersBetweenKills, () => platform.kill())
+    await platform.restart()
+    await expectKept(api, promised)
+  }
+  await expectListed(api, promised)
+  for (const { name } of promised.clusters.slice(-20)) {
+    answered(await admin.post('/api/v1/clusters', { name, type: 'Hypervisor' }), 409, 'cluster_name_taken')
+  }
+  await expectRunOnce(api, promised, targets.ledger)
+  for (const { id } of isLong ? [working, parked] : [working]) await expectRemovable(api, id)
+  expect(relay.text).not.toContain('Unexpected error')
 
-    const jobs = promised.worked.size + promised.parked.size
-    console.log(`${kills} kills: ${promised.clusters.length} clusters and ${jobs} jobs were answered, and kept.`)
-  },
-  180_000,
-)
+  const jobs = promised.worked.size + promised.parked.size
+  console.log(`${kills} kills: ${promised.clusters.length} clusters and ${jobs} jobs were answered, and kept.`)
+}, 180_000)

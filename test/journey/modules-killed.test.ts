@@ -99,19 +99,15 @@ const uninstalling =
   () =>
     admin.delete(`/api/modules/${id}`)
 
-test.skipIf(!isLong)(
-  'a module is installed once and whole, and uninstalled without a trace, though kill -9 strikes while it is installed',
-  async () => {
-    await using world = await startWorld()
-    await surviving(world, ['module.deployed'], await installing(world, 'new', '1.0.0'))
-    await expectExactly(world, 'new', '1.0.0')
-    expect(await over(world.api, answered(await uninstalling(world, 'new')(), 202))).toMatchObject({
-      status: 'Completed',
-    })
-    await nothingRemainsOf(world.platform)
-  },
-  300_000,
-)
+test('a module is installed once and whole, and uninstalled without a trace, though kill -9 strikes while it is installed', async () => {
+  await using world = await startWorld()
+  await surviving(world, ['module.deployed'], await installing(world, 'new', '1.0.0'))
+  await expectExactly(world, 'new', '1.0.0')
+  expect(await over(world.api, answered(await uninstalling(world, 'new')(), 202))).toMatchObject({
+    status: 'Completed',
+  })
+  await nothingRemainsOf(world.platform)
+}, 300_000)
 
 /** An installation that dies at each of these places. */
 const waysToInstall = [

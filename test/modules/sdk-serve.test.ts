@@ -135,6 +135,16 @@ describe('a module as a process', () => {
     expect((await ended).exitCode).toBe(0)
   })
 
+  test('one that is told to end in the moment in which it can be reached ends well', async () => {
+    const folder = await temporaryFolder()
+    onTestFinished(() => folder[Symbol.asyncDispose]())
+    const started = program('test/support/modules/ends-as-it-listens.ts', {
+      [environmentNames.socket]: `${folder.path}/m.sock`,
+      [environmentNames.token]: 'x',
+    })
+    expect(await started.ended).toMatchObject({ exitCode: 0, signal: null })
+  })
+
   test('a second signal ends a module at once that does not stop', async () => {
     const runtime = processes()
     const deployment = await runtime.deploy(assignment('hooks hangs stop'))

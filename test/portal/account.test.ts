@@ -18,7 +18,7 @@ async function ofNewPerson(api: Platform, open: Open, tab: string, allow: RegExp
 
 const row = (page: Page, text: string | RegExp) => page.getByRole('row').filter({ hasText: text })
 
-test.skipIf(!isLong)('the profile says who one is and what one may do', async ({ open, api }) => {
+test.runIf(isLong)('the profile says who one is and what one may do', async ({ open, api }) => {
   const { page, person } = await ofNewPerson(api, open, 'profile')
   for (const text of [person.username, `${person.username}@example.com`, 'Operator', person.organisationId]) {
     await page.getByText(text, { exact: true }).first().waitFor()
@@ -55,7 +55,7 @@ test('the password is changed, and every other session has ended', async ({ open
   await page.getByRole('heading', { name: 'Change password' }).waitFor()
 })
 
-test.skipIf(!isLong)('sessions are listed and ended, all but the own one', async ({ open, api }) => {
+test.runIf(isLong)('sessions are listed and ended, all but the own one', async ({ open, api }) => {
   const { page, person } = await ofNewPerson(api, open, 'sessions')
   const others = [person.tokens, await api.signIn(person), await api.signIn(person)]
   await page.reload()
@@ -119,7 +119,7 @@ test('an API token is made with what is chosen, shown once, copied, and revoked'
   answered(await program.get('/api/v1/clusters'), 401)
 })
 
-test.skipIf(!isLong)(
+test.runIf(isLong)(
   'the theme that is chosen lasts, and the zones of the browser and the platform are shown',
   async ({ open, api }) => {
     const { page } = await ofNewPerson(api, open, 'appearance')
@@ -134,7 +134,7 @@ test.skipIf(!isLong)(
   },
 )
 
-test.skipIf(!isLong)('tabs are reached by the keyboard and by their address', async ({ open, api }) => {
+test.runIf(isLong)('tabs are reached by the keyboard and by their address', async ({ open, api }) => {
   const { page } = await ofNewPerson(api, open, 'nonsense')
   await page.getByRole('tab', { name: 'Profile', selected: true }).focus()
   await page.keyboard.press('ArrowRight')
@@ -143,7 +143,7 @@ test.skipIf(!isLong)('tabs are reached by the keyboard and by their address', as
   expect(page.url()).toContain('tab=password')
 })
 
-test.skipIf(!isLong)('each tab is accessible and fits 360 pixels, in both themes', async ({ open, api }) => {
+test.runIf(isLong)('each tab is accessible and fits 360 pixels, in both themes', async ({ open, api }) => {
   const page = await open('/settings/account')
   const client = await api.admin
   const body = { name: `A name as long as a name of a token may be ${'x'.repeat(50)}` }

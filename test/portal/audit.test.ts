@@ -68,7 +68,7 @@ test('the trail is narrowed by the form, which stands in the address, and by an 
 const local = (ms: number) =>
   new Date(ms).toLocaleString('sv-SE', { timeZone: 'America/New_York' }).slice(0, 16).replace(' ', 'T')
 
-test.skipIf(!isLong)(
+test.runIf(isLong)(
   'times are those of the user: what happened since a moment, and what did before it',
   async ({ api, open }) => {
     const admin = await api.admin
@@ -87,7 +87,7 @@ test.skipIf(!isLong)(
   },
 )
 
-test.skipIf(!isLong)(
+test.runIf(isLong)(
   'an entry is shown whole, and leads to those that have something in common with it',
   async ({ api, open }) => {
     const admin = await api.admin
@@ -114,7 +114,7 @@ test.skipIf(!isLong)(
   },
 )
 
-test.skipIf(!isLong)(
+test.runIf(isLong)(
   'an administrator adds an entry, which joins the trail as one that a caller wrote',
   async ({ api, open }) => {
     const page = await open('/settings/audit?action=door.opened')
@@ -191,7 +191,7 @@ bulky.for(isLong ? formats : formats.slice(0, 1))(
   },
 )
 
-test.skipIf(!isLong)('an export that fails is told with its trace, and nothing is saved', async ({ open }) => {
+test.runIf(isLong)('an export that fails is told with its trace, and nothing is saved', async ({ open }) => {
   const page = await open('/settings/audit', { allow: [/^answer 503 GET .*\/audit\/export/] })
   const body = { error: 'store_unavailable', message: 'Later, please.', traceId: '0123456789abcdef0123456789abcdef' }
   await page.route('**/audit/export*', (route) => route.fulfill({ status: 503, json: body }))
@@ -217,7 +217,7 @@ test('the platform verifies the whole chain, and tells the hash to keep', async 
   await inThemes(page, () => axe(page))
 })
 
-test.skipIf(!isLong)(
+test.runIf(isLong)(
   'a verification that was closed does not come back, and a trail that is broken is called so',
   async ({ open }) => {
     const page = await open('/settings/audit')
@@ -242,7 +242,7 @@ test.skipIf(!isLong)(
   },
 )
 
-test.skipIf(!isLong)(
+test.runIf(isLong)(
   'an auditor sees the trail and adds nothing; whoever may not see it is told so',
   async ({ api, open }) => {
     const [auditor, viewer] = await Promise.all(['Auditor', 'Viewer'].map((role) => api.newPerson(role)))

@@ -34,7 +34,7 @@ test('a tab that is open while the platform is away keeps what it shows, says so
   await page.getByText(banner).waitFor({ state: 'detached' })
 })
 
-test.skipIf(!isLong)('a dialog begins at its first field, so that what is typed lands there', async ({ open, api }) => {
+test.runIf(isLong)('a dialog begins at its first field, so that what is typed lands there', async ({ open, api }) => {
   await api.newCluster({ name: 'first-field' })
   const page = await open('/clusters')
   await page.getByRole('button', { name: 'Sites' }).click()
@@ -43,7 +43,7 @@ test.skipIf(!isLong)('a dialog begins at its first field, so that what is typed 
   await expect.poll(() => dialog(page).getByRole('textbox').first().inputValue()).toBe('Frankfurt am Main')
 })
 
-test.skipIf(!isLong)(
+test.runIf(isLong)(
   'after a reload the page of a registration leads to the cluster, which waits for its relay',
   async ({ open, api }) => {
     await api.newCluster({ name: 'registered before' })

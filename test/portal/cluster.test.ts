@@ -14,7 +14,7 @@ import { requestsDuring } from '../support/portal/traffic.ts'
 
 const tokenOf = (command: string): string => /PLAT_ENROLLMENT_TOKEN=(\S+)/.exec(command)?.[1] ?? ''
 
-test.skipIf(!isLong)(
+test.runIf(isLong)(
   'who left before the relay was there gets a new token, the old one stops, and the page notices the relay',
   async ({ open, api }) => {
     const { id, name, enrollmentToken } = await api.newCluster()
@@ -35,7 +35,7 @@ test.skipIf(!isLong)(
   },
 )
 
-test.skipIf(!isLong)(
+test.runIf(isLong)(
   'a relay is replaced only after one was asked, and the old one counts as replaced when the new one is there',
   async ({ open, api }) => {
     const relay = await beating(api)
@@ -52,7 +52,7 @@ test.skipIf(!isLong)(
   },
 )
 
-test.skipIf(!isLong)(
+test.runIf(isLong)(
   'a cluster is renamed and moved; a name that is taken is refused where it was typed',
   async ({ open, api }) => {
     const { id, name } = await api.newCluster()
@@ -144,7 +144,7 @@ test('the page of a cluster shows its nodes, what happened to it and its jobs, e
   }
 })
 
-test.skipIf(!isLong)('times are those of the zone that the user is in', async ({ open, api }) => {
+test.runIf(isLong)('times are those of the zone that the user is in', async ({ open, api }) => {
   const { id, registeredAt } = await api.newCluster()
   for (const timezone of ['Pacific/Kiritimati', 'America/New_York']) {
     const page = await open(`/clusters/${id}`, { timezone })
@@ -153,7 +153,7 @@ test.skipIf(!isLong)('times are those of the zone that the user is in', async ({
   }
 })
 
-test.skipIf(!isLong)('a status that changes is seen without a reload', async ({ open, api }) => {
+test.runIf(isLong)('a status that changes is seen without a reload', async ({ open, api }) => {
   const relay = await beating(api)
   const page = await open(`/clusters/${relay.clusterId}`)
   await heading(page, 'Healthy').waitFor()
@@ -161,7 +161,7 @@ test.skipIf(!isLong)('a status that changes is seen without a reload', async ({ 
   await heading(page, 'Offline').waitFor()
 })
 
-test.skipIf(!isLong)('a cluster that is not there says so', async ({ open, api: _isSetUp }) => {
+test.runIf(isLong)('a cluster that is not there says so', async ({ open, api: _isSetUp }) => {
   const page = await open('/clusters/clus_01jd8w5k3zr9x2m4c7t6v0b1qa', {
     allow: [/^answer 404 GET \/api\/v1\/clusters\//],
   })

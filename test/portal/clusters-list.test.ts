@@ -47,7 +47,7 @@ test('10,000 clusters scroll from the first to the last: few elements, few reque
   expect(await page.evaluate('document.querySelectorAll("*").length')).toBeLessThan(1500)
 })
 
-test.skipIf(!isLong)('what is scrolled past quickly is not asked for', async ({ open, fleet: _fleet }) => {
+test.runIf(isLong)('what is scrolled past quickly is not asked for', async ({ open, fleet: _fleet }) => {
   const page = await open('/clusters')
   await rows(page).first().waitFor()
   const asked = await requestsDuring(page, async () => {
@@ -76,7 +76,7 @@ test('every row comes while one scrolls on, none is missed or shown twice', asyn
   expect(expected.filter((name) => !seen.has(name))).toEqual([])
 })
 
-test.skipIf(!isLong)(
+test.runIf(isLong)(
   'the keyboard goes from row to row, to the end and back, and opens one',
   async ({ open, fleet: _fleet }) => {
     const page = await open('/clusters')
@@ -97,24 +97,21 @@ test.skipIf(!isLong)(
   },
 )
 
-test.skipIf(!isLong)(
-  'whoever comes back from a cluster finds the list where it was',
-  async ({ open, fleet: _fleet }) => {
-    const page = await open('/clusters')
-    await rows(page).first().waitFor()
-    await toRow(page, 2500)
-    await expect.poll(() => rows(page).count()).toBeGreaterThan(10)
-    const before = await scrolledPixels(page)
-    await rows(page).nth(15).getByRole('link').click()
-    await page.waitForURL('**/clusters/clus_*')
-    await settled(page)
-    await page.goBack()
-    await expect.poll(() => rows(page).count()).toBeGreaterThan(10)
-    await expect.poll(() => scrolledPixels(page)).toBe(before)
-  },
-)
+test.runIf(isLong)('whoever comes back from a cluster finds the list where it was', async ({ open, fleet: _fleet }) => {
+  const page = await open('/clusters')
+  await rows(page).first().waitFor()
+  await toRow(page, 2500)
+  await expect.poll(() => rows(page).count()).toBeGreaterThan(10)
+  const before = await scrolledPixels(page)
+  await rows(page).nth(15).getByRole('link').click()
+  await page.waitForURL('**/clusters/clus_*')
+  await settled(page)
+  await page.goBack()
+  await expect.poll(() => rows(page).count()).toBeGreaterThan(10)
+  await expect.poll(() => scrolledPixels(page)).toBe(before)
+})
 
-test.skipIf(!isLong)(
+test.runIf(isLong)(
   'a cluster that is registered meanwhile does not move what is read',
   async ({ newPage, api, fleet: _fleet }) => {
     const page = await newPage()
@@ -134,7 +131,7 @@ test.skipIf(!isLong)(
   },
 )
 
-test.skipIf(!isLong)('only pages in view are looked at again', async ({ newPage, fleet: _fleet }) => {
+test.runIf(isLong)('only pages in view are looked at again', async ({ newPage, fleet: _fleet }) => {
   const page = await newPage()
   await page.clock.install()
   await page.goto('/clusters')
@@ -150,7 +147,7 @@ test.skipIf(!isLong)('only pages in view are looked at again', async ({ newPage,
   expect(listed(asked).length).toBeLessThanOrEqual(8)
 })
 
-test.skipIf(!isLong)('a page that fails says so, and comes when it is tried again', async ({ open, fleet: _fleet }) => {
+test.runIf(isLong)('a page that fails says so, and comes when it is tried again', async ({ open, fleet: _fleet }) => {
   const page = await open('/clusters', { allow: [/^answer 500 GET \/api\/v1\/clusters\?/] })
   await rows(page).first().waitFor()
   await page.route('**/api/v1/clusters?*page=50&*', (route) =>
@@ -168,7 +165,7 @@ test.skipIf(!isLong)('a page that fails says so, and comes when it is tried agai
   expect(await page.getByRole('alert').count()).toBe(0)
 })
 
-test.skipIf(!isLong)(
+test.runIf(isLong)(
   'on a narrow screen rows have two lines, and nothing reaches out',
   async ({ open, fleet: _fleet }) => {
     const page = await open('/clusters', { width: 360 })

@@ -99,7 +99,7 @@ test('filters stand in the address, and survive a reload; so do saved ones, unti
   expect(answered(await (await api.admin).get('/api/v1/users/me/saved-filters'), 200).items).toEqual([])
 })
 
-test.skipIf(!isLong)('where no cluster fits the list says so and leads back', async ({ open, api }) => {
+test.runIf(isLong)('where no cluster fits the list says so and leads back', async ({ open, api }) => {
   const { name } = await api.newCluster()
   const page = await open('/clusters?search=nobody-is-called-so')
   await page.getByText('No cluster fits').waitFor()
@@ -108,24 +108,21 @@ test.skipIf(!isLong)('where no cluster fits the list says so and leads back', as
   expect(new URL(page.url()).search).toBe('')
 })
 
-test.skipIf(!isLong)(
-  'what a saved filter of another program says is taken as far as it fits',
-  async ({ open, api }) => {
-    const admin = await api.admin
-    const filter = { status: 'Nonsense', type: 'CloudLocal', search: ['x'], color: 'red' }
-    answered(await admin.post('/api/v1/users/me/saved-filters', { name: 'odd', context: 'clusters', filter }), 201)
-    answered(await admin.post('/api/v1/users/me/saved-filters', { name: 'of jobs', context: 'jobs', filter: {} }), 201)
-    const page = await open('/clusters')
-    await page.getByRole('button', { name: 'Saved filters' }).click()
-    await dialog(page).getByRole('button', { name: /^odd/ }).click()
-    await page.waitForURL('**/clusters?type=CloudLocal')
-    await page.getByRole('button', { name: 'Saved filters' }).click()
-    await dialog(page).getByRole('button', { name: /^odd/ }).waitFor()
-    expect(await dialog(page).getByText('of jobs').count()).toBe(0)
-  },
-)
+test.runIf(isLong)('what a saved filter of another program says is taken as far as it fits', async ({ open, api }) => {
+  const admin = await api.admin
+  const filter = { status: 'Nonsense', type: 'CloudLocal', search: ['x'], color: 'red' }
+  answered(await admin.post('/api/v1/users/me/saved-filters', { name: 'odd', context: 'clusters', filter }), 201)
+  answered(await admin.post('/api/v1/users/me/saved-filters', { name: 'of jobs', context: 'jobs', filter: {} }), 201)
+  const page = await open('/clusters')
+  await page.getByRole('button', { name: 'Saved filters' }).click()
+  await dialog(page).getByRole('button', { name: /^odd/ }).click()
+  await page.waitForURL('**/clusters?type=CloudLocal')
+  await page.getByRole('button', { name: 'Saved filters' }).click()
+  await dialog(page).getByRole('button', { name: /^odd/ }).waitFor()
+  expect(await dialog(page).getByText('of jobs').count()).toBe(0)
+})
 
-test.skipIf(!isLong)('sites are created and removed; one that is used stays, and says why', async ({ open, api }) => {
+test.runIf(isLong)('sites are created and removed; one that is used stays, and says why', async ({ open, api }) => {
   const { id: siteId, name: used } = await api.newSite()
   await api.newCluster({ siteId })
   const page = await open('/clusters', { allow: [/^answer 409 DELETE \/api\/v1\/sites\//] })
@@ -144,7 +141,7 @@ test.skipIf(!isLong)('sites are created and removed; one that is used stays, and
   await axe(page)
 })
 
-test.skipIf(!isLong)('whoever may only look is offered nothing else', async ({ open, api }) => {
+test.runIf(isLong)('whoever may only look is offered nothing else', async ({ open, api }) => {
   const { clusterId } = await beating(api)
   const { name } = await api.cluster(clusterId)
   await api.newSite()
@@ -166,7 +163,7 @@ test.skipIf(!isLong)('whoever may only look is offered nothing else', async ({ o
   expect(await main.getByRole('button').count()).toBe(0)
 })
 
-test.skipIf(!isLong)(
+test.runIf(isLong)(
   'a list that cannot be read says why, with its trace id, and is read when it is tried again',
   async ({ open, api }) => {
     const { name } = await api.newCluster()

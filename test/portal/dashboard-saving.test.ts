@@ -7,7 +7,7 @@ import { setVisible } from '../support/portal/visibility.ts'
 
 /** A layout that takes long to be saved. */
 
-test.skipIf(!isLong)(
+test.runIf(isLong)(
   'what is arranged stays as it is shown while it is saved, also for whoever comes back to the tab',
   async ({ newPage, api }) => {
     const page = await newPage({ as: await api.newPerson('OrgAdmin') })

@@ -83,7 +83,7 @@ test('what is dragged and resized stands so after a reload', async ({ open, pers
   expect(placeOf(await stored(person), 'cluster-health')).toEqual(place)
 })
 
-test.skipIf(!isLong)(
+test.runIf(isLong)(
   'the keyboard moves and resizes as the mouse does, and keeps its place',
   async ({ open, person, seed: _seed }) => {
     const page = await open('/dashboard', { as: person })
@@ -140,7 +140,7 @@ test('of two tabs that arrange the dashboard the second is told, and shows what 
   await expect.poll(async () => placeOf(await stored(person), 'platform-health')).toBeUndefined()
 })
 
-test.skipIf(!isLong)(
+test.runIf(isLong)(
   'a layout that cannot be saved is taken back, and the trace id is told',
   async ({ open, person, seed: _seed }) => {
     const page = await open('/dashboard', { as: person, allow: [/^answer 503 PATCH /] })
@@ -161,7 +161,7 @@ test.skipIf(!isLong)(
   },
 )
 
-test.skipIf(!isLong)(
+test.runIf(isLong)(
   'widgets are removed, added and set back; those of another release stay stored',
   async ({ open, person, seed: _seed }) => {
     const foreign = { widgetId: 'of-tomorrow', x: 7, y: 3, w: 5, h: 5 }
@@ -184,7 +184,7 @@ test.skipIf(!isLong)(
   },
 )
 
-test.skipIf(!isLong)(
+test.runIf(isLong)(
   'in a narrow window widgets stand in one column, as they are read, and the stored layout stays',
   async ({ open, person, seed: _seed }) => {
     const layout = [
@@ -209,7 +209,7 @@ test.skipIf(!isLong)(
   },
 )
 
-test.skipIf(!isLong)('nobody is offered what the own role may not read', async ({ open, api, seed: _seed }) => {
+test.runIf(isLong)('nobody is offered what the own role may not read', async ({ open, api, seed: _seed }) => {
   const viewer = await api.newPerson('Viewer')
   const page = await open('/dashboard', { as: viewer })
   await widget(page, 'Cluster health').waitFor()

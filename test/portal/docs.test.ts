@@ -19,7 +19,7 @@ test('it is accessible and of the width that it is given, in both themes', async
   expect(await faultsOfLook(page, 'docs')).toEqual([])
 }, 600_000)
 
-test.skipIf(!isLong)(
+test.runIf(isLong)(
   'it has the colours and letters of the portal in both themes, its mark, and the way there',
   async ({ open, api }) => {
     await api.admin
@@ -33,7 +33,7 @@ test.skipIf(!isLong)(
   },
 )
 
-test.skipIf(!isLong)(
+test.runIf(isLong)(
   'a keyboard sees where it stands, and gets past the list of operations by its first key',
   async ({ open }) => {
     const page = await open('/docs', { as: 'nobody' })

@@ -28,7 +28,7 @@ const bad = {
   ],
 }
 
-test.skipIf(!isLong)(
+test.runIf(isLong)(
   'every check of the platform is shown, with its tags and its source',
   async ({ open, api: _isSetUp }) => {
     const page = await open('/health')
@@ -54,7 +54,7 @@ test('a platform that is not well says so with 503, and the page shows it all th
   await axe(page)
 })
 
-test.skipIf(!isLong)(
+test.runIf(isLong)(
   'a platform that does not answer is told of with the trace id, and what was known stays in sight',
   async ({ open, api: _isSetUp }) => {
     const page = await open('/health', { allow: [/^answer 503 GET \/health\/ready$/] })
@@ -76,7 +76,7 @@ test.skipIf(!isLong)(
   },
 )
 
-test.skipIf(!isLong)('the checks are looked at every ten seconds', async ({ newPage, api: _isSetUp }) => {
+test.runIf(isLong)('the checks are looked at every ten seconds', async ({ newPage, api: _isSetUp }) => {
   const page = await newPage()
   await page.clock.install()
   await page.goto('/health')

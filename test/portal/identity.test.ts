@@ -61,7 +61,7 @@ test('where there are none, the page says what they are for; each type asks for 
   await expect.poll(() => field(page, 'Address').getAttribute('aria-invalid')).toBe('true')
 })
 
-test.skipIf(!isLong)('what the platform does not take stands beside its field, with the trace', async ({ open }) => {
+test.runIf(isLong)('what the platform does not take stands beside its field, with the trace', async ({ open }) => {
   const page = await open('/settings/identity', { allow: [/^answer 422 POST/] })
   await press(page, 'Add provider')
   await field(page, 'Issuer').fill('http://id.example.com')
@@ -140,7 +140,7 @@ const twins = [
   ],
 ] as const
 
-test.skipIf(!isLong)(
+test.runIf(isLong)(
   'one that is there already is not changed by adding it again, however its address is spelled',
   async ({ api, open }) => {
     const admin = await api.admin
@@ -161,7 +161,7 @@ test.skipIf(!isLong)(
   },
 )
 
-test.skipIf(!isLong)('a provider is removed after it was said what becomes of its users', async ({ api, open }) => {
+test.runIf(isLong)('a provider is removed after it was said what becomes of its users', async ({ api, open }) => {
   const admin = await api.admin
   const { id } = await configured(admin, cloud('Short-lived'))
   const page = await open('/settings/identity')
@@ -177,7 +177,7 @@ test.skipIf(!isLong)('a provider is removed after it was said what becomes of it
   expect(await stored(admin, id)).toBeUndefined()
 })
 
-test.skipIf(!isLong)(
+test.runIf(isLong)(
   'a narrow screen shows the list and a provider without scrolling sideways',
   async ({ api, open }) => {
     const { id } = await configured(
@@ -195,7 +195,7 @@ test.skipIf(!isLong)(
   },
 )
 
-test.skipIf(!isLong)(
+test.runIf(isLong)(
   'whoever does not administer the platform is told so, and offered nothing',
   async ({ api, open }) => {
     const { username, password } = await api.newPerson('Viewer')

@@ -58,7 +58,7 @@ test('a script is written, runs where it is sent, and its output is seen while i
   await axe(page)
 })
 
-test.skipIf(!isLong)(
+test.runIf(isLong)(
   'a job without a script or without a target is not sent, and the page says what is missing',
   async ({ open, relays }) => {
     expect(relays).toHaveLength(2)
@@ -72,24 +72,21 @@ test.skipIf(!isLong)(
   },
 )
 
-test.skipIf(!isLong)(
-  'who ends the search for a cluster by Enter has not run the job',
-  async ({ open, api, relays }) => {
-    const [{ clusterId }] = relays
-    const page = await open(`/jobs/new?clusterId=${clusterId}`)
-    await write(page, 'uptime')
-    const before = answered(await (await api.admin).get('/api/v1/jobs'), 200).totalCount
-    const { name } = await api.cluster(clusterId)
-    await page.getByRole('textbox', { name: 'Clusters' }).fill(String(name))
-    await page.keyboard.press('Enter')
-    await page.getByRole('checkbox', { name: String(name), exact: true }).waitFor()
-    await page.getByRole('textbox', { name: 'Clusters' }).press('Enter')
-    expect(page.url()).toContain('/jobs/new')
-    expect(answered(await (await api.admin).get('/api/v1/jobs'), 200).totalCount).toBe(before)
-  },
-)
+test.runIf(isLong)('who ends the search for a cluster by Enter has not run the job', async ({ open, api, relays }) => {
+  const [{ clusterId }] = relays
+  const page = await open(`/jobs/new?clusterId=${clusterId}`)
+  await write(page, 'uptime')
+  const before = answered(await (await api.admin).get('/api/v1/jobs'), 200).totalCount
+  const { name } = await api.cluster(clusterId)
+  await page.getByRole('textbox', { name: 'Clusters' }).fill(String(name))
+  await page.keyboard.press('Enter')
+  await page.getByRole('checkbox', { name: String(name), exact: true }).waitFor()
+  await page.getByRole('textbox', { name: 'Clusters' }).press('Enter')
+  expect(page.url()).toContain('/jobs/new')
+  expect(answered(await (await api.admin).get('/api/v1/jobs'), 200).totalCount).toBe(before)
+})
 
-test.skipIf(!isLong)(
+test.runIf(isLong)(
   'a queued job is cancelled after a question, and can be run again with its script',
   async ({ open, api, relays }) => {
     const jobId = await api.submit(relays[0].clusterId, { script: 'reboot', timeoutSeconds: 120 })
@@ -136,7 +133,7 @@ test('several clusters make a batch, whose failed jobs are retried as a new one'
   await page.getByRole('link', { name: batchId }).waitFor()
 })
 
-test.skipIf(!isLong)(
+test.runIf(isLong)(
   'who comes back to choose clusters may choose one that is new since',
   async ({ open, api, relays }) => {
     const { name: known } = await api.cluster(relays[0].clusterId)
@@ -149,7 +146,7 @@ test.skipIf(!isLong)(
   },
 )
 
-test.skipIf(!isLong)(
+test.runIf(isLong)(
   'the list follows its filter from the address, and shows batches on their own',
   async ({ open, api, relays }) => {
     const [{ clusterId }] = relays
@@ -168,7 +165,7 @@ test.skipIf(!isLong)(
   },
 )
 
-test.skipIf(!isLong)('who may only look is offered nothing to run or cancel', async ({ open, api, relays }) => {
+test.runIf(isLong)('who may only look is offered nothing to run or cancel', async ({ open, api, relays }) => {
   const jobId = await api.submit(relays[0].clusterId, { script: 'true' })
   const viewer = await api.newPerson('Viewer')
   const page = await open(`/jobs/${jobId}`, { as: viewer })

@@ -49,14 +49,14 @@ test('the address of a module’s page leads to it, inside of the portal, and de
   await page.getByRole('dialog', { name: 'Hello World' }).waitFor()
 })
 
-test.skipIf(!isLong)('whoever is not signed in signs in first', async ({ installed, open }) => {
+test.runIf(isLong)('whoever is not signed in signs in first', async ({ installed, open }) => {
   await installed.admin
   const page = await open('/modules/hello', { as: 'nobody', allow: [/^answer 401 /] })
   await expect.poll(() => new URL(page.url()).pathname).toBe('/sign-in')
   expect(new URL(page.url()).searchParams.get('returnTo')).toBe('/?open=%2Fmodules%2Fhello')
 })
 
-test.skipIf(!isLong)('a session that has to be renewed is, before the frame is shown', async ({ installed, open }) => {
+test.runIf(isLong)('a session that has to be renewed is, before the frame is shown', async ({ installed, open }) => {
   await installed.admin
   const page = await open('/health', { allow: [/^answer 401 /] })
   await page.context().clearCookies({ name: 'plat_access' })
@@ -175,7 +175,7 @@ test('the bridge hears the page in the frame, and nobody else', async ({ install
   expect(await say(frame, call)).toMatchObject({ status: 200 })
 })
 
-test.skipIf(!isLong)(
+test.runIf(isLong)(
   'a page opens another page of its module, and its address is the browser’s',
   async ({ installed, open }) => {
     await installed.admin
@@ -190,7 +190,7 @@ test.skipIf(!isLong)(
   },
 )
 
-test.skipIf(!isLong)('a page learns how the portal looks and speaks', async ({ installed, open }) => {
+test.runIf(isLong)('a page learns how the portal looks and speaks', async ({ installed, open }) => {
   await installed.admin
   const page = await open('/modules/hello', { theme: 'dark' })
   const frame = await frameOf(page)
@@ -206,7 +206,7 @@ test.skipIf(!isLong)('a page learns how the portal looks and speaks', async ({ i
   await axe(page)
 })
 
-test.skipIf(!isLong)(
+test.runIf(isLong)(
   'where the module does not answer its page says so, with the trace, and tries again',
   async ({ installed, open }) => {
     await installed.admin

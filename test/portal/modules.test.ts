@@ -25,7 +25,7 @@ test('the catalog tells of each module what it is, and whose signature it has', 
   expect(await faultsOfLook(page, 'modules-catalog')).toEqual([])
 })
 
-test.skipIf(!isLong)('what is searched for and shown stands in the address', async ({ open }) => {
+test.runIf(isLong)('what is searched for and shown stands in the address', async ({ open }) => {
   const page = await open('/modules')
   await page.getByLabel('Search', { exact: true }).fill('greets hello')
   await expect.poll(() => page.url()).toContain('search=greets')
@@ -39,7 +39,7 @@ test.skipIf(!isLong)('what is searched for and shown stands in the address', asy
   await row(page).waitFor()
 })
 
-test.skipIf(!isLong)('who may not install modules is not offered it', async ({ api, open }) => {
+test.runIf(isLong)('who may not install modules is not offered it', async ({ api, open }) => {
   const { username, password } = await api.newPerson('Viewer')
   const page = await open('/modules', { as: { username, password } })
   await row(page).waitFor()
@@ -48,7 +48,7 @@ test.skipIf(!isLong)('who may not install modules is not offered it', async ({ a
   expect(await page.getByRole('button', { name: /install|look for/i }).count()).toBe(0)
 })
 
-test.skipIf(!isLong)('a look for new modules says when it is done', async ({ open }) => {
+test.runIf(isLong)('a look for new modules says when it is done', async ({ open }) => {
   const page = await open('/modules')
   await button(page, 'Look for new modules').click()
   await page.getByText('The catalog is up to date').waitFor()
@@ -66,7 +66,7 @@ test('a version that there is not is refused in words, with the trace', async ({
   await asked.waitFor({ state: 'detached' })
 })
 
-test.skipIf(!isLong)(
+test.runIf(isLong)(
   'an image that cannot be had is refused, and what is wrong with a field stands beside it',
   async ({ open }) => {
     const page = await open('/modules', { allow: [/^answer (400|422) POST/] })
@@ -116,7 +116,7 @@ test('what runs tells its health, its isolation, its image, and what it adds', a
   expect(await faultsOfLook(page, 'modules-running')).toEqual([])
 })
 
-test.skipIf(!isLong)('its page greets by its own API, and looks as the portal does', async ({ open }) => {
+test.runIf(isLong)('its page greets by its own API, and looks as the portal does', async ({ open }) => {
   const page = await open('/dashboard')
   await entry(page).click()
   await page.getByRole('heading', { level: 1, name: 'Hello World' }).waitFor()
@@ -148,7 +148,7 @@ test('once it is uninstalled its entry and its page are gone', async ({ api, ope
   answered(await (await api.admin).get('/api/v1/modules/hello'), 404, 'module_not_found')
 })
 
-test.skipIf(!isLong)('the address of a page that no module has says so', async ({ open }) => {
+test.runIf(isLong)('the address of a page that no module has says so', async ({ open }) => {
   const page = await open('/modules/hello', { allow: [/^answer 404 (GET|HEAD) /] })
   await page.getByRole('heading', { name: 'No such module' }).waitFor()
   await page.getByRole('link', { name: 'Go to the modules' }).click()

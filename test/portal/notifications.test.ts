@@ -52,7 +52,7 @@ test('one is read at once, in the list and at the bell, before the platform has 
   await expect.poll(() => inBell(page)).toBe(before - 1)
 })
 
-test.skipIf(!isLong)(
+test.runIf(isLong)(
   'what the platform does not mark is unread again, and the trace id is told',
   async ({ open, seed: _seed }) => {
     const page = await open('/notifications', { allow: [/^answer 503 PATCH /] })
@@ -75,7 +75,7 @@ test.skipIf(!isLong)(
   },
 )
 
-test.skipIf(!isLong)(
+test.runIf(isLong)(
   'they are filtered by what they are, and the address keeps the filter',
   async ({ open, seed: _seed }) => {
     const page = await open('/notifications')
@@ -93,20 +93,17 @@ test.skipIf(!isLong)(
   },
 )
 
-test.skipIf(!isLong)(
-  'each leads to what it is about, and is read by that',
-  async ({ open, api, seed: { clusters } }) => {
-    const page = await open('/notifications?type=ClusterOffline', { width: 360 })
-    expect(await reachingOut(page)).toEqual([])
-    await rows(page).getByRole('link', { name: 'Show cluster' }).click()
-    await page.waitForURL(`**/clusters/${clusters.offline}`)
-    const admin = await api.admin
-    await until('it is read', async () => {
-      const { items } = answered(await admin.get('/api/v1/notifications?type=ClusterOffline'), 200)
-      return items[0].read
-    })
-  },
-)
+test.runIf(isLong)('each leads to what it is about, and is read by that', async ({ open, api, seed: { clusters } }) => {
+  const page = await open('/notifications?type=ClusterOffline', { width: 360 })
+  expect(await reachingOut(page)).toEqual([])
+  await rows(page).getByRole('link', { name: 'Show cluster' }).click()
+  await page.waitForURL(`**/clusters/${clusters.offline}`)
+  const admin = await api.admin
+  await until('it is read', async () => {
+    const { items } = answered(await admin.get('/api/v1/notifications?type=ClusterOffline'), 200)
+    return items[0].read
+  })
+})
 
 test('all are read with one click, and what is new is at the bell without a reload', async ({
   open,

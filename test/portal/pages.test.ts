@@ -68,7 +68,7 @@ async function faultsOfStates(page: Page, { name, states = [] }: PortalPage): Pr
   return found
 }
 
-onOwn.skipIf(!isLong).for(setupPages)('before setup: $name', async (it, { open }) => {
+onOwn.runIf(isLong).for(setupPages)('before setup: $name', async (it, { open }) => {
   const page = await open(String(it.path), { as: 'nobody', allow: it.allow ?? [] })
   expect([
     ...(await faultsOfNames(page, it)),

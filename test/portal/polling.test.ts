@@ -77,7 +77,7 @@ test('a tab in the background asks for nothing, and for the news when one comes 
   }
 })
 
-test.skipIf(!isLong)(
+test.runIf(isLong)(
   'a platform that fails is asked less often, and its news are there soon after it is back',
   async ({ newPage, api: _isSetUp }) => {
     const page = await openStopped(await newPage({ allow: [/^answer 503 /] }), '/dashboard')

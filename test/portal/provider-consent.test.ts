@@ -65,7 +65,7 @@ test('consent is asked for at the provider, and what came of it is told until it
   expect(await row(page, displayName).innerText()).toContain('Consent denied')
 })
 
-test.skipIf(!isLong)(
+test.runIf(isLong)(
   'an address that tells of an answer is believed only where the platform knows of it',
   async ({ api, open }) => {
     const { id } = await configured(api, 'Never asked')
@@ -79,7 +79,7 @@ test.skipIf(!isLong)(
   },
 )
 
-test.skipIf(!isLong)(
+test.runIf(isLong)(
   'an address of a provider without TLS is not opened, and the page says so',
   async ({ api, origin, open }) => {
     const { id } = await configured(api, 'Without TLS')

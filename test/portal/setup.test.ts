@@ -46,13 +46,13 @@ test('each step is checked before the next, beside the field that it is about', 
   await heading(page, 'Administrator').waitFor()
 })
 
-test.skipIf(!isLong)('the time zone is that of the browser until another one is chosen', async ({ open }) => {
+test.runIf(isLong)('the time zone is that of the browser until another one is chosen', async ({ open }) => {
   const page = await open('/setup', { ...stranger, timezone: 'Asia/Tokyo' })
   await next(page)
   expect(await field(page, 'Time zone').inputValue()).toBe('Asia/Tokyo')
 })
 
-test.skipIf(!isLong)(
+test.runIf(isLong)(
   'the wizard goes on where it was after the browser was closed, without password and token',
   async ({ open }) => {
     const page = await open('/setup', stranger)
@@ -78,12 +78,12 @@ test.skipIf(!isLong)(
   },
 )
 
-test.skipIf(!isLong)('a step cannot be skipped by its address', async ({ open }) => {
+test.runIf(isLong)('a step cannot be skipped by its address', async ({ open }) => {
   const page = await open('/setup?step=review', stranger)
   await heading(page, 'Platform').waitFor()
 })
 
-test.skipIf(!isLong)(
+test.runIf(isLong)(
   'the wizard goes by the keyboard alone: Enter goes on, and the next field has the focus',
   async ({ open }) => {
     const page = await open('/setup', stranger)
@@ -113,7 +113,7 @@ test('a wrong token is refused at its step, with a trace id, and is not used up'
   await heading(page, 'One-time token').waitFor()
 })
 
-test.skipIf(!isLong)('an expired token says what to do', async ({ open }) => {
+test.runIf(isLong)('an expired token says what to do', async ({ open }) => {
   const page = await open('/setup', stranger)
   await fillUpTo(page, 'One-time token')
   await field(page, 'Token').fill('admin.old')
@@ -128,29 +128,26 @@ test.skipIf(!isLong)('an expired token says what to do', async ({ open }) => {
   await page.getByText('Restart the platform twice').first().waitFor()
 })
 
-test.skipIf(!isLong)(
-  'what only the platform can tell leads to the step that asks for it',
-  async ({ open, platform }) => {
-    const page = await open('/setup', stranger)
-    await next(page)
-    await field(page, 'Name of the platform').fill('Acme')
-    await next(page)
-    await field(page, 'Public address').fill('https://platform.example.com')
-    await next(page)
-    await field(page, 'User name').fill('ada')
-    // An address to the wizard, and none to the platform.
-    await field(page, 'E-mail').fill('ada@-.-')
-    await field(page, 'Password').fill(password)
-    await field(page, 'Password, once more').fill(password)
-    await next(page)
-    await field(page, 'Token').fill(await tokenOf(page, platform))
-    await next(page)
-    await heading(page, 'Administrator').waitFor()
-    await expect.poll(() => field(page, 'E-mail').getAttribute('aria-invalid')).toBe('true')
-  },
-)
+test.runIf(isLong)('what only the platform can tell leads to the step that asks for it', async ({ open, platform }) => {
+  const page = await open('/setup', stranger)
+  await next(page)
+  await field(page, 'Name of the platform').fill('Acme')
+  await next(page)
+  await field(page, 'Public address').fill('https://platform.example.com')
+  await next(page)
+  await field(page, 'User name').fill('ada')
+  // An address to the wizard, and none to the platform.
+  await field(page, 'E-mail').fill('ada@-.-')
+  await field(page, 'Password').fill(password)
+  await field(page, 'Password, once more').fill(password)
+  await next(page)
+  await field(page, 'Token').fill(await tokenOf(page, platform))
+  await next(page)
+  await heading(page, 'Administrator').waitFor()
+  await expect.poll(() => field(page, 'E-mail').getAttribute('aria-invalid')).toBe('true')
+})
 
-test.skipIf(!isLong)(
+test.runIf(isLong)(
   'every step is accessible, fits 360 pixels, and looks right in both themes',
   async ({ open, platform }) => {
     const page = await open('/setup', stranger)

@@ -61,7 +61,7 @@ test('a wrong password is told with its trace id, and can be corrected', async (
   await page.waitForURL('**/dashboard')
 })
 
-test.skipIf(!isLong)('the password is shown only as long as one wants to see it', async ({ open, api: _isSetUp }) => {
+test.runIf(isLong)('the password is shown only as long as one wants to see it', async ({ open, api: _isSetUp }) => {
   const page = await open('/sign-in', stranger)
   const password = page.getByLabel('Password', { exact: true })
   await password.fill('what is this')
@@ -72,7 +72,7 @@ test.skipIf(!isLong)('the password is shown only as long as one wants to see it'
   expect(await password.getAttribute('type')).toBe('password')
 })
 
-test.skipIf(!isLong)('who signs in goes on to the page that was asked for', async ({ open, api: _isSetUp }) => {
+test.runIf(isLong)('who signs in goes on to the page that was asked for', async ({ open, api: _isSetUp }) => {
   const page = await open('/clusters?status=Offline', stranger)
   await signIn(page)
   await page.waitForURL('**/clusters?status=Offline')
@@ -88,7 +88,7 @@ test('an address that leads elsewhere leads to the dashboard', async ({ open, ap
   }
 })
 
-test.skipIf(!isLong)('who is signed in already does not sign in again', async ({ open, api: _isSetUp }) => {
+test.runIf(isLong)('who is signed in already does not sign in again', async ({ open, api: _isSetUp }) => {
   const page = await open('/sign-in?returnTo=%2Fclusters')
   await page.waitForURL('**/clusters')
 })
@@ -108,7 +108,7 @@ test('too many attempts are told with the time of the next', async ({ open, api:
     .toBe(true)
 })
 
-test.skipIf(!isLong)(
+test.runIf(isLong)(
   'each word that a failed sign-in leads back with is a sentence, with the trace id',
   async ({ open, api: _isSetUp }) => {
     const words = isLong ? signInErrors : signInErrors.slice(0, 3)
@@ -207,20 +207,17 @@ test('who comes back from a provider is signed in where the way began; the code 
   expect(page.url()).not.toContain(code)
 })
 
-test.skipIf(!isLong)(
-  'a session that ends leads to the sign-in, and from there back',
-  async ({ open, api: _isSetUp }) => {
-    const page = await open('/settings/account', { allow: [/^answer 401 /] })
-    await page.getByRole('heading', { name: 'Account', exact: true }).waitFor()
-    await page.context().clearCookies()
-    await page.getByRole('tab', { name: 'Sessions' }).click()
-    await page.waitForURL('**/sign-in?**')
-    await signIn(page)
-    await page.waitForURL('**/settings/account?tab=sessions')
-  },
-)
+test.runIf(isLong)('a session that ends leads to the sign-in, and from there back', async ({ open, api: _isSetUp }) => {
+  const page = await open('/settings/account', { allow: [/^answer 401 /] })
+  await page.getByRole('heading', { name: 'Account', exact: true }).waitFor()
+  await page.context().clearCookies()
+  await page.getByRole('tab', { name: 'Sessions' }).click()
+  await page.waitForURL('**/sign-in?**')
+  await signIn(page)
+  await page.waitForURL('**/settings/account?tab=sessions')
+})
 
-test.skipIf(!isLong)('signing out leads to the sign-in, and the session is over', async ({ open, api: _isSetUp }) => {
+test.runIf(isLong)('signing out leads to the sign-in, and the session is over', async ({ open, api: _isSetUp }) => {
   const page = await open('/dashboard', { allow: [/^answer 401 /] })
   await page.getByRole('button', { name: 'Account of ada' }).click()
   await page.getByRole('menuitem', { name: 'Sign out' }).click()
@@ -229,12 +226,9 @@ test.skipIf(!isLong)('signing out leads to the sign-in, and the session is over'
   await page.waitForURL('**/sign-in**')
 })
 
-test.skipIf(!isLong)(
-  'the sign-in is accessible and fits 360 pixels, in both themes',
-  async ({ open, api: _isSetUp }) => {
-    const page = await open('/sign-in', stranger)
-    await signIn(page, { ...administrator, password: 'not the one' })
-    await page.getByRole('alert').waitFor()
-    expect(await faultsOfLook(page, 'sign-in-refused')).toEqual([])
-  },
-)
+test.runIf(isLong)('the sign-in is accessible and fits 360 pixels, in both themes', async ({ open, api: _isSetUp }) => {
+  const page = await open('/sign-in', stranger)
+  await signIn(page, { ...administrator, password: 'not the one' })
+  await page.getByRole('alert').waitFor()
+  expect(await faultsOfLook(page, 'sign-in-refused')).toEqual([])
+})

@@ -35,7 +35,7 @@ test('without a newer release the platform is up to date, and there is nothing t
   await expectSound(page, 'up-to-date')
 })
 
-test.skipIf(!isLong)('who may not update the platform is told so', async ({ api, open }) => {
+test.runIf(isLong)('who may not update the platform is told so', async ({ api, open }) => {
   const { username, password } = await api.newPerson('OrgAdmin')
   const page = await open('/settings/updates', { as: { username, password } })
   await page.getByText('You may not see this page').waitFor()
@@ -62,7 +62,7 @@ test('a look finds a release, and says why another one cannot be applied', async
   await expectSound(page, 'available')
 }, 600_000)
 
-test.skipIf(!isLong)(
+test.runIf(isLong)(
   'an update says that jobs are running, is begun all the same, and is followed to its end and through a reload',
   async ({ api, open }) => {
     const relay = await api.newRelay()
@@ -92,7 +92,7 @@ test.skipIf(!isLong)(
   },
 )
 
-test.skipIf(!isLong)('the way back names the version that it leads to', async ({ open }) => {
+test.runIf(isLong)('the way back names the version that it leads to', async ({ open }) => {
   const page = await open('/settings/updates', { allow: replaced })
   await page.getByRole('button', { name: /^Go back to / }).click()
   const asked = page.getByRole('dialog', { name: /^Go back to \d/ })
@@ -104,7 +104,7 @@ test.skipIf(!isLong)('the way back names the version that it leads to', async ({
   expect(await history(page).getByRole('row').count()).toBe(3)
 })
 
-test.skipIf(!isLong)(
+test.runIf(isLong)(
   'where the releases cannot be read the page says so, with the trace, and shows what was found last',
   async ({ platform, open }) => {
     const page = await open('/settings/updates', { allow: [...replaced, /^console error: /, /^answer 503 /] })

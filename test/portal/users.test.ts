@@ -44,7 +44,7 @@ test('a user is created with roles whose meaning is told, and can sign in', asyn
   await api.signIn({ username: 'grace', password })
 })
 
-test.skipIf(!isLong)(
+test.runIf(isLong)(
   'a name that is taken is told with its trace id, and nothing that was typed is lost',
   async ({ open, api: _isSetUp }) => {
     const page = await open('/settings/users', { allow: [/^answer 409 POST \/api\/v1\/users$/] })
@@ -59,7 +59,7 @@ test.skipIf(!isLong)(
   },
 )
 
-test.skipIf(!isLong)('what the platform does not take stands beside its field', async ({ open, api: _isSetUp }) => {
+test.runIf(isLong)('what the platform does not take stands beside its field', async ({ open, api: _isSetUp }) => {
   const page = await open('/settings/users', { allow: [/^answer 400 POST \/api\/v1\/users$/] })
   await page.getByRole('button', { name: 'Create user' }).click()
   const dialog = dialogIn(page)
@@ -69,7 +69,7 @@ test.skipIf(!isLong)('what the platform does not take stands beside its field', 
   await expect.poll(() => dialog.getByLabel('User name').getAttribute('aria-invalid')).toBe('true')
 })
 
-test.skipIf(!isLong)(
+test.runIf(isLong)(
   'e-mail, roles and password of a user are changed, at an address of its own',
   async ({ open, api }) => {
     const person = await api.newPerson('Operator')
@@ -124,7 +124,7 @@ test('the last administrator stays, and the reason is told', async ({ open, api:
   await row(page, 'ada').first().waitFor()
 })
 
-test.skipIf(!isLong)('who may not give a role is not offered it', async ({ open, api }) => {
+test.runIf(isLong)('who may not give a role is not offered it', async ({ open, api }) => {
   const page = await open('/settings/users', { as: await api.newPerson('OrgAdmin') })
   await page.getByRole('button', { name: 'Create user' }).click()
   const dialog = dialogIn(page)
@@ -132,7 +132,7 @@ test.skipIf(!isLong)('who may not give a role is not offered it', async ({ open,
   expect(await dialog.getByRole('checkbox', { name: /^OrgAdmin/ }).isDisabled()).toBe(false)
 })
 
-test.skipIf(!isLong)('who administers nothing is offered nothing of it', async ({ open, api }) => {
+test.runIf(isLong)('who administers nothing is offered nothing of it', async ({ open, api }) => {
   const page = await open('/dashboard', { as: await api.newPerson('Operator') })
   const navigation = page.getByRole('navigation', { name: 'Main' }).first()
   await navigation.getByRole('link', { name: 'Account' }).waitFor()
@@ -144,7 +144,7 @@ test.skipIf(!isLong)('who administers nothing is offered nothing of it', async (
   }
 })
 
-test.skipIf(!isLong)('an organisation is created and gets its first administrator, once', async ({ open, api }) => {
+test.runIf(isLong)('an organisation is created and gets its first administrator, once', async ({ open, api }) => {
   const page = await open('/settings/organisations', { allow: [/^answer 409 POST /] })
   await row(page, 'Test Platform').getByText('Platform', { exact: true }).waitFor()
   await page.getByRole('button', { name: 'Create organisation' }).click()
@@ -171,7 +171,7 @@ test.skipIf(!isLong)('an organisation is created and gets its first administrato
   await page.getByText('Another organisation has this name.').waitFor()
 })
 
-test.skipIf(!isLong)('names are shown as they are written, whatever they hold', async ({ open, api }) => {
+test.runIf(isLong)('names are shown as they are written, whatever they hold', async ({ open, api }) => {
   const admin = await api.admin
   for (const [, name] of livePayloads.filter(([, text]) => !/[\t\n]/.test(text))) {
     answered(await admin.post('/api/v1/platform/organisations', { name }), 201)
@@ -188,7 +188,7 @@ test.skipIf(!isLong)('names are shown as they are written, whatever they hold', 
   }
 })
 
-test.skipIf(!isLong)(
+test.runIf(isLong)(
   'both pages are accessible and fit 360 pixels, in both themes, with their dialogs',
   async ({ open, api }) => {
     await api.newPerson('Operator')

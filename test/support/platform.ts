@@ -54,8 +54,6 @@ export class PlatformProcess implements AsyncDisposable {
       PLAT_ANNOUNCE_AGAIN_SECONDS: '2',
       PLAT_LOG_LEVEL: 'warn',
       PLAT_CHECK_RESPONSES: '1',
-      // A second one compiles all that the first has compiled, and the tests themselves fill the cores.
-      PLAT_FUNCTION_THREADS: '1',
       ...settings,
     }
     await using starting = new AsyncDisposableStack()

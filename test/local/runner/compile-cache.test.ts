@@ -8,7 +8,7 @@ import { runProgram } from './program.ts'
 import { temporaryFolder } from './support.ts'
 import { isLong } from '../../support/long.ts'
 
-test.skipIf(!isLong)('what a platform has compiled is there for the next one, also where it is killed', async () => {
+test.runIf(isLong)('what a platform has compiled is there for the next one, also where it is killed', async () => {
   await using folder = await temporaryFolder()
   const kept = join(folder.path, 'compiled')
   const environment = { PLAT_DATA_DIR: join(folder.path, 'data'), PLAT_PORT: '0', NODE_COMPILE_CACHE: kept }

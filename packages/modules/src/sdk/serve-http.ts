@@ -9,8 +9,8 @@ import { onTermination } from './termination.ts'
 export async function serveHttp(definition: ModuleDefinition, environment: ModuleEnvironment): Promise<void> {
   const host = new ModuleHost(definition, { ...environment, isPersistent: true })
   const log = host.context.getLogger('lifecycle')
-  const listening = listen(answerOf(host, environment.token), environment.address, log)
-  // Before anybody can connect: a signal that nobody hears ends the process with what it was asked.
+  // It hears signals before it can be reached: one that nobody hears ends the process with what it was asked.
+  const listening = Promise.resolve().then(() => listen(answerOf(host, environment.token), environment.address, log))
   onTermination(async () => {
     const server = await listening
     const drained = server.drain()
