@@ -40,12 +40,10 @@ export async function memoryOf({ dataDir }: PlatformProcess, heaps: Heaps): Prom
   return { heapMB, residentMB: Number(/^RssAnon:\s+(\d+) kB$/m.exec(status)?.[1]) / 1024 }
 }
 
-/** Growth a minute, by least squares: what somebody sees who draws a line through the points. */
+/** Growth a minute: the median of the slopes between any two points, which a look into the midst of a compaction does not tilt. */
 export function slopeOf(points: readonly (readonly [minutes: number, value: number])[]): number {
-  const [meanX, meanY] = [0, 1].map(
-    (axis) => points.reduce((sum, point) => sum + (point[axis] ?? 0), 0) / points.length,
+  const slopes = points.flatMap(([x, y], index) =>
+    points.slice(index + 1).map(([laterX, laterY]) => (laterY - y) / (laterX - x)),
   )
-  const deviations = points.map(([x, y]) => [x - (meanX ?? 0), y - (meanY ?? 0)] as const)
-  const spread = deviations.reduce((sum, [x]) => sum + x * x, 0)
-  return spread === 0 ? 0 : deviations.reduce((sum, [x, y]) => sum + x * y, 0) / spread
+  return slopes.toSorted((one, other) => one - other)[Math.floor(slopes.length / 2)] ?? 0
 }

@@ -1,8 +1,10 @@
 import { execFile } from 'node:child_process'
+import { delimiter, dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { answered } from '../../conformance/answer.ts'
 import { connect, type Platform } from '../../conformance/platform.ts'
+import packageFile from '../../package.json' with { type: 'json' }
 import { Program } from './program.ts'
 import { temporaryFolder } from './temporary-folder.ts'
 
@@ -145,8 +147,11 @@ export class PlatformProcess implements AsyncDisposable {
   }
 }
 
-const run = (environment: NodeJS.ProcessEnv): Program =>
-  new Program(process.execPath, ['packages/local/src/main.ts'], { cwd: projectDir, env: environment })
+/** Runs what `npm start` runs, with the Node that runs the tests. */
+const run = (environment: NodeJS.ProcessEnv): Program => {
+  const path = [dirname(process.execPath), environment['PATH']].join(delimiter)
+  return new Program('sh', ['-c', packageFile.scripts.start], { cwd: projectDir, env: { ...environment, PATH: path } })
+}
 
 async function ready(program: Program): Promise<string> {
   const [, url = ''] = await program.writes(/Platform ready at (\S+)/)
