@@ -1,4 +1,4 @@
-import { parseConfig } from '../packages/core/src/config.ts'
+import { parseConfig } from '../packages/core/src/settings.ts'
 import { type TrustedKey, TrustedKeyFiles } from '../packages/core/src/key-files.ts'
 
 /** What an operator may set for the functions: what stands in the environment of `npm run deploy` goes to them as it is. */

@@ -50,7 +50,7 @@ const apiTypes = 'packages/contract/openapi.d.ts'
 
 /** What the deployment has to agree on with the code that it deploys: the table, the settings, the metrics. */
 const forDeployment = new Set([
-  'packages/core/src/config.ts',
+  'packages/core/src/settings.ts',
   'packages/core/src/db/schema.ts',
   'packages/core/src/key-files.ts',
   'packages/core/src/metrics.ts',

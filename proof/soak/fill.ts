@@ -13,22 +13,30 @@ import type { PlatformProcess } from '../../test/support/platform.ts'
 const itemCount = 24_000
 const itemBytes = 4000
 
+/** The store caches what it has had to decompress: this can be compressed, as what the platform writes can. */
+const filling = (): string =>
+  randomBytes(20)
+    .toString('hex')
+    .repeat(itemBytes / 40)
+
 /** As many as one request may write. */
 const atOnce = 25
 
 /**
- * Writes items that nobody asks for, and reads them: the caches of the store are at their limits then, and what grows
- * afterwards is no cache.
+ * Writes items that nobody asks for, then reads them all: the caches of the store are at their limits then, and what grows
+ * afterwards is no cache. What was written only a moment ago would be read from where it waits to be written to the disk.
  */
 export async function fillCaches({ dataDir }: PlatformProcess): Promise<void> {
   const { dynamoDbUrl, accessKeyId, table } = await readRuntimeFile(dataDir)
   const client = new DynamoDBClient(clientSettings(dynamoDbUrl, accessKeyId))
-  for (let first = 0; first < itemCount; first += atOnce) {
-    const keys = Array.from({ length: atOnce }, (_, index) => keyOf(first + index))
-    const puts = keys.map((key) => ({ PutRequest: { Item: { ...key, filling: { B: randomBytes(itemBytes) } } } }))
+  const groups = Array.from({ length: itemCount / atOnce }, (_, group) =>
+    Array.from({ length: atOnce }, (_one, index) => keyOf(group * atOnce + index)),
+  )
+  for (const keys of groups) {
+    const puts = keys.map((key) => ({ PutRequest: { Item: { ...key, filling: { S: filling() } } } }))
     await client.send(new BatchWriteItemCommand({ RequestItems: { [table]: puts } }))
-    await client.send(new BatchGetItemCommand({ RequestItems: { [table]: { Keys: keys } } }))
   }
+  for (const Keys of groups) await client.send(new BatchGetItemCommand({ RequestItems: { [table]: { Keys } } }))
   client.destroy()
 }
 

@@ -1,5 +1,4 @@
 /** `npm start`: the whole platform in one process. */
-import { startPlatform } from './platform.ts'
 import { BadSettings, parseSettings, type Settings } from './settings.ts'
 import { stopOnSignals } from './signals.ts'
 import { StartFailure } from './start-failure.ts'
@@ -23,6 +22,8 @@ function readSettings(): Settings {
 
 async function run(): Promise<void> {
   const settings = readSettings()
+  // What it is made of reads its settings as it is loaded.
+  const { startPlatform } = await import('./platform.ts')
   say(`Starting the platform. Its data are in ${settings.dataDir}`)
   const onProgress = (step: string) => say(`  ${step}: ready after ${Math.round(performance.now())} ms`)
   const starting = startPlatform(settings, { onProgress, onDeath: fail })

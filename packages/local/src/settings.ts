@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { type TrustedKey, TrustedKeyFiles } from '@platform/core/key-files'
 import { TrustedKeys } from '@platform/core/module/keys'
 import { OutboundAllow } from '@platform/core/outbound/allow'
+import { Config } from '@platform/core/settings'
 import { ReleaseSource } from '@platform/core/update/release-source'
 import * as z from 'zod'
 import { Sources } from './module-settings.ts'
@@ -97,6 +98,11 @@ const Environment = z.object({
   PLAT_LIMIT_API_BURST: limit(5000),
 })
 
+/** What else functions are set up with: it goes to them as it is, and is as good or bad there as here. */
+const OfFunctions = z.object(
+  Object.fromEntries(Object.entries(Config.shape).filter(([name]) => !(name in Environment.shape))),
+)
+
 /** No function has a use for it. */
 const runnersOwn = 'PLAT_METRICS_TOKEN'
 
@@ -109,8 +115,10 @@ export function parseSettings(environment: Record<string, string | undefined>): 
     (entry): entry is [string, string] => entry[0].startsWith('PLAT_') && Boolean(entry[1]),
   )
   const parsed = Environment.safeParse(Object.fromEntries(given))
-  if (!parsed.success) {
-    const lines = parsed.error.issues.map(({ path, message }) => `\n  ${path.join('.')}: ${message}`)
+  const ofFunctions = OfFunctions.safeParse(Object.fromEntries(given))
+  if (!parsed.success || !ofFunctions.success) {
+    const issues = [parsed, ofFunctions].flatMap(({ error }) => error?.issues ?? [])
+    const lines = issues.map(({ path, message }) => `\n  ${path.join('.')}: ${message}`)
     throw new BadSettings(`These settings in the environment are not valid:${lines.join('')}`)
   }
   const known = Object.entries(parsed.data).flatMap(([name, value]) =>

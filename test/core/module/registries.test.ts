@@ -1,5 +1,6 @@
 import { afterAll, expect, test, vi } from 'vitest'
-import { config, parseConfig } from '@platform/core/config'
+import { config } from '@platform/core/config'
+import { parseConfig } from '@platform/core/settings'
 import { clientOf } from '@platform/core/module/registries'
 import { writeSecret } from '@platform/core/secret'
 import { generateKeyPair } from '@platform/registry/signature/key'

@@ -82,13 +82,31 @@ test.runIf(isLong)('a killed platform loses nothing that it answered, and the ne
 })
 
 test('every bad setting is named, and the exit code is 2', async () => {
-  await using program = runProgram(main, { environment: { PLAT_PORT: 'many', PLAT_SWEEP_INTERVAL_SECONDS: '0' } })
+  const environment = { PLAT_PORT: 'many', PLAT_SWEEP_INTERVAL_SECONDS: '0', PLAT_ANNOUNCE_AGAIN_SECONDS: '0' }
+  await using program = runProgram(main, { environment })
   expect(await program.ended).toBe(2)
   expect(program.lines).toEqual([
     'These settings in the environment are not valid:',
     '  PLAT_PORT: must be a whole number',
     '  PLAT_SWEEP_INTERVAL_SECONDS: must be from 1 to 3600',
+    expect.stringMatching(/^ {2}PLAT_ANNOUNCE_AGAIN_SECONDS: ./),
   ])
+})
+
+test('a setting that is read as functions are loaded is named likewise, and by commands', async () => {
+  const environment = { PLAT_LOG_LEVEL: 'loud', PLAT_DATA_DIR: '/nowhere' }
+  for (const [path, exitCode] of [
+    [main, 2],
+    [adminToken, 1],
+    ['packages/local/src/backup/restore.ts', 1],
+  ] as const) {
+    await using program = runProgram(path, { environment })
+    expect(await program.ended).toBe(exitCode)
+    expect(program.lines).toEqual([
+      'These settings in the environment are not valid:',
+      expect.stringMatching(/^ {2}PLAT_LOG_LEVEL: ./),
+    ])
+  }
 })
 
 test('a port in use is said in one line, and the exit code is 1', async () => {

@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util'
+import { BadSettings } from '../settings.ts'
 import { StartFailure } from '../start-failure.ts'
 import { BackupFailure } from './manifest.ts'
 
@@ -14,8 +15,8 @@ export async function runCommand(work: () => Promise<void>): Promise<void> {
   try {
     await work()
   } catch (error) {
-    const isExpected = error instanceof BackupFailure || error instanceof StartFailure
-    console.error(isExpected ? error.message : error)
+    const isExpected = [BackupFailure, BadSettings, StartFailure].some((kind) => error instanceof kind)
+    console.error(error instanceof Error && isExpected ? error.message : error)
     process.exitCode = 1
   }
 }
