@@ -9,7 +9,7 @@ import { all, atMost, type Effort, type Figure, none, type Part } from './part.t
 import { type Heaps, heapsOf, inspected } from './soak/collections.ts'
 import { fillCaches } from './soak/fill.ts'
 import { unexplained, unhandled } from './soak/log.ts'
-import { type Memory, memoryOf, slopeOf, type Vitals, vitalsOf } from './soak/vitals.ts'
+import { growthOf, type Memory, memoryOf, type Vitals, vitalsOf } from './soak/vitals.ts'
 import { scan } from './scan.ts'
 import { storeFaults } from './store-faults.ts'
 
@@ -90,7 +90,7 @@ async function watch({ platform, tally }: MixedLoad, heaps: Heaps, seconds: numb
 function growth(seen: readonly Look[]): Figure[] {
   const warm = seen.filter(({ atMinutes }) => atMinutes >= warmUpMinutes)
   const kept = warm.flatMap(({ atMinutes, memory }) => (memory === undefined ? [] : [{ atMinutes, ...memory }]))
-  const slope = (value: keyof Memory) => slopeOf(kept.map((at) => [at.atMinutes, at[value]]))
+  const slope = (value: keyof Memory) => growthOf(kept.map((at) => [at.atMinutes, at[value]]))
   const last = (value: keyof Memory) => kept.at(-1)?.[value].toFixed(0)
   const perMinute = ' MB a minute'
   return [
@@ -98,7 +98,7 @@ function growth(seen: readonly Look[]): Figure[] {
     atMost(`growth of the memory that is resident, of ${last('residentMB')} MB`, slope('residentMB'), 1, perMinute),
     atMost(
       'growth of open files and sockets',
-      slopeOf(warm.map(({ atMinutes, descriptors }) => [atMinutes, descriptors])),
+      growthOf(warm.map(({ atMinutes, descriptors }) => [atMinutes, descriptors])),
       1,
       ' a minute',
     ),
@@ -175,6 +175,6 @@ export const part: Part = {
   how:
     'The load of the hostile store, with faults all along, against one real platform process whose store is full enough for its caches. ' +
     'Memory is what is left when the garbage of every thread has been collected, each half minute, after ten minutes of the same load; ' +
-    'then everything is left alone, and nothing may be held, leased or open that was not at the start.',
+    'growth is from the median of the first third of the looks to that of the last. Then everything is left alone, and nothing may be held, leased or open that was not at the start.',
   run: prove,
 }

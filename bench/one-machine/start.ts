@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { compileCache } from '@platform/local/compile-cache'
+import packageFile from '../../package.json' with { type: 'json' }
 import { atMost, type Effort, hope, type Section } from '../support/section.ts'
 import { range, ratios, spread } from '../support/statistics.ts'
 
@@ -41,9 +41,9 @@ async function emptyProcessMs(): Promise<number> {
 async function startMs(): Promise<number> {
   const dataDir = await mkdtemp(join(tmpdir(), 'platform-bench-'))
   const startedAtMs = performance.now()
-  const child = spawn(process.execPath, ['packages/local/src/main.ts'], {
+  const child = spawn('sh', ['-c', packageFile.scripts.start], {
     cwd: root,
-    env: { PATH: process.env['PATH'], PLAT_PORT: '0', PLAT_DATA_DIR: dataDir, ...compileCache },
+    env: { PATH: process.env['PATH'], PLAT_PORT: '0', PLAT_DATA_DIR: dataDir },
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   const exit = once(child, 'exit')

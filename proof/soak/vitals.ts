@@ -40,10 +40,17 @@ export async function memoryOf({ dataDir }: PlatformProcess, heaps: Heaps): Prom
   return { heapMB, residentMB: Number(/^RssAnon:\s+(\d+) kB$/m.exec(status)?.[1]) / 1024 }
 }
 
-/** Growth a minute: the median of the slopes between any two points, which a look into the midst of a compaction does not tilt. */
-export function slopeOf(points: readonly (readonly [minutes: number, value: number])[]): number {
-  const slopes = points.flatMap(([x, y], index) =>
-    points.slice(index + 1).map(([laterX, laterY]) => (laterY - y) / (laterX - x)),
-  )
-  return slopes.toSorted((one, other) => one - other)[Math.floor(slopes.length / 2)] ?? 0
+/**
+ * Growth a minute, from the first third of what was seen to the last, by the median of each: a look into the midst of a
+ * compaction does not tilt it, and a step that stays counts whenever it comes.
+ */
+export function growthOf(points: readonly (readonly [minutes: number, value: number])[]): number {
+  const third = Math.ceil(points.length / 3)
+  const [first, last] = [points.slice(0, third), points.slice(-third)]
+  const rise = ([0, 1] as const).map((axis) => medianOf(last, axis) - medianOf(first, axis))
+  const [minutes = 0, value = 0] = rise
+  return value / minutes
 }
+
+const medianOf = (points: readonly (readonly [number, number])[], axis: 0 | 1): number =>
+  points.map((point) => point[axis]).toSorted((one, other) => one - other)[Math.floor(points.length / 2)] ?? 0

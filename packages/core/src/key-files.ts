@@ -30,7 +30,7 @@ export const TrustedKeyFiles = z.string().transform((text, context): TrustedKey[
 
 const nameOf = (file: string): string =>
   basename(file)
-    .replace(/\.(?:pem|pub)$/, '')
+    .replace(/(?<=.)\.(?:pem|pub)$/, '')
     .slice(0, 100)
 
 function contentOf(file: string): string | undefined {

@@ -3,8 +3,18 @@ import { TrustedKeys } from './module/keys.ts'
 import { OutboundAllow } from './outbound/allow.ts'
 import { ReleaseSource } from './update/release-source.ts'
 
-const whole = (fallback: number, min: number, max: number) =>
-  z.coerce.number().int().min(min).max(max).default(fallback)
+/** A whole number, in digits alone; undefined where it is not set. */
+export const wholeOrNone = (min: number, max: number) =>
+  z
+    .string()
+    .regex(/^\d+$/, 'must be a whole number')
+    .transform(Number)
+    .refine((value) => value >= min && value <= max, `must be from ${min} to ${max}`)
+    .optional()
+
+/** A whole number, in digits alone. */
+export const whole = (fallback: number, min: number, max: number) =>
+  wholeOrNone(min, max).transform((value) => value ?? fallback)
 
 /** Settings of the functions (D53). The runner and the deployment set the same names. */
 export const Config = z.object({

@@ -1,9 +1,8 @@
 import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type TrustedKey, TrustedKeyFiles } from '@platform/core/key-files'
-import { TrustedKeys } from '@platform/core/module/keys'
-import { OutboundAllow } from '@platform/core/outbound/allow'
-import { Config } from '@platform/core/settings'
+import { mostKeys, TrustedKeys } from '@platform/core/module/keys'
+import { Config, whole, wholeOrNone } from '@platform/core/settings'
 import { ReleaseSource } from '@platform/core/update/release-source'
 import * as z from 'zod'
 import { Sources } from './module-settings.ts'
@@ -47,17 +46,6 @@ export class BadSettings extends Error {
 /** The folder of the project. */
 export const projectDir = fileURLToPath(new URL('../../..', import.meta.url))
 
-const wholeOrNone = (min: number, max: number) =>
-  z
-    .string()
-    .regex(/^\d+$/, 'must be a whole number')
-    .transform(Number)
-    .refine((value) => value >= min && value <= max, `must be from ${min} to ${max}`)
-    .optional()
-
-const whole = (fallback: number, min: number, max: number) =>
-  wholeOrNone(min, max).transform((value) => value ?? fallback)
-
 const limit = (fallback: number) => whole(fallback, 1, 1_000_000)
 
 /** Settings of the environment (D53). The limits of D34 are high: on one machine the clients are friends. */
@@ -71,9 +59,7 @@ const Environment = z.object({
   PLAT_TABLE: z.string().default('platform'),
   PLAT_SECRET_ADMIN_TOKEN: z.string().default('platform/initial-admin-token'),
   PLAT_API_URL: z.url({ protocol: /^https?$/ }).optional(),
-  PLAT_OUTBOUND_ALLOW: OutboundAllow.default(''),
   PLAT_REGISTRY_PORT: wholeOrNone(0, 65_535),
-  PLAT_REGISTRY_ALLOW: OutboundAllow.default(''),
   PLAT_MODULE_SOURCES: Sources.default(''),
   PLAT_MODULE_TRUSTED_KEYS: TrustedKeyFiles.default([]),
   PLAT_MODULE_KEYS: TrustedKeys.default([]),
@@ -82,11 +68,8 @@ const Environment = z.object({
   PLAT_RELEASE_SOURCE: ReleaseSource.optional(),
   PLAT_RELEASE_TRUSTED_KEYS: TrustedKeyFiles.default([]),
   PLAT_RELEASE_KEYS: TrustedKeys.default([]),
-  PLAT_ALLOW_UNVERIFIED_MODULES: z.enum(['true', 'false']).default('false'),
-  PLAT_METRICS: z.enum(['emf', 'off']).default('off'),
   PLAT_METRICS_TOKEN: z.string().min(24, 'must have 24 characters or more').optional(),
   PLAT_UPDATE_BAKE_SECONDS: whole(5, 1, 60),
-  PLAT_LOG_LEVEL: z.enum(['debug', 'info', 'warn', 'error']).default('info'),
   PLAT_LIMIT_SIGN_IN_USER_PER_MINUTE: limit(30),
   PLAT_LIMIT_SIGN_IN_ADDRESS_PER_MINUTE: limit(600),
   PLAT_LIMIT_SIGN_IN_STEP_PER_MINUTE: limit(600),
@@ -106,6 +89,9 @@ const OfFunctions = z.object(
 /** No function has a use for it. */
 const runnersOwn = 'PLAT_METRICS_TOKEN'
 
+const bad = (lines: readonly string[]): BadSettings =>
+  new BadSettings(`These settings in the environment are not valid:${lines.map((line) => `\n  ${line}`).join('')}`)
+
 /** The port after the API's; a free one where that one is free, too, or the last there is. */
 const portBeside = (port: number): number => (port === 0 || port === 65_535 ? 0 : port + 1)
 
@@ -118,13 +104,19 @@ export function parseSettings(environment: Record<string, string | undefined>): 
   const ofFunctions = OfFunctions.safeParse(Object.fromEntries(given))
   if (!parsed.success || !ofFunctions.success) {
     const issues = [parsed, ofFunctions].flatMap(({ error }) => error?.issues ?? [])
-    const lines = issues.map(({ path, message }) => `\n  ${path.join('.')}: ${message}`)
-    throw new BadSettings(`These settings in the environment are not valid:${lines.join('')}`)
+    throw bad(issues.map(({ path, message }) => `${path.join('.')}: ${message}`))
   }
   const known = Object.entries(parsed.data).flatMap(([name, value]) =>
     typeof value === 'string' || typeof value === 'number' ? [[name, `${value}`]] : [],
   )
   const { data } = parsed
+  const trustedKeys = [...data.PLAT_MODULE_TRUSTED_KEYS, ...data.PLAT_MODULE_KEYS]
+  const releaseKeys = [...data.PLAT_RELEASE_TRUSTED_KEYS, ...data.PLAT_RELEASE_KEYS]
+  const tooMany = Object.entries({ PLAT_MODULE_TRUSTED_KEYS: trustedKeys, PLAT_RELEASE_TRUSTED_KEYS: releaseKeys })
+    // The platform has one of its own.
+    .filter(([, keys]) => keys.length > mostKeys - 1)
+    .map(([name, keys]) => `${name}: ${keys.length} keys are more than ${mostKeys - 1}`)
+  if (tooMany.length > 0) throw bad(tooMany)
   return {
     host: data.PLAT_HOST,
     port: data.PLAT_PORT,
@@ -134,9 +126,9 @@ export function parseSettings(environment: Record<string, string | undefined>): 
     sweepIntervalSeconds: data.PLAT_SWEEP_INTERVAL_SECONDS,
     moduleTickSeconds: data.PLAT_MODULE_TICK_SECONDS,
     moduleIsolation: data.PLAT_MODULE_ISOLATION,
-    trustedKeys: [...data.PLAT_MODULE_TRUSTED_KEYS, ...data.PLAT_MODULE_KEYS],
+    trustedKeys,
     releaseSource: data.PLAT_RELEASE_SOURCE,
-    releaseKeys: [...data.PLAT_RELEASE_TRUSTED_KEYS, ...data.PLAT_RELEASE_KEYS],
+    releaseKeys,
     metricsToken: data.PLAT_METRICS_TOKEN,
     functionsDir: resolve(projectDir, 'functions'),
     assetsDir: resolve(projectDir, 'dist'),

@@ -128,6 +128,9 @@ test('one error names every bad setting', () => {
 
 test.for(['1e3', '0x10', ' 5', '5.0', '٣'])('%j is not a whole number', (text) => {
   expect(() => parseSettings({ PLAT_PORT: text })).toThrow('PLAT_PORT: must be a whole number')
+  // One that only functions read.
+  const name = 'PLAT_OPERATION_LEASE_SECONDS'
+  expect(() => parseSettings({ [name]: text })).toThrow(`${name}: must be a whole number`)
 })
 
 test('functions get every PLAT name, and limits that are high unless the environment sets them', () => {
@@ -149,6 +152,21 @@ test('what the runner takes for valid, functions take for valid', () => {
   for (const environment of extremes) {
     expect(() => parseConfig(parseSettings(environment).functionEnvironment)).not.toThrow()
   }
+})
+
+test('as many keys are taken as functions take, one of which is the platform’s own; a file may have any name', async () => {
+  await using folder = await temporaryFolder()
+  const file = join(folder.path, '.pem')
+  await writeFile(file, generateKeyPair().publicKeyPem)
+  const files = (count: number) => Array.from({ length: count }, () => file).join(',')
+  const names = ['PLAT_MODULE_TRUSTED_KEYS', 'PLAT_RELEASE_TRUSTED_KEYS']
+  const { trustedKeys, releaseKeys } = parseSettings(Object.fromEntries(names.map((name) => [name, files(49)])))
+  for (const keys of [trustedKeys, releaseKeys]) {
+    const all = JSON.stringify([{ name: 'this platform', pem: generateKeyPair().publicKeyPem }, ...keys])
+    expect(parseConfig({ PLAT_MODULE_KEYS: all }).PLAT_MODULE_KEYS).toHaveLength(50)
+  }
+  const many = Object.fromEntries(names.map((name) => [name, files(50)]))
+  for (const name of names) expect(() => parseSettings(many)).toThrow(`${name}: 50 keys are more than 49`)
 })
 
 test('the token that opens the metrics has some length, and no function gets to see it', () => {

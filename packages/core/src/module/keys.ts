@@ -20,6 +20,9 @@ const TrustedKey = z.strictObject({
   notAfter: moment.exactOptional(),
 })
 
+/** As many keys as count at once. */
+export const mostKeys = 50
+
 /** The setting `PLAT_MODULE_KEYS`: public keys whose signatures count, as JSON (D46). */
 export const TrustedKeys = z
   .string()
@@ -31,4 +34,4 @@ export const TrustedKeys = z
       return z.NEVER
     }
   })
-  .pipe(z.array(TrustedKey).max(50))
+  .pipe(z.array(TrustedKey).max(mostKeys))
