@@ -90,12 +90,12 @@ async function watch({ platform, tally }: MixedLoad, heaps: Heaps, seconds: numb
 function growth(seen: readonly Look[]): Figure[] {
   const warm = seen.filter(({ atMinutes }) => atMinutes >= warmUpMinutes)
   const kept = warm.flatMap(({ atMinutes, memory }) => (memory === undefined ? [] : [{ atMinutes, ...memory }]))
-  const slope = (value: keyof Memory) => growthOf(kept.map((at) => [at.atMinutes, at[value]]))
+  const grown = (value: keyof Memory) => growthOf(kept.map((at) => [at.atMinutes, at[value]]))
   const last = (value: keyof Memory) => kept.at(-1)?.[value].toFixed(0)
   const perMinute = ' MB a minute'
   return [
-    atMost(`growth of what is in use on all heaps, of ${last('heapMB')} MB`, slope('heapMB'), 1, perMinute),
-    atMost(`growth of the memory that is resident, of ${last('residentMB')} MB`, slope('residentMB'), 1, perMinute),
+    atMost(`growth of what is in use on all heaps, of ${last('heapMB')} MB`, grown('heapMB'), 1, perMinute),
+    atMost(`growth of the memory that is resident, of ${last('residentMB')} MB`, grown('residentMB'), 1, perMinute),
     atMost(
       'growth of open files and sockets',
       growthOf(warm.map(({ atMinutes, descriptors }) => [atMinutes, descriptors])),
@@ -175,6 +175,7 @@ export const part: Part = {
   how:
     'The load of the hostile store, with faults all along, against one real platform process whose store is full enough for its caches. ' +
     'Memory is what is left when the garbage of every thread has been collected, each half minute, after ten minutes of the same load; ' +
-    'growth is from the median of the first third of the looks to that of the last. Then everything is left alone, and nothing may be held, leased or open that was not at the start.',
+    'growth is from the median of the first third of the looks to that of the last. Then everything is left alone, and nothing may be ' +
+    'held, leased or open that was not at the start.',
   run: prove,
 }

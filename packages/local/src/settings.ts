@@ -112,10 +112,11 @@ export function parseSettings(environment: Record<string, string | undefined>): 
   const { data } = parsed
   const trustedKeys = [...data.PLAT_MODULE_TRUSTED_KEYS, ...data.PLAT_MODULE_KEYS]
   const releaseKeys = [...data.PLAT_RELEASE_TRUSTED_KEYS, ...data.PLAT_RELEASE_KEYS]
+  // The platform has one of its own beside each.
+  const most = mostKeys - 1
   const tooMany = Object.entries({ PLAT_MODULE_TRUSTED_KEYS: trustedKeys, PLAT_RELEASE_TRUSTED_KEYS: releaseKeys })
-    // The platform has one of its own.
-    .filter(([, keys]) => keys.length > mostKeys - 1)
-    .map(([name, keys]) => `${name}: ${keys.length} keys are more than ${mostKeys - 1}`)
+    .filter(([, keys]) => keys.length > most)
+    .map(([name, keys]) => `${name}: ${keys.length} keys are more than ${most}`)
   if (tooMany.length > 0) throw bad(tooMany)
   return {
     host: data.PLAT_HOST,
