@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs'
-import { afterEach, beforeEach, expect, test } from 'vitest'
-import { appeared, gone } from './support/processes.ts'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { gone } from './support/processes.ts'
 import { Stage } from './support/stage.ts'
 
 let stage: Stage
@@ -41,8 +41,9 @@ test('a job whose claim was on its way at the kill is reported as interrupted', 
 
 test('a result that the server had not taken before the kill arrives whole after a restart', async () => {
   stage.peer.failing.add('output')
+  const journal = () => readFileSync(`${stage.workplace.stateFolder}/journal.jsonl`, 'utf8')
   const job = stage.peer.addJob({ script: 'seq 1 100000; exit 3' })
-  await appeared(`${stage.workplace.stateFolder}/spool/${job.id}.json`)
+  await vi.waitFor(() => expect(journal()).toContain(`"state":"finished","jobId":"${job.id}"`), { timeout: 20_000 })
   await stage.relay.end('SIGKILL')
   stage.peer.failing.delete('output')
   stage.startRelay()

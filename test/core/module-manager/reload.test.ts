@@ -1,6 +1,9 @@
 // First: it sets what the platform may reach, which core reads when it is imported.
 import { accept, openRuntime, output, pick, runtime, tracesOf, running, toldOf } from '../support/module-platform.ts'
 import { pushModule, registry, withoutRegistry } from '../support/module-images.ts'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import * as Module from '@platform/core/module/module'
 import { supervise } from '@platform/modules/manager/supervise'
@@ -46,10 +49,14 @@ test('after a restart all modules run again, all configured before any starts, a
 })
 
 test('a module that cannot be configured after a restart has failed; the others run', async () => {
-  const throwsFromMs = Date.now() + 3000
-  const { caller, id } = await running({ throwsIn: 'configure', throwsFromMs })
+  let mayConfigure = true
+  const asked = createServer((_request, response) => void response.writeHead(mayConfigure ? 204 : 409).end())
+  onTestFinished(() => void asked.close())
+  await once(asked.listen(0, '127.0.0.1'), 'listening')
+  const { port } = asked.address() as AddressInfo
+  const { caller, id } = await running({ asks: `http://127.0.0.1:${port}/` })
   const { id: neighbour } = await running()
-  await until('the module has gone bad', async () => Date.now() > throwsFromMs)
+  mayConfigure = false
   const { other, tickThere } = await restarted()
   await tickThere()
   expect(await Module.read(id)).toMatchObject({

@@ -14,8 +14,8 @@ export interface ActorPlan {
   jobs?: Record<string, number>
   /** The hook that throws. */
   throwsIn?: 'configure' | 'start' | 'stop'
-  /** From when on, in milliseconds since 1970, that hook throws. */
-  throwsFromMs?: number
+  /** Who is asked whether configure throws: a URL that is then answered with a status of 400 or more. */
+  asks?: string
   /** How long configure takes. */
   configureMs?: number
 }
@@ -30,7 +30,7 @@ export interface ActorMood {
 }
 
 const plan: ActorPlan = JSON.parse(process.argv[2] ?? '')
-const { id, version, codeId = id, subscribes = [], jobs = {}, throwsIn, throwsFromMs = 0, configureMs = 0 } = plan
+const { id, version, codeId = id, subscribes = [], jobs = {}, throwsIn, asks, configureMs = 0 } = plan
 let mood: ActorMood = {}
 const seen = { hooks: [] as string[], events: [] as object[], jobs: [] as string[] }
 const forever = () => new Promise<void>((resolve) => setTimeout(resolve, 2 ** 31 - 1))
@@ -38,7 +38,7 @@ const forever = () => new Promise<void>((resolve) => setTimeout(resolve, 2 ** 31
 const step = (hook: string): void => {
   seen.hooks.push(hook)
   console.log(`hook ${hook} ${process.hrtime.bigint()}`)
-  if (throwsIn === hook && Date.now() >= throwsFromMs) throw new Error(`It throws in ${hook}.`)
+  if (throwsIn === hook) throw new Error(`It throws in ${hook}.`)
 }
 
 await serve(
@@ -64,6 +64,7 @@ await serve(
     async configure({ eventBus }) {
       await new Promise((resolve) => setTimeout(resolve, configureMs))
       step('configure')
+      if (asks !== undefined && !(await fetch(asks)).ok) throw new Error('It throws in configure.')
       for (const type of subscribes) {
         eventBus.subscribe(type as any, async (event) => {
           if (mood.events?.subject === event.subject) {
