@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { defineConfig } from 'vitest/config'
+import { isLong } from './test/support/long.ts'
 
 /** Suites that call the platform's own code need the stand-ins and a table of their own; the others need neither. */
 const withStore = ['test/core/**/*.test.ts', 'test/functions/**/*.test.ts', 'test/updates/**/*.test.ts']
@@ -9,6 +10,9 @@ const ofDeployment = ['test/infra/**/*.test.ts', 'test/rehearsal/**/*.test.ts']
 
 /** Those about the portal drive a browser through it. */
 const ofPortal = ['test/portal/**/*.test.ts']
+
+/** Files that are for the long runs alone: what they show is shown from another side, or in part, by others. */
+const long = isLong ? [] : ['test/**/*.long.test.ts']
 
 export default defineConfig({
   test: {
@@ -25,7 +29,11 @@ export default defineConfig({
     projects: [
       {
         extends: true,
-        test: { name: 'plain', include: ['test/**/*.test.ts'], exclude: [...withStore, ...ofDeployment, ...ofPortal] },
+        test: {
+          name: 'plain',
+          include: ['test/**/*.test.ts'],
+          exclude: [...withStore, ...ofDeployment, ...ofPortal, ...long],
+        },
       },
       // A browser and a platform share the machine with another of each.
       {
@@ -33,6 +41,7 @@ export default defineConfig({
         test: {
           name: 'portal',
           include: ofPortal,
+          exclude: long,
           // A worker has one browser, and compiles once what all files need; each file has a world of its own by its fixtures.
           isolate: false,
           setupFiles: ['test/support/portal/own-file.ts'],
@@ -45,6 +54,7 @@ export default defineConfig({
         test: {
           name: 'deployment',
           include: ofDeployment,
+          exclude: long,
           globalSetup: ['test/support/components.ts'],
         },
       },
@@ -53,6 +63,7 @@ export default defineConfig({
         test: {
           name: 'store',
           include: withStore,
+          exclude: long,
           globalSetup: ['test/support/stand-ins.ts'],
           setupFiles: ['test/support/own-table.ts'],
         },

@@ -1,7 +1,8 @@
 import type { Part } from './part.ts'
 import { runSuite, workers } from './suite.ts'
 
-const files = [
+/** As vitest filters them. */
+export const files: readonly string[] = [
   'killed',
   'faults',
   'test/core/module-manager/',

@@ -18,6 +18,7 @@ export const parts: Readonly<Record<string, () => Promise<{ part: Part }>>> = {
   crashes: () => import('./crashes.ts'),
   updates: () => import('./updates.ts'),
   portal: () => import('./portal.ts'),
+  full: () => import('./full.ts'),
   store: () => import('./store.ts'),
   canaries: () => import('./canaries.ts'),
   soak: () => import('./soak.ts'),
@@ -28,4 +29,4 @@ export const parts: Readonly<Record<string, () => Promise<{ part: Part }>>> = {
 export const partNames: readonly string[] = Object.keys(parts)
 
 /** Whole files of the test suite with all that they can do: in `npm test` these files are the short version. */
-export const suites: readonly string[] = ['crashes', 'updates', 'portal', 'tenancy', 'strength']
+export const suites: readonly string[] = ['crashes', 'updates', 'portal', 'full', 'tenancy', 'strength']

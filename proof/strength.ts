@@ -14,7 +14,7 @@ import { runSuite } from './suite.ts'
 const files = [
   'test/functions/',
   ...asking('test/core/'),
-  ...['first-run', 'modules-refused', 'modules-registry', 'update'].map((name) => `test/journey/${name}.test.ts`),
+  ...['first-run', 'modules-refused', 'modules-registry', 'update'].map((name) => `test/journey/${name}.`),
 ]
 
 /** Tests of the code behind the functions that ask a function as well. */

@@ -20,7 +20,7 @@ test('every link of a page leads to something that is there', () => {
 })
 
 const cited = all.flatMap(({ path, text }) =>
-  [...text.matchAll(/`([\w/-]+) › ([^`\n]+)`/g)].map(([, file = '', title = '']) => ({ path, file, title })),
+  [...text.matchAll(/`([\w/.-]+) › ([^`\n]+)`/g)].map(([, file = '', title = '']) => ({ path, file, title })),
 )
 
 test('every test that a page names is there', () => {

@@ -6,7 +6,7 @@ import type { Plat } from '../support/plat.ts'
 import { runRelayCommand } from '../support/relay-command.ts'
 import { waitFor } from '../support/script.ts'
 import { startWorkplace, type Workplace } from './support/workplace.ts'
-import { isLong } from '../support/long.ts'
+import { isLong, sampled } from '../support/long.ts'
 
 /** What operators and automation do with `plat`, against a real platform and two real relays. */
 
@@ -174,18 +174,20 @@ test('a refusal ends with 1, its code, what to do and a trace id', async () => {
   expect(unknown).toMatchObject({ exitCode: 1, err: expect.stringContaining('plat cluster list') })
 })
 
-test.for([
-  'cluster',
-  'clusters list',
-  'cluster list --limit 0',
-  'cluster delete munich-1',
-  'run -- true',
-  'run --cluster berlin-1',
-  'run --cluster berlin-1 --all -- true',
-  'run --cluster berlin-1 -f missing.sh',
-  'run --cluster berlin-1 --node nowhere -- true',
-  'batch submit -',
-])('%s is wrong use: 2, nothing on standard output', async (line) => {
+test.for(
+  sampled([
+    'cluster',
+    'clusters list',
+    'cluster list --limit 0',
+    'cluster delete munich-1',
+    'run -- true',
+    'run --cluster berlin-1',
+    'run --cluster berlin-1 --all -- true',
+    'run --cluster berlin-1 -f missing.sh',
+    'run --cluster berlin-1 --node nowhere -- true',
+    'batch submit -',
+  ]),
+)('%s is wrong use: 2, nothing on standard output', async (line) => {
   const { exitCode, out, err } = await plat.run(line.split(' '))
   expect([exitCode, out]).toEqual([2, ''])
   expect(err).not.toBe('')

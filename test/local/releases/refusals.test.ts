@@ -2,6 +2,7 @@ import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { TargetFailure } from '@platform/updates/target/port'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { sampled } from '../../support/long.ts'
 import { hammer } from './clients.ts'
 import { releaseOf, saying, stagedOf, targetOf, zipOf } from './support.ts'
 import { checkout, startUpdatable, type Updatable } from './updatable.ts'
@@ -13,7 +14,7 @@ beforeAll(async () => {
 })
 afterAll(() => platform[Symbol.asyncDispose]())
 
-test.for([
+const refused = [
   [
     'whose import throws',
     { health: `throw new Error('cannot be')` },
@@ -23,7 +24,9 @@ test.for([
   ['that ends its thread', { health: `process.exit(1)` }, /does not start/],
   ['that exports no handler', { sites: `export const other = 1` }, /exports no handler/],
   ['that is no program', { sites: `{{{` }, /does not start/],
-] as const)('a release %s is refused for good, and what serves goes on', async ([, bad, reason]) => {
+] as const
+
+test.for(sampled(refused, 2))('a release %s is refused for good, and what serves goes on', async ([, bad, reason]) => {
   const clients = hammer(platform.url, 3)
   const failed = platform.target.stage(releaseOf('9.0.0', bad))
   await expect(failed).rejects.toBeInstanceOf(TargetFailure)

@@ -45,7 +45,7 @@ test('ten clients lose no request while a release takes over step by step, and w
   expect(clients.requests).toBeGreaterThan(rounds(500, 1500))
 })
 
-test('of a hundred requests a release gets as many as its share says', async () => {
+test.runIf(isLong)('of a hundred requests a release gets as many as its share says', async () => {
   await using platform = await startUpdatable()
   const release = releaseOf('9.0.0')
   await platform.target.stage(release)
@@ -119,7 +119,7 @@ test.runIf(isLong)('a kept release that is damaged is fetched again', async () =
   expect(await readFile(program, 'utf8')).toBe(saying('9.0.0'))
 })
 
-test('a request that takes long is answered by the version that began it', async () => {
+test.runIf(isLong)('a request that takes long is answered by the version that began it', async () => {
   await using gate = await startGate()
   const slow = `export const handler = async () => { ${gate.pass('slow')}; return { statusCode: 200, headers: { 'x-version': 'own' } } }`
   await using platform = await startUpdatable({ jobs: slow })
@@ -148,7 +148,7 @@ test.runIf(isLong)('a function replaces the functions that it runs among, and en
 
 const broken = (how: string) => `export const handler = async () => { ${how}; return { statusCode: 200 } }`
 
-test('what functions leave without an answer is counted for the version that they are of', async () => {
+test.runIf(isLong)('what functions leave without an answer is counted for the version that they are of', async () => {
   const faulty = {
     jobs: broken(`throw new Error('past everything')`),
     sites: broken(

@@ -4,7 +4,6 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { answered } from '../../conformance/answer.ts'
 import type { Platform } from '../../conformance/platform.ts'
 import { until } from '../../conformance/until.ts'
-import { isLong } from '../support/long.ts'
 import { PlatformProcess } from '../support/platform.ts'
 
 const kidOf = (token: string): string => JSON.parse(Buffer.from(token.split('.')[0] ?? '', 'base64url').toString()).kid
@@ -51,7 +50,7 @@ test('keys are rotated while the platform runs: no request fails, and what was s
 })
 
 // By then whoever kept the keys has read them again; the tests of keys move time.
-test.runIf(isLong)('the new key signs after a while, and a platform that was killed believes both', async () => {
+test('the new key signs after a while, and a platform that was killed believes both', async () => {
   await platform.kill()
   await platform.restart()
   const after = await until('the new key signs', async () => {
@@ -62,29 +61,23 @@ test.runIf(isLong)('the new key signs after a while, and a platform that was kil
   answered(await api.anonymous.withToken(before.accessToken).get('/api/v1/auth/me'), 200)
 })
 
-test.runIf(isLong)(
-  'the module key and the registry’s password are made anew where they were deleted, and hello is signed with the new key',
-  async () => {
-    const admin = await api.admin
-    const keyFile = join(platform.dataDir, 'module-signing-key.pem')
-    const secrets = async () => [
-      await readFile(keyFile, 'utf8'),
-      await platform.command('npm run -s registry-password'),
-    ]
-    const isVerified = async () => {
-      const { items } = answered(await admin.get('/api/v1/modules/catalog'), 200)
-      return items.some(({ id, verified }: { id: string; verified: boolean }) => id === 'hello' && verified)
-    }
-    const secretsBefore = await secrets()
-    expect(await isVerified()).toBe(true)
-    await platform.stop()
-    await Promise.all([rm(keyFile), rm(join(platform.dataDir, 'registry-password'))])
-    await platform.restart()
-    const after = await secrets()
-    for (const [index, secret] of after.entries()) expect(secret).not.toBe(secretsBefore[index])
-    expect(await isVerified()).toBe(true)
-  },
-)
+test('the module key and the registry’s password are made anew where they were deleted, and hello is signed with the new key', async () => {
+  const admin = await api.admin
+  const keyFile = join(platform.dataDir, 'module-signing-key.pem')
+  const secrets = async () => [await readFile(keyFile, 'utf8'), await platform.command('npm run -s registry-password')]
+  const isVerified = async () => {
+    const { items } = answered(await admin.get('/api/v1/modules/catalog'), 200)
+    return items.some(({ id, verified }: { id: string; verified: boolean }) => id === 'hello' && verified)
+  }
+  const secretsBefore = await secrets()
+  expect(await isVerified()).toBe(true)
+  await platform.stop()
+  await Promise.all([rm(keyFile), rm(join(platform.dataDir, 'registry-password'))])
+  await platform.restart()
+  const after = await secrets()
+  for (const [index, secret] of after.entries()) expect(secret).not.toBe(secretsBefore[index])
+  expect(await isVerified()).toBe(true)
+})
 
 test('where no platform runs, a rotation tells how to start one', async () => {
   await platform.stop()

@@ -5,7 +5,6 @@ import type { Client } from '../../conformance/client.ts'
 import type { Platform } from '../../conformance/platform.ts'
 import { until } from '../../conformance/until.ts'
 import { zipOf } from '../../scripts/release/zip.ts'
-import { isLong, rounds } from '../support/long.ts'
 import { PlatformProcess } from '../support/platform.ts'
 import {
   builtFunctions,
@@ -31,8 +30,6 @@ beforeAll(async () => {
   platform = await PlatformProcess.start({
     PLAT_UPDATE_BAKE_SECONDS: '3',
     PLAT_LOG_LEVEL: 'error',
-    // Every function of a release is loaded on each of them.
-    ...(isLong ? {} : { PLAT_FUNCTION_THREADS: '1' }),
   })
   api = await platform.setUp()
   admin = await api.admin
@@ -73,7 +70,7 @@ test('a release that is unsigned, forged, too new, older or under another name i
 
 /** Applies a version while clients call. No request fails once its job is over; answers that, and how many did before. */
 async function applied(version: string): Promise<{ job: any; failed: number }> {
-  await using traffic = await Traffic.start(api, rounds(5, 10))
+  await using traffic = await Traffic.start(api, 10)
   await traffic.more(50)
   const { jobId } = answered(await apply(version), 202)
   const job = await until(
@@ -88,15 +85,14 @@ async function applied(version: string): Promise<{ job: any; failed: number }> {
   await traffic.settled()
   const failed = traffic.failures.length
   traffic.failures = []
-  await traffic.more(rounds(60, 200))
+  await traffic.more(200)
   expect(traffic.failures).toEqual([])
   return { job, failed }
 }
 
 const stepsOf = ({ steps }: any): string[] => steps.map(({ name, status }: any) => `${name} ${status}`)
 
-// In the tests of updates, every way of failing is found out.
-test.runIf(isLong)(
+test(
   'a release that answers 500 half the time is found out before anybody meets it',
   { timeout: 180_000 },
   async () => {
@@ -116,7 +112,7 @@ const allWays = [
   ['never answers people', '9.0.4', hangingForUsers],
 ] as const
 
-test.for(isLong ? allWays : allWays.slice(0, 1))(
+test.for(allWays)(
   'a release that %s is taken back by what they meet, and nobody meets it again',
   { timeout: 180_000 },
   async ([, version, change]) => {

@@ -2,9 +2,7 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import { expect, test } from 'vitest'
 import { answered } from '../../conformance/answer.ts'
-import { areas } from '../../conformance/areas.ts'
 import { connect } from '../../conformance/platform.ts'
-import { isLong } from '../support/long.ts'
 import { PlatformProcess } from '../support/platform.ts'
 
 /** A port where a run may receive webhooks. */
@@ -32,53 +30,18 @@ async function remains(baseUrl: string): Promise<Record<string, number>> {
 const failing = (output: string): string[] => output.match(/^ *✖ (?!failing tests).*$/gm) ?? []
 const details = (output: string): string => output.slice(output.indexOf('failing tests'))
 
-/**
- * What takes seconds: whole batches, waits for limits and leases, every operation with every bad body; and areas of one noun
- * each, beside others of their kind. The tests of the code show it as well, and the rehearsal of the deployment runs all areas.
- */
-const slow = new Set([
-  'Bad input',
-  'Bad paths',
-  'Work of batches',
-  'Batches',
-  'Work of relays',
-  'API tokens',
-  'Enrollment',
-  'Limits',
-  'Notifications',
-  'Live output',
-  'Modules',
-  'Preferences',
-  'On record is',
-  'Deliveries',
-  'Sessions',
-  'Users',
-  'The own account',
-  'Identity providers',
-  'Timeline',
-  'Events',
-  'Pages of clusters',
-  'Repeated requests',
-])
-const quick = Object.keys(areas).filter((area) => !slow.has(area))
-const only = isLong ? '' : `--only '${quick.join()}'`
-
-const again = isLong ? ', and again on the same one, twice at once' : ''
-
-test(`the conformance suite passes on a platform that is not set up${again}; nothing remains`, async () => {
+test('the conformance suite passes on a platform that is not set up, and again on the same one, twice at once; nothing remains', async () => {
   const receivers = [`127.0.0.1:${await freePort()}`, `127.0.0.1:${await freePort()}`]
   await using platform = await PlatformProcess.start({ PLAT_OUTBOUND_ALLOW: receivers.join() })
   const run = () =>
-    platform.command(`npm run -s conformance -- --base-url ${platform.url} ${only}`).catch(({ stdout }) => stdout)
+    platform.command(`npm run -s conformance -- --base-url ${platform.url}`).catch(({ stdout }) => stdout)
   // The others find what a whole run has left.
   const first = await run()
-  const outputs = [first, ...(isLong ? await Promise.all([run(), run()]) : [])]
+  const outputs = [first, ...(await Promise.all([run(), run()]))]
   expect(outputs[0]).toMatch(/^ℹ skipped 0$/m)
   for (const output of outputs) {
     expect(failing(output), details(output)).toEqual([])
     expect(output).toMatch(/^ℹ pass [1-9]/m)
-    // Areas by the name that they have today.
-    expect(isLong || quick.length).toBe(isLong || Object.keys(areas).length - slow.size)
   }
   expect(await remains(platform.url)).toEqual({
     'platform/identity/providers': 0,

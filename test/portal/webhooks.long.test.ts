@@ -2,7 +2,6 @@ import type { Page } from 'playwright-core'
 import { Webhook } from 'standardwebhooks'
 import { afterAll, expect } from 'vitest'
 import { answered } from '../../conformance/answer.ts'
-import { isLong } from '../support/long.ts'
 import { type Seen, startServer } from '../support/http-server.ts'
 import { axe } from '../support/portal/axe.ts'
 import { reachingOut } from '../support/portal/layout.ts'
@@ -87,7 +86,7 @@ test('a webhook is added, and its secret shown this once', async ({ api, open })
   ])
 })
 
-test.runIf(isLong)('an address that the platform may not call is refused beside its field', async ({ open }) => {
+test('an address that the platform may not call is refused beside its field', async ({ open }) => {
   const page = await open('/settings/webhooks', { allow: [/^answer 422 POST/] })
   await press(page, 'Add webhook')
   await field(page, 'Address').fill('http://127.0.0.1:1/hook')
@@ -118,44 +117,42 @@ test('a test event arrives, signed with the secret that was shown, and is delive
   await soon(page, () => deliveries(page).getByRole('listitem').count()).toBe(2)
 })
 
-test.runIf(isLong)(
-  'what a failing receiver has answered is shown, attempt by attempt, with when the next one is',
-  async ({ newPage }) => {
-    status = 503
-    const page = await opened(newPage)
-    await openWebhook(page)
-    await press(shown(page), 'Send test event')
-    await soon(page, () => deliveries(page).first().innerText()).toMatch(/Pending.*503, refused in \d+ ms.*Next/s)
-    await page.getByRole('button', { name: 'Close', exact: true }).click()
-    await soon(page, () => page.getByRole('row').filter({ hasText: receiver.url }).innerText()).toMatch(/\d failures?/)
-    await openWebhook(page)
-    await page.setViewportSize({ width: 360, height: 800 })
-    expect(await reachingOut(page)).toEqual([])
-    await inThemes(page, () => axe(page))
-  },
-)
+test('what a failing receiver has answered is shown, attempt by attempt, with when the next one is', async ({
+  newPage,
+}) => {
+  status = 503
+  const page = await opened(newPage)
+  await openWebhook(page)
+  await press(shown(page), 'Send test event')
+  await soon(page, () => deliveries(page).first().innerText()).toMatch(/Pending.*503, refused in \d+ ms.*Next/s)
+  await page.getByRole('button', { name: 'Close', exact: true }).click()
+  await soon(page, () => page.getByRole('row').filter({ hasText: receiver.url }).innerText()).toMatch(/\d failures?/)
+  await openWebhook(page)
+  await page.setViewportSize({ width: 360, height: 800 })
+  expect(await reachingOut(page)).toEqual([])
+  await inThemes(page, () => axe(page))
+})
 
-test.runIf(isLong)(
-  'a receiver that is gone switches its webhook off, and the page says why and how it comes on again',
-  async ({ newPage }) => {
-    status = 410
-    const page = await opened(newPage, { allow: [/^answer 409 POST .*\/test$/] })
-    await openWebhook(page)
-    await press(shown(page), 'Send test event')
-    await soon(page, () => shown(page).getByText('The platform switched it off').count()).toBe(1)
-    await press(shown(page), 'Send test event')
-    await page.getByText('No test event was sent').first().waitFor()
-    status = 204
-    await page.reload()
-    await shown(page).getByRole('checkbox', { name: /^On / }).check()
-    await press(shown(page), 'Save changes')
-    await shown(page).getByText('The platform switched it off').waitFor({ state: 'detached' })
-    await press(shown(page), 'Send test event')
-    await soon(page, () => deliveries(page).first().innerText()).toMatch(/Delivered.*204 in/s)
-  },
-)
+test('a receiver that is gone switches its webhook off, and the page says why and how it comes on again', async ({
+  newPage,
+}) => {
+  status = 410
+  const page = await opened(newPage, { allow: [/^answer 409 POST .*\/test$/] })
+  await openWebhook(page)
+  await press(shown(page), 'Send test event')
+  await soon(page, () => shown(page).getByText('The platform switched it off').count()).toBe(1)
+  await press(shown(page), 'Send test event')
+  await page.getByText('No test event was sent').first().waitFor()
+  status = 204
+  await page.reload()
+  await shown(page).getByRole('checkbox', { name: /^On / }).check()
+  await press(shown(page), 'Save changes')
+  await shown(page).getByText('The platform switched it off').waitFor({ state: 'detached' })
+  await press(shown(page), 'Send test event')
+  await soon(page, () => deliveries(page).first().innerText()).toMatch(/Delivered.*204 in/s)
+})
 
-test.runIf(isLong)('switched off by hand it hears of nothing; removed it is gone', async ({ api, open }) => {
+test('switched off by hand it hears of nothing; removed it is gone', async ({ api, open }) => {
   const page = await open('/settings/webhooks')
   await openWebhook(page)
   await shown(page).getByRole('checkbox', { name: /^On / }).uncheck()
@@ -172,7 +169,7 @@ test.runIf(isLong)('switched off by hand it hears of nothing; removed it is gone
   expect(answered(await (await api.admin).get(path), 200).items).toEqual([])
 })
 
-test.runIf(isLong)('whoever may not have webhooks is told so', async ({ api, open }) => {
+test('whoever may not have webhooks is told so', async ({ api, open }) => {
   const { username, password } = await api.newPerson('Viewer')
   const page = await open('/settings/webhooks', { as: { username, password } })
   await page.getByText('You may not see this page').waitFor()

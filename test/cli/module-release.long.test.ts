@@ -4,7 +4,6 @@ import { plainTransport } from '@platform/registry/plain-transport'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { all } from '../registry/support.ts'
 import { passwordGuard, startDockerRegistry } from '../support/docker-registry.ts'
-import { isLong } from '../support/long.ts'
 import { missing, outputOf } from '../support/peers.ts'
 import type { Plat } from '../support/plat.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
@@ -56,7 +55,7 @@ const kinds = [
 ] as const
 
 // The registry of others is met on the way of modules as well.
-describe.for(isLong ? kinds : kinds.slice(0, 1))('with %s', ([, open, lacking]) => {
+describe.for(kinds)('with %s', ([, open, lacking]) => {
   describe.skipIf(lacking !== '')(`a module${lacking}`, () => {
     let registry: OpenRegistry
     let author: Author

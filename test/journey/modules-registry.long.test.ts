@@ -8,7 +8,6 @@ import { type Author, startAuthor } from '../support/author.ts'
 import { missing } from '../support/peers.ts'
 import { PlatformProcess } from '../support/platform.ts'
 import { nothingRemainsOf, processesOf } from '../support/remains.ts'
-import { isLong } from '../support/long.ts'
 
 /** Modules of somebody else, from a registry of somebody else. One test follows another. */
 
@@ -135,7 +134,7 @@ describe.skipIf(reason !== '')(`modules of another registry${reason}`, () => {
     expect(await running()).toBe('2.0.0')
   })
 
-  test.runIf(isLong)('it runs again after a restart although its registry is gone', async () => {
+  test('it runs again after a restart although its registry is gone', async () => {
     await author.closeRegistry()
     await platform.stop()
     await platform.restart()

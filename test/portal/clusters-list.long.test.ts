@@ -1,6 +1,5 @@
 import type { Page } from 'playwright-core'
 import { expect } from 'vitest'
-import { isLong } from '../support/long.ts'
 import { settled } from '../support/portal/open.ts'
 import { seedFleet } from '../support/portal/fleet.ts'
 import { reachingOut } from '../support/portal/layout.ts'
@@ -47,7 +46,7 @@ test('10,000 clusters scroll from the first to the last: few elements, few reque
   expect(await page.evaluate('document.querySelectorAll("*").length')).toBeLessThan(1500)
 })
 
-test.runIf(isLong)('what is scrolled past quickly is not asked for', async ({ open, fleet: _fleet }) => {
+test('what is scrolled past quickly is not asked for', async ({ open, fleet: _fleet }) => {
   const page = await open('/clusters')
   await rows(page).first().waitFor()
   const asked = await requestsDuring(page, async () => {
@@ -76,28 +75,25 @@ test('every row comes while one scrolls on, none is missed or shown twice', asyn
   expect(expected.filter((name) => !seen.has(name))).toEqual([])
 })
 
-test.runIf(isLong)(
-  'the keyboard goes from row to row, to the end and back, and opens one',
-  async ({ open, fleet: _fleet }) => {
-    const page = await open('/clusters')
-    const focused = () => page.evaluate('document.activeElement.textContent')
-    await page.getByRole('link', { name: 'cluster-009999' }).focus()
-    await page.keyboard.press('ArrowDown')
-    await expect.poll(focused).toBe('cluster-009998')
-    await page.keyboard.press('PageDown')
-    await expect.poll(focused).toBe('cluster-009988')
-    await page.keyboard.press('End')
-    await page.getByRole('link', { name: 'cluster-000000' }).waitFor()
-    await page.keyboard.press('ArrowUp')
-    await expect.poll(focused).toBe('cluster-000001')
-    await page.keyboard.press('Home')
-    await expect.poll(focused).toBe('cluster-009999')
-    await page.keyboard.press('Enter')
-    await page.getByRole('heading', { level: 1, name: 'cluster-009999' }).waitFor()
-  },
-)
+test('the keyboard goes from row to row, to the end and back, and opens one', async ({ open, fleet: _fleet }) => {
+  const page = await open('/clusters')
+  const focused = () => page.evaluate('document.activeElement.textContent')
+  await page.getByRole('link', { name: 'cluster-009999' }).focus()
+  await page.keyboard.press('ArrowDown')
+  await expect.poll(focused).toBe('cluster-009998')
+  await page.keyboard.press('PageDown')
+  await expect.poll(focused).toBe('cluster-009988')
+  await page.keyboard.press('End')
+  await page.getByRole('link', { name: 'cluster-000000' }).waitFor()
+  await page.keyboard.press('ArrowUp')
+  await expect.poll(focused).toBe('cluster-000001')
+  await page.keyboard.press('Home')
+  await expect.poll(focused).toBe('cluster-009999')
+  await page.keyboard.press('Enter')
+  await page.getByRole('heading', { level: 1, name: 'cluster-009999' }).waitFor()
+})
 
-test.runIf(isLong)('whoever comes back from a cluster finds the list where it was', async ({ open, fleet: _fleet }) => {
+test('whoever comes back from a cluster finds the list where it was', async ({ open, fleet: _fleet }) => {
   const page = await open('/clusters')
   await rows(page).first().waitFor()
   await toRow(page, 2500)
@@ -111,27 +107,24 @@ test.runIf(isLong)('whoever comes back from a cluster finds the list where it wa
   await expect.poll(() => scrolledPixels(page)).toBe(before)
 })
 
-test.runIf(isLong)(
-  'a cluster that is registered meanwhile does not move what is read',
-  async ({ newPage, api, fleet: _fleet }) => {
-    const page = await newPage()
-    await page.clock.install()
-    await page.goto('/clusters')
-    await rows(page).first().waitFor()
-    await toRow(page, 450)
-    await page.getByRole('link', { name: 'cluster-009540' }).waitFor()
-    const place = async () => (await page.getByRole('link', { name: 'cluster-009540' }).boundingBox())?.y
-    const before = await place()
-    await api.newCluster()
-    const isThere = page.locator(`table[aria-rowcount="${count + 2}"], [role=table][aria-rowcount="${count + 2}"]`)
-    await passUntil(page, () => isThere.isVisible())
-    await settled(page)
-    expect(await page.getByRole('row').filter({ hasText: 'cluster-009540' }).getAttribute('aria-rowindex')).toBe('462')
-    expect(await place()).toBe(before)
-  },
-)
+test('a cluster that is registered meanwhile does not move what is read', async ({ newPage, api, fleet: _fleet }) => {
+  const page = await newPage()
+  await page.clock.install()
+  await page.goto('/clusters')
+  await rows(page).first().waitFor()
+  await toRow(page, 450)
+  await page.getByRole('link', { name: 'cluster-009540' }).waitFor()
+  const place = async () => (await page.getByRole('link', { name: 'cluster-009540' }).boundingBox())?.y
+  const before = await place()
+  await api.newCluster()
+  const isThere = page.locator(`table[aria-rowcount="${count + 2}"], [role=table][aria-rowcount="${count + 2}"]`)
+  await passUntil(page, () => isThere.isVisible())
+  await settled(page)
+  expect(await page.getByRole('row').filter({ hasText: 'cluster-009540' }).getAttribute('aria-rowindex')).toBe('462')
+  expect(await place()).toBe(before)
+})
 
-test.runIf(isLong)('only pages in view are looked at again', async ({ newPage, fleet: _fleet }) => {
+test('only pages in view are looked at again', async ({ newPage, fleet: _fleet }) => {
   const page = await newPage()
   await page.clock.install()
   await page.goto('/clusters')
@@ -147,7 +140,7 @@ test.runIf(isLong)('only pages in view are looked at again', async ({ newPage, f
   expect(listed(asked).length).toBeLessThanOrEqual(8)
 })
 
-test.runIf(isLong)('a page that fails says so, and comes when it is tried again', async ({ open, fleet: _fleet }) => {
+test('a page that fails says so, and comes when it is tried again', async ({ open, fleet: _fleet }) => {
   const page = await open('/clusters', { allow: [/^answer 500 GET \/api\/v1\/clusters\?/] })
   await rows(page).first().waitFor()
   await page.route('**/api/v1/clusters?*page=50&*', (route) =>
@@ -165,16 +158,13 @@ test.runIf(isLong)('a page that fails says so, and comes when it is tried again'
   expect(await page.getByRole('alert').count()).toBe(0)
 })
 
-test.runIf(isLong)(
-  'on a narrow screen rows have two lines, and nothing reaches out',
-  async ({ open, fleet: _fleet }) => {
-    const page = await open('/clusters', { width: 360 })
-    const row = page.getByRole('row').filter({ hasText: 'cluster-009990' })
-    await row.scrollIntoViewIfNeeded()
-    const { height = 0 } = (await row.boundingBox()) ?? {}
-    expect(height).toBeGreaterThan(55)
-    expect(await reachingOut(page)).toEqual([])
-    await toEnd(page)
-    await page.getByRole('link', { name: 'cluster-000000' }).waitFor()
-  },
-)
+test('on a narrow screen rows have two lines, and nothing reaches out', async ({ open, fleet: _fleet }) => {
+  const page = await open('/clusters', { width: 360 })
+  const row = page.getByRole('row').filter({ hasText: 'cluster-009990' })
+  await row.scrollIntoViewIfNeeded()
+  const { height = 0 } = (await row.boundingBox()) ?? {}
+  expect(height).toBeGreaterThan(55)
+  expect(await reachingOut(page)).toEqual([])
+  await toEnd(page)
+  await page.getByRole('link', { name: 'cluster-000000' }).waitFor()
+})

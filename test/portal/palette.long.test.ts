@@ -1,6 +1,5 @@
 import type { Page } from 'playwright-core'
 import { expect } from 'vitest'
-import { isLong } from '../support/long.ts'
 import { axe } from '../support/portal/axe.ts'
 import { reachingOut } from '../support/portal/layout.ts'
 import { asAdministrator as test } from '../support/portal/shared.ts'
@@ -49,31 +48,31 @@ test('Ctrl K opens it anywhere, the arrows choose, Enter goes there and Escape g
   expect(await page.locator('[role=option][data-highlighted]').innerText()).not.toBe(first)
 })
 
-test.runIf(isLong)(
-  'clusters are found by name with one request for a word, and none is shown that came too late',
-  async ({ open, seed: { clusters } }) => {
-    const page = await open('/health')
-    await openPalette(page)
-    const asked = await requestsDuring(page, async () => {
-      await page.keyboard.type('BERLIN', { delay: 20 })
-      await options(page).filter({ hasText: 'berlin-1' }).waitFor()
-    })
-    expect(asked.filter((request) => request.includes('/clusters?'))).toEqual([
-      'GET /api/v1/clusters?search=BERLIN&pageSize=8',
-    ])
-    // What is typed meanwhile makes the answer worthless: the request for it is given up.
-    await page.route(/search=mun/, () => undefined)
-    const given = page.waitForEvent('requestfailed', (request) => request.url().includes('search=mun'))
-    const slow = page.waitForRequest(/search=mun&/)
-    await field(page).fill('mun')
-    await slow
-    await field(page).fill('cologne')
-    expect((await given).failure()?.errorText).toBe('net::ERR_ABORTED')
-    await options(page).filter({ hasText: 'cologne-1' }).waitFor()
-    await page.keyboard.press('Enter')
-    await page.waitForURL(`**/clusters/${clusters.offline}`)
-  },
-)
+test('clusters are found by name with one request for a word, and none is shown that came too late', async ({
+  open,
+  seed: { clusters },
+}) => {
+  const page = await open('/health')
+  await openPalette(page)
+  const asked = await requestsDuring(page, async () => {
+    await page.keyboard.type('BERLIN', { delay: 20 })
+    await options(page).filter({ hasText: 'berlin-1' }).waitFor()
+  })
+  expect(asked.filter((request) => request.includes('/clusters?'))).toEqual([
+    'GET /api/v1/clusters?search=BERLIN&pageSize=8',
+  ])
+  // What is typed meanwhile makes the answer worthless: the request for it is given up.
+  await page.route(/search=mun/, () => undefined)
+  const given = page.waitForEvent('requestfailed', (request) => request.url().includes('search=mun'))
+  const slow = page.waitForRequest(/search=mun&/)
+  await field(page).fill('mun')
+  await slow
+  await field(page).fill('cologne')
+  expect((await given).failure()?.errorText).toBe('net::ERR_ABORTED')
+  await options(page).filter({ hasText: 'cologne-1' }).waitFor()
+  await page.keyboard.press('Enter')
+  await page.waitForURL(`**/clusters/${clusters.offline}`)
+})
 
 test('a pasted id leads to what it belongs to', async ({ open, seed: { clusters, jobs, batchId } }) => {
   const page = await open('/health')
@@ -96,7 +95,7 @@ test('a pasted id leads to what it belongs to', async ({ open, seed: { clusters,
   await page.getByText('Nothing is called so.').waitFor()
 })
 
-test.runIf(isLong)('actions are done, and nobody is offered what the own role may not do', async ({ open, api }) => {
+test('actions are done, and nobody is offered what the own role may not do', async ({ open, api }) => {
   const page = await open('/health')
   await openPalette(page)
   await page.keyboard.type('dark')

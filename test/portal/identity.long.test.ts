@@ -3,7 +3,6 @@ import type { Page } from 'playwright-core'
 import { expect } from 'vitest'
 import { answered } from '../../conformance/answer.ts'
 import type { Client } from '../../conformance/client.ts'
-import { isLong } from '../support/long.ts'
 import { axe } from '../support/portal/axe.ts'
 import { reachingOut } from '../support/portal/layout.ts'
 import { inThemes } from '../support/portal/shot.ts'
@@ -61,7 +60,7 @@ test('where there are none, the page says what they are for; each type asks for 
   await expect.poll(() => field(page, 'Address').getAttribute('aria-invalid')).toBe('true')
 })
 
-test.runIf(isLong)('what the platform does not take stands beside its field, with the trace', async ({ open }) => {
+test('what the platform does not take stands beside its field, with the trace', async ({ open }) => {
   const page = await open('/settings/identity', { allow: [/^answer 422 POST/] })
   await press(page, 'Add provider')
   await field(page, 'Issuer').fill('http://id.example.com')
@@ -140,28 +139,28 @@ const twins = [
   ],
 ] as const
 
-test.runIf(isLong)(
-  'one that is there already is not changed by adding it again, however its address is spelled',
-  async ({ api, open }) => {
-    const admin = await api.admin
-    const page = await open('/settings/identity')
-    for (const [settings, typed] of isLong ? twins : twins.slice(0, 1)) {
-      const displayName = `First ${settings.type}`
-      const client = settings.type === 'LDAP' ? {} : { clientId: 'platform', clientSecret: 'first' }
-      const before = await configured(admin, { ...settings, ...client, displayName, enabled: false })
-      await page.reload()
-      await press(page, 'Add provider')
-      await field(page, 'Type').selectOption(settings.type)
-      for (const [label, text] of Object.entries(typed)) await field(page, label).fill(text)
-      const asked = dialog(page, 'Add an identity provider')
-      await asked.getByRole('button', { name: 'Add provider' }).click()
-      await asked.getByText(`There is ${displayName} at this address already`).waitFor()
-      expect(await stored(admin, before.id)).toEqual(before)
-    }
-  },
-)
+test('one that is there already is not changed by adding it again, however its address is spelled', async ({
+  api,
+  open,
+}) => {
+  const admin = await api.admin
+  const page = await open('/settings/identity')
+  for (const [settings, typed] of twins) {
+    const displayName = `First ${settings.type}`
+    const client = settings.type === 'LDAP' ? {} : { clientId: 'platform', clientSecret: 'first' }
+    const before = await configured(admin, { ...settings, ...client, displayName, enabled: false })
+    await page.reload()
+    await press(page, 'Add provider')
+    await field(page, 'Type').selectOption(settings.type)
+    for (const [label, text] of Object.entries(typed)) await field(page, label).fill(text)
+    const asked = dialog(page, 'Add an identity provider')
+    await asked.getByRole('button', { name: 'Add provider' }).click()
+    await asked.getByText(`There is ${displayName} at this address already`).waitFor()
+    expect(await stored(admin, before.id)).toEqual(before)
+  }
+})
 
-test.runIf(isLong)('a provider is removed after it was said what becomes of its users', async ({ api, open }) => {
+test('a provider is removed after it was said what becomes of its users', async ({ api, open }) => {
   const admin = await api.admin
   const { id } = await configured(admin, cloud('Short-lived'))
   const page = await open('/settings/identity')
@@ -177,30 +176,24 @@ test.runIf(isLong)('a provider is removed after it was said what becomes of its 
   expect(await stored(admin, id)).toBeUndefined()
 })
 
-test.runIf(isLong)(
-  'a narrow screen shows the list and a provider without scrolling sideways',
-  async ({ api, open }) => {
-    const { id } = await configured(
-      await api.admin,
-      cloud('Narrow', { roleMappings: [{ group: 'a', role: 'Operator' }] }),
-    )
-    const page = await open('/settings/identity', { width: 360 })
-    await row(page, 'Narrow').waitFor()
-    expect(await reachingOut(page)).toEqual([])
-    await page.goto(`/settings/identity?provider=${id}`)
-    await dialog(page, 'Narrow').waitFor()
-    await page.getByText('More settings').click()
-    expect(await reachingOut(page)).toEqual([])
-    await inThemes(page, () => axe(page))
-  },
-)
+test('a narrow screen shows the list and a provider without scrolling sideways', async ({ api, open }) => {
+  const { id } = await configured(
+    await api.admin,
+    cloud('Narrow', { roleMappings: [{ group: 'a', role: 'Operator' }] }),
+  )
+  const page = await open('/settings/identity', { width: 360 })
+  await row(page, 'Narrow').waitFor()
+  expect(await reachingOut(page)).toEqual([])
+  await page.goto(`/settings/identity?provider=${id}`)
+  await dialog(page, 'Narrow').waitFor()
+  await page.getByText('More settings').click()
+  expect(await reachingOut(page)).toEqual([])
+  await inThemes(page, () => axe(page))
+})
 
-test.runIf(isLong)(
-  'whoever does not administer the platform is told so, and offered nothing',
-  async ({ api, open }) => {
-    const { username, password } = await api.newPerson('Viewer')
-    const page = await open('/settings/identity', { as: { username, password } })
-    await page.getByText('You may not see this page').waitFor()
-    expect(await page.getByRole('button', { name: 'Add provider' }).count()).toBe(0)
-  },
-)
+test('whoever does not administer the platform is told so, and offered nothing', async ({ api, open }) => {
+  const { username, password } = await api.newPerson('Viewer')
+  const page = await open('/settings/identity', { as: { username, password } })
+  await page.getByText('You may not see this page').waitFor()
+  expect(await page.getByRole('button', { name: 'Add provider' }).count()).toBe(0)
+})

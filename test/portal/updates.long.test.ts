@@ -2,7 +2,6 @@ import type { Page } from 'playwright-core'
 import { expect } from 'vitest'
 import { answered } from '../../conformance/answer.ts'
 import { zipOf } from '../../scripts/release/zip.ts'
-import { isLong } from '../support/long.ts'
 import { axe } from '../support/portal/axe.ts'
 import { faultsOfLook } from '../support/portal/sound.ts'
 import { test as base } from '../support/portal/test.ts'
@@ -35,7 +34,7 @@ test('without a newer release the platform is up to date, and there is nothing t
   await expectSound(page, 'up-to-date')
 })
 
-test.runIf(isLong)('who may not update the platform is told so', async ({ api, open }) => {
+test('who may not update the platform is told so', async ({ api, open }) => {
   const { username, password } = await api.newPerson('OrgAdmin')
   const page = await open('/settings/updates', { as: { username, password } })
   await page.getByText('You may not see this page').waitFor()
@@ -62,37 +61,37 @@ test('a look finds a release, and says why another one cannot be applied', async
   await expectSound(page, 'available')
 }, 600_000)
 
-test.runIf(isLong)(
-  'an update says that jobs are running, is begun all the same, and is followed to its end and through a reload',
-  async ({ api, open }) => {
-    const relay = await api.newRelay()
-    const { jobId, leaseId } = await api.running(relay)
-    const page = await open('/settings/updates', { allow: [/^answer 409 PUT/, ...replaced] })
-    await button(page, 'Update to 9.1.0').click()
-    const asked = page.getByRole('dialog', { name: 'Update the platform to 9.1.0?' })
-    await button(asked, 'Update').click()
-    await asked.getByRole('alert').getByText('Jobs are running').waitFor()
-    await asked.getByLabel(/^Although jobs are running/).check()
-    await axe(page)
-    await button(asked, 'Update').click()
-    const progress = page.getByRole('region', { name: /^Update to 9\.1\.0 from/ })
-    // What is done is said in words, too, for whoever does not see the list.
-    await progress.getByText('Put the new version beside the old one').first().waitFor()
-    await expect.poll(() => button(release(page), 'Update to 9.1.0').isDisabled()).toBe(true)
-    await page.reload()
-    await progress.getByText('Let it answer 10 % of the requests').first().waitFor()
-    await button(progress, 'Load the portal anew').waitFor()
-    expect(await progress.innerText()).toMatch(/^Update to 9\.1\.0 from \S+\s+Completed/)
-    await expect.poll(() => release(page).innerText()).toMatch(/Current version\s+9\.1\.0/)
-    await history(page).getByRole('link', { name: 'Update to 9.1.0' }).waitFor()
-    await expectSound(page, 'completed')
-    await button(progress, 'Load the portal anew').click()
-    await release(page).getByText('Up to date').waitFor()
-    answered(await relay.complete(jobId, leaseId, 0), 200)
-  },
-)
+test('an update says that jobs are running, is begun all the same, and is followed to its end and through a reload', async ({
+  api,
+  open,
+}) => {
+  const relay = await api.newRelay()
+  const { jobId, leaseId } = await api.running(relay)
+  const page = await open('/settings/updates', { allow: [/^answer 409 PUT/, ...replaced] })
+  await button(page, 'Update to 9.1.0').click()
+  const asked = page.getByRole('dialog', { name: 'Update the platform to 9.1.0?' })
+  await button(asked, 'Update').click()
+  await asked.getByRole('alert').getByText('Jobs are running').waitFor()
+  await asked.getByLabel(/^Although jobs are running/).check()
+  await axe(page)
+  await button(asked, 'Update').click()
+  const progress = page.getByRole('region', { name: /^Update to 9\.1\.0 from/ })
+  // What is done is said in words, too, for whoever does not see the list.
+  await progress.getByText('Put the new version beside the old one').first().waitFor()
+  await expect.poll(() => button(release(page), 'Update to 9.1.0').isDisabled()).toBe(true)
+  await page.reload()
+  await progress.getByText('Let it answer 10 % of the requests').first().waitFor()
+  await button(progress, 'Load the portal anew').waitFor()
+  expect(await progress.innerText()).toMatch(/^Update to 9\.1\.0 from \S+\s+Completed/)
+  await expect.poll(() => release(page).innerText()).toMatch(/Current version\s+9\.1\.0/)
+  await history(page).getByRole('link', { name: 'Update to 9.1.0' }).waitFor()
+  await expectSound(page, 'completed')
+  await button(progress, 'Load the portal anew').click()
+  await release(page).getByText('Up to date').waitFor()
+  answered(await relay.complete(jobId, leaseId, 0), 200)
+})
 
-test.runIf(isLong)('the way back names the version that it leads to', async ({ open }) => {
+test('the way back names the version that it leads to', async ({ open }) => {
   const page = await open('/settings/updates', { allow: replaced })
   await page.getByRole('button', { name: /^Go back to / }).click()
   const asked = page.getByRole('dialog', { name: /^Go back to \d/ })
@@ -104,17 +103,17 @@ test.runIf(isLong)('the way back names the version that it leads to', async ({ o
   expect(await history(page).getByRole('row').count()).toBe(3)
 })
 
-test.runIf(isLong)(
-  'where the releases cannot be read the page says so, with the trace, and shows what was found last',
-  async ({ platform, open }) => {
-    const page = await open('/settings/updates', { allow: [...replaced, /^console error: /, /^answer 503 /] })
-    await release(page).getByText('Update available').waitFor()
-    await platform.stop()
-    await platform.restart({ PLAT_RELEASE_SOURCE: '127.0.0.1:9/platform/releases' })
-    await button(page, 'Check now').click()
-    const alert = release(page).getByRole('alert')
-    await alert.getByText('PLAT_REGISTRY_ALLOW').waitFor()
-    expect(await alert.innerText()).toMatch(/Trace id\s+[0-9a-f]{32}/)
-    expect(await release(page).innerText()).toMatch(/Newest version\s+9\.1\.0/)
-  },
-)
+test('where the releases cannot be read the page says so, with the trace, and shows what was found last', async ({
+  platform,
+  open,
+}) => {
+  const page = await open('/settings/updates', { allow: [...replaced, /^console error: /, /^answer 503 /] })
+  await release(page).getByText('Update available').waitFor()
+  await platform.stop()
+  await platform.restart({ PLAT_RELEASE_SOURCE: '127.0.0.1:9/platform/releases' })
+  await button(page, 'Check now').click()
+  const alert = release(page).getByRole('alert')
+  await alert.getByText('PLAT_REGISTRY_ALLOW').waitFor()
+  expect(await alert.innerText()).toMatch(/Trace id\s+[0-9a-f]{32}/)
+  expect(await release(page).innerText()).toMatch(/Newest version\s+9\.1\.0/)
+})

@@ -1,5 +1,4 @@
 import { expect } from 'vitest'
-import { isLong } from '../support/long.ts'
 import { dialog, heading } from '../support/portal/parts.ts'
 import { test } from '../support/portal/test.ts'
 
@@ -34,7 +33,7 @@ test('a tab that is open while the platform is away keeps what it shows, says so
   await page.getByText(banner).waitFor({ state: 'detached' })
 })
 
-test.runIf(isLong)('a dialog begins at its first field, so that what is typed lands there', async ({ open, api }) => {
+test('a dialog begins at its first field, so that what is typed lands there', async ({ open, api }) => {
   await api.newCluster({ name: 'first-field' })
   const page = await open('/clusters')
   await page.getByRole('button', { name: 'Sites' }).click()
@@ -43,16 +42,16 @@ test.runIf(isLong)('a dialog begins at its first field, so that what is typed la
   await expect.poll(() => dialog(page).getByRole('textbox').first().inputValue()).toBe('Frankfurt am Main')
 })
 
-test.runIf(isLong)(
-  'after a reload the page of a registration leads to the cluster, which waits for its relay',
-  async ({ open, api }) => {
-    await api.newCluster({ name: 'registered before' })
-    const page = await open('/clusters/register')
-    await page.getByRole('textbox', { name: 'Name' }).fill('munich-1')
-    await page.getByRole('button', { name: 'Register cluster' }).click()
-    await page.getByText('Waiting for the relay').waitFor()
-    await page.reload()
-    await heading(page, 'munich-1').waitFor()
-    await page.getByRole('button', { name: 'New enrollment token' }).waitFor()
-  },
-)
+test('after a reload the page of a registration leads to the cluster, which waits for its relay', async ({
+  open,
+  api,
+}) => {
+  await api.newCluster({ name: 'registered before' })
+  const page = await open('/clusters/register')
+  await page.getByRole('textbox', { name: 'Name' }).fill('munich-1')
+  await page.getByRole('button', { name: 'Register cluster' }).click()
+  await page.getByText('Waiting for the relay').waitFor()
+  await page.reload()
+  await heading(page, 'munich-1').waitFor()
+  await page.getByRole('button', { name: 'New enrollment token' }).waitFor()
+})

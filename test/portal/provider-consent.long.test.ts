@@ -3,7 +3,6 @@ import type { Page } from 'playwright-core'
 import { expect } from 'vitest'
 import { answered } from '../../conformance/answer.ts'
 import type { Platform } from '../../conformance/platform.ts'
-import { isLong } from '../support/long.ts'
 import { axe } from '../support/portal/axe.ts'
 import { inThemes } from '../support/portal/shot.ts'
 import { asAdministrator as test } from '../support/portal/shared.ts'
@@ -65,31 +64,25 @@ test('consent is asked for at the provider, and what came of it is told until it
   expect(await row(page, displayName).innerText()).toContain('Consent denied')
 })
 
-test.runIf(isLong)(
-  'an address that tells of an answer is believed only where the platform knows of it',
-  async ({ api, open }) => {
-    const { id } = await configured(api, 'Never asked')
-    const page = await open(`/settings/identity?provider=${id}&consent=granted`)
-    await page.getByRole('alert').filter({ hasText: 'the platform knows of no such answer' }).waitFor()
-    await page.goto(`/settings/identity?provider=${id}&consent=error&error=tenant_mismatch`)
-    await page.getByRole('alert').filter({ hasText: 'Another tenant has answered' }).waitFor()
-    await page.goto(`/settings/identity?consent=error&error=Call%20%2B49%20123`)
-    await page.getByRole('alert').filter({ hasText: 'Consent was asked for in vain.' }).waitFor()
-    expect(await page.getByRole('main').innerText()).not.toContain('+49')
-  },
-)
+test('an address that tells of an answer is believed only where the platform knows of it', async ({ api, open }) => {
+  const { id } = await configured(api, 'Never asked')
+  const page = await open(`/settings/identity?provider=${id}&consent=granted`)
+  await page.getByRole('alert').filter({ hasText: 'the platform knows of no such answer' }).waitFor()
+  await page.goto(`/settings/identity?provider=${id}&consent=error&error=tenant_mismatch`)
+  await page.getByRole('alert').filter({ hasText: 'Another tenant has answered' }).waitFor()
+  await page.goto(`/settings/identity?consent=error&error=Call%20%2B49%20123`)
+  await page.getByRole('alert').filter({ hasText: 'Consent was asked for in vain.' }).waitFor()
+  expect(await page.getByRole('main').innerText()).not.toContain('+49')
+})
 
-test.runIf(isLong)(
-  'an address of a provider without TLS is not opened, and the page says so',
-  async ({ api, origin, open }) => {
-    const { id } = await configured(api, 'Without TLS')
-    const page = await open(`/settings/identity?provider=${id}`)
-    await page.route('**/consent', (route) => route.fulfill({ json: { url: 'javascript:alert(__xss=1)' } }))
-    await press(page, 'Ask for consent')
-    await page.getByRole('alert').filter({ hasText: 'at an address without TLS' }).waitFor()
-    await page.route('**/consent', (route) => route.fulfill({ json: { url: 'http://id.example.com/consent' } }))
-    await press(page, 'Ask for consent')
-    await page.getByRole('alert').filter({ hasText: 'at an address without TLS' }).waitFor()
-    expect(page.url()).toContain(origin)
-  },
-)
+test('an address of a provider without TLS is not opened, and the page says so', async ({ api, origin, open }) => {
+  const { id } = await configured(api, 'Without TLS')
+  const page = await open(`/settings/identity?provider=${id}`)
+  await page.route('**/consent', (route) => route.fulfill({ json: { url: 'javascript:alert(__xss=1)' } }))
+  await press(page, 'Ask for consent')
+  await page.getByRole('alert').filter({ hasText: 'at an address without TLS' }).waitFor()
+  await page.route('**/consent', (route) => route.fulfill({ json: { url: 'http://id.example.com/consent' } }))
+  await press(page, 'Ask for consent')
+  await page.getByRole('alert').filter({ hasText: 'at an address without TLS' }).waitFor()
+  expect(page.url()).toContain(origin)
+})

@@ -2,7 +2,6 @@ import { functionNames } from '@platform/core/update/function-names'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { expiredAccessKey } from '../../rehearsal/cli/aws.ts'
 import { type Sandbox, sandboxObstacle, startSandbox } from '../../rehearsal/cli/start.ts'
-import { isLong } from '../support/long.ts'
 
 const obstacle = sandboxObstacle()
 /** The start of the platform. */
@@ -59,8 +58,6 @@ describe.skipIf(obstacle !== undefined)(`the commands that deploy and remove${wh
       ['no stage', [], {}, /--stage is missing/],
       ['no credentials', right, noCredentials, /There are no credentials for AWS.*\n.*AWS_PROFILE/],
       ['a setting that functions would refuse', right, { PLAT_LIMIT_API_BURST: '0' }, /PLAT_LIMIT_API_BURST/],
-    ]
-    const alsoWrong: Wrong[] = [
       ['a Node that is too old', right, { NODE_OPTIONS: oldNode() }, /This is Node 20\.1\.0; .* needs Node 24/],
       [
         'a stage with a hyphen',
@@ -74,9 +71,8 @@ describe.skipIf(obstacle !== undefined)(`the commands that deploy and remove${wh
       ['a domain that is none', right, { PLAT_DOMAIN: 'https://example.com/' }, /PLAT_DOMAIN: must be a domain name/],
     ]
     test.each(wrong)('%s', isTold)
-    test.runIf(isLong).each(alsoWrong)('%s', isTold)
 
-    test.runIf(isLong)('a bad setting in a file of settings', async () => {
+    test('a bad setting in a file of settings', async () => {
       const { exitCode, output, requests } = await deploy('dev', {}, { '.env': 'PLAT_LOG_LEVEL=none\n' })
       expect(output).toMatch(/PLAT_LOG_LEVEL: /)
       expect({ exitCode, requests }).toEqual({ exitCode: 2, requests: [] })
@@ -90,48 +86,37 @@ describe.skipIf(obstacle !== undefined)(`the commands that deploy and remove${wh
       expect({ exitCode, requests, runs }).toEqual({ exitCode: 2, requests: ['Action=GetCallerIdentity'], runs: [] })
     })
 
-    test.runIf(isLong)(
-      'a certificate of another region, which the gateway would refuse when half of it is done',
-      async () => {
-        const certificate = 'arn:aws:acm:eu-central-1:000000000000:certificate/0a1b'
-        const environment = { PLAT_DOMAIN: 'platform.example.com', PLAT_DOMAIN_CERTIFICATE: certificate }
-        const { exitCode, output, runs } = await deploy('dev', environment)
-        expect(output).toMatch(/PLAT_DOMAIN_CERTIFICATE: .* is in eu-central-1, and the deployment goes to us-east-1/)
-        expect({ exitCode, runs }).toEqual({ exitCode: 2, runs: [] })
-      },
-    )
+    test('a certificate of another region, which the gateway would refuse when half of it is done', async () => {
+      const certificate = 'arn:aws:acm:eu-central-1:000000000000:certificate/0a1b'
+      const environment = { PLAT_DOMAIN: 'platform.example.com', PLAT_DOMAIN_CERTIFICATE: certificate }
+      const { exitCode, output, runs } = await deploy('dev', environment)
+      expect(output).toMatch(/PLAT_DOMAIN_CERTIFICATE: .* is in eu-central-1, and the deployment goes to us-east-1/)
+      expect({ exitCode, runs }).toEqual({ exitCode: 2, runs: [] })
+    })
 
     test('production is protected', () => isRefused('production', /The stage production is protected/))
 
     const other = /To do so: .* --stage dev --confirm dev/
-    test.runIf(isLong)('a removal names the stage twice', () => isRefused('dev', other))
+    test('a removal names the stage twice', () => isRefused('dev', other))
   })
 
-  test.runIf(isLong)(
-    'a first start that fails fails the deployment, says why, and nothing of the rest is lost',
-    async () => {
-      const { exitCode, output, runs } = await deploy('dev', failing)
-      expect(output).toContain(
-        'invoking Lambda Function (platform-dev-fn-bootstrap): {"errorMessage":"the store does not',
-      )
-      expect(output).toMatch(/The deployment of the stage dev has failed.*\n?.*Run the same command again/)
-      expect(exitCode).toBe(1)
-      expect(runs).toMatchObject([{ command: 'up', stage: 'dev', isFine: false }])
-      expect(runs[0]!.changes).toMatchObject(whole)
-      expect(runs[0]!.changes).not.toHaveProperty(`create ${invocation}`)
-      startComesLast(output)
-    },
-  )
+  test('a first start that fails fails the deployment, says why, and nothing of the rest is lost', async () => {
+    const { exitCode, output, runs } = await deploy('dev', failing)
+    expect(output).toContain(
+      'invoking Lambda Function (platform-dev-fn-bootstrap): {"errorMessage":"the store does not',
+    )
+    expect(output).toMatch(/The deployment of the stage dev has failed.*\n?.*Run the same command again/)
+    expect(exitCode).toBe(1)
+    expect(runs).toMatchObject([{ command: 'up', stage: 'dev', isFine: false }])
+    expect(runs[0]!.changes).toMatchObject(whole)
+    expect(runs[0]!.changes).not.toHaveProperty(`create ${invocation}`)
+    startComesLast(output)
+  })
 
   test('the next deployment makes up for the start, and for nothing else; it says where the platform is and what is next', async () => {
     const { exitCode, output, runs } = await deploy('dev')
     const [start, run] = [{ [`create ${invocation}`]: 1 }, { command: 'up', stage: 'dev', isFine: true }]
-    // By default nothing was there before.
-    if (isLong) expect(runs).toEqual([{ ...run, changes: start }])
-    else {
-      expect(runs).toMatchObject([{ ...run, changes: { ...whole, ...start } }])
-      startComesLast(output)
-    }
+    expect(runs).toEqual([{ ...run, changes: start }])
     expect(output).toMatch(/The stage dev is deployed to account \d{12} in us-east-1/)
     expect(output).toMatch(/API +https:\/\/\w+\.execute-api\.us-east-1\.amazonaws\.com/)
     expect(output).toContain(
@@ -140,7 +125,7 @@ describe.skipIf(obstacle !== undefined)(`the commands that deploy and remove${wh
     expect(exitCode).toBe(0)
   })
 
-  test.runIf(isLong)('deploying twice changes nothing, and a comparison says so', async () => {
+  test('deploying twice changes nothing, and a comparison says so', async () => {
     const [again, compared] = [await deploy('dev'), await sandbox.run('deploy', ['--stage', 'dev', '--diff'])]
     expect(again.runs).toEqual([{ command: 'up', stage: 'dev', isFine: true, changes: {} }])
     expect(again.exitCode).toBe(0)
@@ -149,7 +134,7 @@ describe.skipIf(obstacle !== undefined)(`the commands that deploy and remove${wh
     expect(compared.exitCode).toBe(0)
   })
 
-  test.runIf(isLong)('an empty setting is none, and keeps what a file says of it away', async () => {
+  test('an empty setting is none, and keeps what a file says of it away', async () => {
     const files = { '.env': 'PLAT_LOG_LEVEL=\nPLAT_ALARM_EMAIL=somebody@example.com\n' }
     const environment = { PLAT_ALARM_EMAIL: '' }
     const { exitCode, runs } = await sandbox.run('deploy', ['--stage', 'dev', '--diff'], { environment, files })
@@ -157,24 +142,21 @@ describe.skipIf(obstacle !== undefined)(`the commands that deploy and remove${wh
     expect(exitCode).toBe(0)
   })
 
-  test.runIf(isLong)(
-    'another setting, for this stage alone, changes every function, and begins the platform anew; a start that fails is made up for',
-    async () => {
-      const files = { '.env.dev': 'PLAT_LOG_LEVEL=debug\nPLAT_PORT=80\n', '.env': 'PLAT_LOG_LEVEL=none\n' }
-      const failed = await deploy('dev', failing, files)
-      expect(failed.output).toContain('PLAT_PORT is no setting of a deployment: it has no effect here.')
-      expect(failed.exitCode).toBe(1)
-      // New code, too, although the code is the same: Lambda would publish what an update has uploaded last.
-      expect(failed.runs[0]!.changes).toEqual({
-        'update aws:s3/bucketObjectv2:BucketObjectv2': functionNames.length,
-        'update aws:lambda/function:Function': functionNames.length,
-        'update aws:lambda/alias:Alias': functionNames.length,
-      })
-      const { exitCode, runs } = await deploy('dev', {}, files)
-      expect(runs).toEqual([{ command: 'up', stage: 'dev', isFine: true, changes: { [`replace ${invocation}`]: 1 } }])
-      expect(exitCode).toBe(0)
-    },
-  )
+  test('another setting, for this stage alone, changes every function, and begins the platform anew; a start that fails is made up for', async () => {
+    const files = { '.env.dev': 'PLAT_LOG_LEVEL=debug\nPLAT_PORT=80\n', '.env': 'PLAT_LOG_LEVEL=none\n' }
+    const failed = await deploy('dev', failing, files)
+    expect(failed.output).toContain('PLAT_PORT is no setting of a deployment: it has no effect here.')
+    expect(failed.exitCode).toBe(1)
+    // New code, too, although the code is the same: Lambda would publish what an update has uploaded last.
+    expect(failed.runs[0]!.changes).toEqual({
+      'update aws:s3/bucketObjectv2:BucketObjectv2': functionNames.length,
+      'update aws:lambda/function:Function': functionNames.length,
+      'update aws:lambda/alias:Alias': functionNames.length,
+    })
+    const { exitCode, runs } = await deploy('dev', {}, files)
+    expect(runs).toEqual([{ command: 'up', stage: 'dev', isFine: true, changes: { [`replace ${invocation}`]: 1 } }])
+    expect(exitCode).toBe(0)
+  })
 
   test('a stage is removed as a whole, and what the platform has made itself is named', async () => {
     const { exitCode, output, runs } = await sandbox.run('deploy:remove', ['--stage', 'dev', '--confirm', 'dev'])
@@ -188,19 +170,16 @@ describe.skipIf(obstacle !== undefined)(`the commands that deploy and remove${wh
     expect(exitCode).toBe(0)
   })
 
-  test.runIf(isLong)(
-    'production is deployed with its alarms, and the deployer itself refuses to remove it, too',
-    async () => {
-      const { exitCode, output, runs } = await deploy('production')
-      expect(runs).toMatchObject([{ command: 'up', stage: 'production', isFine: true }])
-      expect(output).toMatch(/Alarms +arn:aws:sns:us-east-1:\d{12}:platform-production-alarms/)
-      expect(exitCode).toBe(0)
-      const removed = await sandbox.run('sst', ['remove', '--stage', 'production'])
-      expect(removed.output).toMatch(/Cannot remove protected stage/)
-      expect(removed.exitCode).toBe(1)
-      expect(removed.runs).toEqual([])
-    },
-  )
+  test('production is deployed with its alarms, and the deployer itself refuses to remove it, too', async () => {
+    const { exitCode, output, runs } = await deploy('production')
+    expect(runs).toMatchObject([{ command: 'up', stage: 'production', isFine: true }])
+    expect(output).toMatch(/Alarms +arn:aws:sns:us-east-1:\d{12}:platform-production-alarms/)
+    expect(exitCode).toBe(0)
+    const removed = await sandbox.run('sst', ['remove', '--stage', 'production'])
+    expect(removed.output).toMatch(/Cannot remove protected stage/)
+    expect(removed.exitCode).toBe(1)
+    expect(removed.runs).toEqual([])
+  })
 })
 
 /** Has Node say that it is another one. */

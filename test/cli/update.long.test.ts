@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { isLong } from '../support/long.ts'
 import type { Plat } from '../support/plat.ts'
 import { builtFunctions, published, telling } from '../support/releases.ts'
 import { startWorkplace, type Workplace } from './support/workplace.ts'
@@ -33,32 +32,25 @@ test('where there is no newer release, nothing is done, and no version to go bac
 })
 
 // By default the journey of an update has one applied and taken back, and modules have steps followed.
-test.runIf(isLong)(
-  'a release is found and applied and taken back, step by step',
-  async () => {
-    await published(workplace.platform, { version: '9.1.0' }, await builtFunctions('9.1.0', telling))
-    const check = await plat.run(['update', 'check'])
-    expect(check.out).toMatch(/^latestVersion +9\.1\.0$/m)
-    expect(check.err).toBe('Next: plat update apply 9.1.0\n')
+test('a release is found and applied and taken back, step by step', async () => {
+  await published(workplace.platform, { version: '9.1.0' }, await builtFunctions('9.1.0', telling))
+  const check = await plat.run(['update', 'check'])
+  expect(check.out).toMatch(/^latestVersion +9\.1\.0$/m)
+  expect(check.err).toBe('Next: plat update apply 9.1.0\n')
 
-    // Nobody is there to be asked.
-    const unsure = await plat.run(['update', 'apply'])
-    expect([unsure.exitCode, unsure.err]).toEqual([
-      2,
-      `Update the platform from ${serving} to 9.1.0? Say --yes if so.\n`,
-    ])
-    const applied = await plat.run(['update', 'apply', '--yes'])
-    expect(applied).toMatchObject({ exitCode: 0, out: 'PlatformUpdate Completed: Version 9.1.0 serves.\n' })
-    const steps = ['preflight', 'stage', 'smoke', 'shift-10', 'shift-50', 'shift-100', 'commit']
-    expect(applied.err).toBe(steps.map((step) => `${step}: Completed\n`).join(''))
+  // Nobody is there to be asked.
+  const unsure = await plat.run(['update', 'apply'])
+  expect([unsure.exitCode, unsure.err]).toEqual([2, `Update the platform from ${serving} to 9.1.0? Say --yes if so.\n`])
+  const applied = await plat.run(['update', 'apply', '--yes'])
+  expect(applied).toMatchObject({ exitCode: 0, out: 'PlatformUpdate Completed: Version 9.1.0 serves.\n' })
+  const steps = ['preflight', 'stage', 'smoke', 'shift-10', 'shift-50', 'shift-100', 'commit']
+  expect(applied.err).toBe(steps.map((step) => `${step}: Completed\n`).join(''))
 
-    const accepted = await plat.json(['update', 'rollback', '--yes', '--no-wait'])
-    expect(accepted).toMatchObject({ action: 'rollback', targetVersion: serving, status: 'InProgress' })
-    expect((await plat.run(['job', 'wait', accepted.jobId])).exitCode).toBe(0)
-    expect(await plat.json(['update', 'check'])).toMatchObject({ currentVersion: serving })
-  },
-  300_000,
-)
+  const accepted = await plat.json(['update', 'rollback', '--yes', '--no-wait'])
+  expect(accepted).toMatchObject({ action: 'rollback', targetVersion: serving, status: 'InProgress' })
+  expect((await plat.run(['job', 'wait', accepted.jobId])).exitCode).toBe(0)
+  expect(await plat.json(['update', 'check'])).toMatchObject({ currentVersion: serving })
+}, 300_000)
 
 test.for(['update', 'update apply 1.0.0 2.0.0', 'update rollback 1.0.0', 'update apply --forced'])(
   'plat %s is wrong use: 2, nothing on standard output',

@@ -1,5 +1,4 @@
 import { expect } from 'vitest'
-import { isLong } from '../support/long.ts'
 import { axe } from '../support/portal/axe.ts'
 import { reachingOut } from '../support/portal/layout.ts'
 import { test } from '../support/portal/shared.ts'
@@ -28,16 +27,13 @@ const bad = {
   ],
 }
 
-test.runIf(isLong)(
-  'every check of the platform is shown, with its tags and its source',
-  async ({ open, api: _isSetUp }) => {
-    const page = await open('/health')
-    const row = page.getByRole('row').filter({ hasText: 'database' })
-    for (const text of ['Healthy', 'critical', 'platform', 'The store answers']) await row.getByText(text).waitFor()
-    await page.getByRole('heading', { name: 'What the tags mean' }).waitFor()
-    await axe(page)
-  },
-)
+test('every check of the platform is shown, with its tags and its source', async ({ open, api: _isSetUp }) => {
+  const page = await open('/health')
+  const row = page.getByRole('row').filter({ hasText: 'database' })
+  for (const text of ['Healthy', 'critical', 'platform', 'The store answers']) await row.getByText(text).waitFor()
+  await page.getByRole('heading', { name: 'What the tags mean' }).waitFor()
+  await axe(page)
+})
 
 test('a platform that is not well says so with 503, and the page shows it all the same, the worst first', async ({
   open,
@@ -54,29 +50,29 @@ test('a platform that is not well says so with 503, and the page shows it all th
   await axe(page)
 })
 
-test.runIf(isLong)(
-  'a platform that does not answer is told of with the trace id, and what was known stays in sight',
-  async ({ open, api: _isSetUp }) => {
-    const page = await open('/health', { allow: [/^answer 503 GET \/health\/ready$/] })
-    await page.getByRole('row').filter({ hasText: 'database' }).waitFor()
-    await page.clock.install()
-    await page.route('**/health/ready', (route) =>
-      route.fulfill({
-        status: 503,
-        json: { error: 'database_unavailable', message: 'Not now.', traceId: 'trace-4711' },
-      }),
-    )
-    await page.getByRole('button', { name: 'Check now' }).click()
-    const note = page.getByRole('alert').filter({ hasText: 'Not now.' })
-    await passUntil(page, () => note.getByText('trace-4711').isVisible())
-    await page.getByRole('row').filter({ hasText: 'database' }).waitFor()
-    await page.unroute('**/health/ready')
-    await note.getByRole('button', { name: 'Try again' }).click()
-    await note.waitFor({ state: 'detached' })
-  },
-)
+test('a platform that does not answer is told of with the trace id, and what was known stays in sight', async ({
+  open,
+  api: _isSetUp,
+}) => {
+  const page = await open('/health', { allow: [/^answer 503 GET \/health\/ready$/] })
+  await page.getByRole('row').filter({ hasText: 'database' }).waitFor()
+  await page.clock.install()
+  await page.route('**/health/ready', (route) =>
+    route.fulfill({
+      status: 503,
+      json: { error: 'database_unavailable', message: 'Not now.', traceId: 'trace-4711' },
+    }),
+  )
+  await page.getByRole('button', { name: 'Check now' }).click()
+  const note = page.getByRole('alert').filter({ hasText: 'Not now.' })
+  await passUntil(page, () => note.getByText('trace-4711').isVisible())
+  await page.getByRole('row').filter({ hasText: 'database' }).waitFor()
+  await page.unroute('**/health/ready')
+  await note.getByRole('button', { name: 'Try again' }).click()
+  await note.waitFor({ state: 'detached' })
+})
 
-test.runIf(isLong)('the checks are looked at every ten seconds', async ({ newPage, api: _isSetUp }) => {
+test('the checks are looked at every ten seconds', async ({ newPage, api: _isSetUp }) => {
   const page = await newPage()
   await page.clock.install()
   await page.goto('/health')

@@ -1,7 +1,6 @@
 import type { Locator, Page } from 'playwright-core'
 import { expect } from 'vitest'
 import type { Platform } from '../../conformance/platform.ts'
-import { isLong } from '../support/long.ts'
 import { axe } from '../support/portal/axe.ts'
 import { asAdministrator as test } from '../support/portal/shared.ts'
 import { requestsDuring } from '../support/portal/traffic.ts'
@@ -41,7 +40,7 @@ test('a chart can be asked by keyboard, and read as a table', async ({ open, api
   await axe(page)
 })
 
-test.runIf(isLong)('the range of the charts is one for all, and part of the address', async ({ open, seed: _seed }) => {
+test('the range of the charts is one for all, and part of the address', async ({ open, seed: _seed }) => {
   const page = await open('/dashboard?range=week')
   expect(await button(page, '7 d').getAttribute('aria-pressed')).toBe('true')
   const asked = await requestsDuring(page, async () => {
@@ -51,7 +50,7 @@ test.runIf(isLong)('the range of the charts is one for all, and part of the addr
   expect(new URL(page.url()).search).toBe('?range=month')
 })
 
-test.runIf(isLong)('times of charts are those of the user', async ({ open, seed: _seed }) => {
+test('times of charts are those of the user', async ({ open, seed: _seed }) => {
   const texts = ['Asia/Tokyo', 'America/New_York'].map(async (timezone) => {
     const page = await open('/dashboard', { timezone })
     const slider = widget(page, 'Jobs over time').getByRole('slider')

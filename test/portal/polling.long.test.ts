@@ -1,6 +1,5 @@
 import type { Page } from 'playwright-core'
 import { expect } from 'vitest'
-import { isLong } from '../support/long.ts'
 import { settled } from '../support/portal/open.ts'
 import { pages, pathOf } from '../support/portal/pages.ts'
 import { asAdministrator as test } from '../support/portal/shared.ts'
@@ -37,9 +36,7 @@ const left = new Set([
   'new-job-again',
   'account-tokens',
 ])
-/** Those that ask for something of their own all the time: where not all is tried, they stand for the others. */
-const busiest = new Set(['dashboard', 'job-running'])
-const watched = pages.filter(({ name }) => (isLong ? !left.has(name) : busiest.has(name)))
+const watched = pages.filter(({ name }) => !left.has(name))
 
 test.for(watched)(
   '$name asks for nothing more often than every two seconds, and goes on asking for its numbers',
@@ -77,18 +74,18 @@ test('a tab in the background asks for nothing, and for the news when one comes 
   }
 })
 
-test.runIf(isLong)(
-  'a platform that fails is asked less often, and its news are there soon after it is back',
-  async ({ newPage, api: _isSetUp }) => {
-    const page = await openStopped(await newPage({ allow: [/^answer 503 /] }), '/dashboard')
-    await page.route('**/api/**', (route) =>
-      route.fulfill({ status: 503, json: { error: 'database_unavailable', message: 'Not now.', traceId: '0' } }),
-    )
-    const perTwoMinutes = [times(await asked(page, 120)), times(await asked(page, 120))]
-    // Thirty while it answers.
-    expect(Math.max(...perTwoMinutes)).toBeLessThanOrEqual(15)
-    expect(Math.min(...perTwoMinutes)).toBeGreaterThan(0)
-    await page.unroute('**/api/**')
-    expect(times(await asked(page, 60))).toBeGreaterThan(0)
-  },
-)
+test('a platform that fails is asked less often, and its news are there soon after it is back', async ({
+  newPage,
+  api: _isSetUp,
+}) => {
+  const page = await openStopped(await newPage({ allow: [/^answer 503 /] }), '/dashboard')
+  await page.route('**/api/**', (route) =>
+    route.fulfill({ status: 503, json: { error: 'database_unavailable', message: 'Not now.', traceId: '0' } }),
+  )
+  const perTwoMinutes = [times(await asked(page, 120)), times(await asked(page, 120))]
+  // Thirty while it answers.
+  expect(Math.max(...perTwoMinutes)).toBeLessThanOrEqual(15)
+  expect(Math.min(...perTwoMinutes)).toBeGreaterThan(0)
+  await page.unroute('**/api/**')
+  expect(times(await asked(page, 60))).toBeGreaterThan(0)
+})

@@ -4,7 +4,6 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Plat } from '../support/plat.ts'
 import { type Author, startAuthor } from './support/author.ts'
 import { startWorkplace, type Workplace } from './support/workplace.ts'
-import { isLong } from '../support/long.ts'
 
 /** What operators do with modules at the command line, against a real platform. One test follows another. */
 
@@ -69,30 +68,27 @@ test('an unsigned module is in the catalog after a scan, with the reason why it 
   }
 })
 
-test.runIf(isLong)(
-  'a platform that allows it installs an unsigned image, and upgrades it; one that fails leaves it as it is',
-  async () => {
-    await workplace.platform.stop()
-    await workplace.platform.restart({ PLAT_ALLOW_UNVERIFIED_MODULES: 'true' })
-    const accepted = await plat.json(['module', 'install', `${registry}/modules/greeting:0.1.1`, '--no-wait'])
-    expect(accepted).toMatchObject({ moduleId: 'greeting', version: '0.1.1', status: 'Installing', verified: false })
-    expect((await plat.run(['job', 'wait', accepted.jobId])).exitCode).toBe(0)
+test('a platform that allows it installs an unsigned image, and upgrades it; one that fails leaves it as it is', async () => {
+  await workplace.platform.stop()
+  await workplace.platform.restart({ PLAT_ALLOW_UNVERIFIED_MODULES: 'true' })
+  const accepted = await plat.json(['module', 'install', `${registry}/modules/greeting:0.1.1`, '--no-wait'])
+  expect(accepted).toMatchObject({ moduleId: 'greeting', version: '0.1.1', status: 'Installing', verified: false })
+  expect((await plat.run(['job', 'wait', accepted.jobId])).exitCode).toBe(0)
 
-    expect((await plat.run(['module', 'install', await release('0.2.0')])).exitCode).toBe(0)
+  expect((await plat.run(['module', 'install', await release('0.2.0')])).exitCode).toBe(0)
 
-    await author.change(
-      'src/main.ts',
-      '  routes(app',
-      `  configure: () => Promise.reject(new Error('no luck')),\n  routes(app`,
-    )
-    const failed = await plat.run(['module', 'install', await release('0.3.0')])
-    expect([failed.exitCode, failed.out]).toEqual([1, expect.stringMatching(/^ModuleInstall Failed: .*no luck/)])
-    expect(failed.err).toContain('configure: Failed')
-    expect(await plat.json(['module', 'get', 'greeting'])).toMatchObject({ version: '0.2.0', state: 'Running' })
-    const { status, result } = await jsonOf(['module', 'install', `${registry}/modules/greeting:0.3.0`])
-    expect([status, result.output]).toEqual(['Failed', expect.stringContaining('no luck')])
-  },
-)
+  await author.change(
+    'src/main.ts',
+    '  routes(app',
+    `  configure: () => Promise.reject(new Error('no luck')),\n  routes(app`,
+  )
+  const failed = await plat.run(['module', 'install', await release('0.3.0')])
+  expect([failed.exitCode, failed.out]).toEqual([1, expect.stringMatching(/^ModuleInstall Failed: .*no luck/)])
+  expect(failed.err).toContain('configure: Failed')
+  expect(await plat.json(['module', 'get', 'greeting'])).toMatchObject({ version: '0.2.0', state: 'Running' })
+  const { status, result } = await jsonOf(['module', 'install', `${registry}/modules/greeting:0.3.0`])
+  expect([status, result.output]).toEqual(['Failed', expect.stringContaining('no luck')])
+})
 
 /** The one JSON document of a command, however that ends. */
 const jsonOf = async (args: readonly string[]) => JSON.parse((await plat.run([...args, '--json'])).out)

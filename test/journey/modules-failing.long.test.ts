@@ -5,7 +5,6 @@ import { answered } from '../../conformance/answer.ts'
 import { over } from '../../conformance/modules.ts'
 import { until } from '../../conformance/until.ts'
 import { layerOf, type RawEntry, tarOf } from '../support/layer-of.ts'
-import { isLong } from '../support/long.ts'
 import type { Publication } from '../support/author.ts'
 import { missing } from '../support/peers.ts'
 import { processesOf } from '../support/remains.ts'
@@ -32,16 +31,10 @@ const failures: Record<string, [code: string, words: string]> = {
   'hooks spins start': ['PLAT-MOD-5005', 'No whole answer'],
 }
 
-/** One of each way to fail, or all of them. */
-const failing = isLong
-  ? Object.keys(failures)
-  : ['ends-at-once', 'other-id', 'hooks throws configure', 'hooks exits start']
+const failing = Object.keys(failures)
 
 /** Programs that run well, and do not end as they should. */
-const stubborn = [
-  'ignores-sigterm',
-  ...(isLong ? ['hooks throws stop', 'hooks exits stop', 'hooks spins stop', 'hooks exits dispose'] : []),
-]
+const stubborn = ['ignores-sigterm', 'hooks throws stop', 'hooks exits stop', 'hooks spins stop', 'hooks exits dispose']
 
 const kebab = (text: string): string => text.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
 
@@ -59,7 +52,7 @@ const markOf = (id: string): string => `${id}-${process.pid}`
 const outside = tmpdir().slice(1)
 
 /** What no archive should hold, and whether such an image can be had at all. The file `mark` must not land outside. */
-const allLayers: Record<string, [isTaken: boolean, entries: (mark: string) => RawEntry[]]> = {
+const layers: Record<string, [isTaken: boolean, entries: (mark: string) => RawEntry[]]> = {
   'a path upwards': [false, (mark) => [{ name: `../../../../../../${outside}/${mark}`, content: mark }]],
   'an absolute path': [true, (mark) => [{ name: `/${outside}/${mark}`, content: mark }]],
   'a link upwards, and a file behind it': [
@@ -79,11 +72,6 @@ const allLayers: Record<string, [isTaken: boolean, entries: (mark: string) => Ra
   'a hard link to a file of the machine': [false, (mark) => [{ name: mark, type: 'link', linkname: '/etc/passwd' }]],
   'a device': [true, (mark) => [{ name: mark, type: 'block-device', devmajor: 8, devminor: 0 }]],
 }
-
-/** The tests of unpacking try all of them, and more: here one that is refused, and one that is made harmless. */
-const layers = Object.entries(allLayers).filter(
-  ([name]) => isLong || ['a path upwards', 'a link upwards, and a file behind it'].includes(name),
-)
 
 describe.skipIf(reason !== '')(`what modules do wrong${reason}`, () => {
   const resources = new AsyncDisposableStack()
@@ -136,7 +124,7 @@ describe.skipIf(reason !== '')(`what modules do wrong${reason}`, () => {
     }, 300_000)
 
     test('layers that hold what no archive should: nothing of them lands beside the image', async () => {
-      const cases = layers.map(([name, [isTaken, entries]], index) => ({
+      const cases = Object.entries(layers).map(([name, [isTaken, entries]], index) => ({
         id: `layer-${index}`,
         name,
         isTaken,
@@ -168,14 +156,14 @@ describe.skipIf(reason !== '')(`what modules do wrong${reason}`, () => {
       expect([cookie.text, cookie.headers.get('set-cookie')]).toEqual(['eat this', null])
       answered(await admin.get('/api/unruly/large'), 502, 'module_failed')
       // The gateway's tests have their own limit; this is the real one, of half a minute.
-      const hanging = isLong ? admin.get('/api/unruly/hangs') : undefined
-      const printed = await admin.get(`/api/unruly/prints?megabytes=${isLong ? 1000 : 40}`)
+      const hanging = admin.get('/api/unruly/hangs')
+      const printed = await admin.get('/api/unruly/prints?megabytes=1000')
       expect(printed.text).toBe('printed')
       await stage.platform.writes(/lines were dropped/)
       // What came of it is no more than what two hundred lines a second can hold.
       expect(stage.platform.text.length).toBeLessThan(20_000_000)
       await stage.expectBystander()
-      if (hanging !== undefined) answered(await hanging, 504, 'module_timeout')
+      answered(await hanging, 504, 'module_timeout')
       answered(await admin.get('/api/unruly/exits'), 502, 'module_failed')
       await until('it runs again', async () => (await admin.get('/api/unruly')).status === 200)
       expect((await stage.uninstalled('unruly')).status).toBe('Completed')
@@ -183,7 +171,7 @@ describe.skipIf(reason !== '')(`what modules do wrong${reason}`, () => {
   })
 
   // A quarter of a minute of waiting: that what may pass is tried again is shown where time can be moved.
-  test.runIf(isLong)('a module that never answers is tried again, and its job tells so meanwhile', async () => {
+  test('a module that never answers is tried again, and its job tells so meanwhile', async () => {
     const { reference } = await stage.author.publish('never-answers', { program: 'never-answers' })
     const { jobId } = answered(await stage.ask(reference), 202)
     const message = await until('it is tried again', async () => {

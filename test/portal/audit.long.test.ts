@@ -4,7 +4,6 @@ import { expect } from 'vitest'
 import { answered } from '../../conformance/answer.ts'
 import type { Client } from '../../conformance/client.ts'
 import { until } from '../../conformance/until.ts'
-import { isLong } from '../support/long.ts'
 import { axe } from '../support/portal/axe.ts'
 import { reachingOut } from '../support/portal/layout.ts'
 import { administrator } from '../support/portal/open.ts'
@@ -68,74 +67,65 @@ test('the trail is narrowed by the form, which stands in the address, and by an 
 const local = (ms: number) =>
   new Date(ms).toLocaleString('sv-SE', { timeZone: 'America/New_York' }).slice(0, 16).replace(' ', 'T')
 
-test.runIf(isLong)(
-  'times are those of the user: what happened since a moment, and what did before it',
-  async ({ api, open }) => {
-    const admin = await api.admin
-    const entry = await written(admin, { action: 'time.marked', resource: 'time-1', detail: '' })
-    const page = await open('/settings/audit?action=time.marked', { timezone: 'America/New_York' })
-    await expect.poll(() => count(page).innerText()).toBe('1 entry')
-    const atMs = Date.parse(entry.at)
-    await field(page, 'From').fill(local(atMs - 120_000))
-    await press(page, 'Filter')
-    await expect.poll(() => page.url()).toContain('from=')
-    await expect.poll(() => count(page).innerText()).toBe('1 entry')
-    await field(page, 'Before').fill(local(atMs - 60_000))
-    await press(page, 'Filter')
-    await page.getByText('No entry fits').waitFor()
-    expect(await field(page, 'From').inputValue()).toBe(local(atMs - 120_000))
-  },
-)
+test('times are those of the user: what happened since a moment, and what did before it', async ({ api, open }) => {
+  const admin = await api.admin
+  const entry = await written(admin, { action: 'time.marked', resource: 'time-1', detail: '' })
+  const page = await open('/settings/audit?action=time.marked', { timezone: 'America/New_York' })
+  await expect.poll(() => count(page).innerText()).toBe('1 entry')
+  const atMs = Date.parse(entry.at)
+  await field(page, 'From').fill(local(atMs - 120_000))
+  await press(page, 'Filter')
+  await expect.poll(() => page.url()).toContain('from=')
+  await expect.poll(() => count(page).innerText()).toBe('1 entry')
+  await field(page, 'Before').fill(local(atMs - 60_000))
+  await press(page, 'Filter')
+  await page.getByText('No entry fits').waitFor()
+  expect(await field(page, 'From').inputValue()).toBe(local(atMs - 120_000))
+})
 
-test.runIf(isLong)(
-  'an entry is shown whole, and leads to those that have something in common with it',
-  async ({ api, open }) => {
-    const admin = await api.admin
-    const { id } = await api.newCluster({ name: 'audited-1' })
-    const detail = '<img src=x onerror=__xss=1>\nsecond line'
-    const entry = await written(admin, { action: 'cluster.inspected', resource: id, detail })
-    const page = await open('/settings/audit?action=cluster.inspected')
-    await page.getByRole('button', { name: `cluster.inspected ${entry.seq}` }).click()
-    const shown = dialog(page, 'cluster.inspected')
-    const text = await shown.innerText()
-    for (const part of [detail, entry.actor.id, entry.hash, entry.traceId, 'a caller, as an extra entry'])
-      expect(text).toContain(part)
-    await inThemes(page, () => axe(page))
-    await page.setViewportSize({ width: 360, height: 800 })
-    await expect.poll(() => reachingOut(page)).toEqual([])
-    await press(page, 'Only about the same')
-    await expect.poll(() => new URL(page.url()).searchParams.get('resource')).toBe(id)
-    await expect.poll(() => page.getByRole('button', { name: /^cluster\.register / }).count()).toBe(1)
-    expect(await reachingOut(page)).toEqual([])
-    await axe(page)
-    await page.getByRole('button', { name: `cluster.inspected ${entry.seq}` }).click()
-    await shown.getByRole('link', { name: id }).click()
-    await page.getByRole('heading', { level: 1, name: 'audited-1' }).waitFor()
-  },
-)
+test('an entry is shown whole, and leads to those that have something in common with it', async ({ api, open }) => {
+  const admin = await api.admin
+  const { id } = await api.newCluster({ name: 'audited-1' })
+  const detail = '<img src=x onerror=__xss=1>\nsecond line'
+  const entry = await written(admin, { action: 'cluster.inspected', resource: id, detail })
+  const page = await open('/settings/audit?action=cluster.inspected')
+  await page.getByRole('button', { name: `cluster.inspected ${entry.seq}` }).click()
+  const shown = dialog(page, 'cluster.inspected')
+  const text = await shown.innerText()
+  for (const part of [detail, entry.actor.id, entry.hash, entry.traceId, 'a caller, as an extra entry'])
+    expect(text).toContain(part)
+  await inThemes(page, () => axe(page))
+  await page.setViewportSize({ width: 360, height: 800 })
+  await expect.poll(() => reachingOut(page)).toEqual([])
+  await press(page, 'Only about the same')
+  await expect.poll(() => new URL(page.url()).searchParams.get('resource')).toBe(id)
+  await expect.poll(() => page.getByRole('button', { name: /^cluster\.register / }).count()).toBe(1)
+  expect(await reachingOut(page)).toEqual([])
+  await axe(page)
+  await page.getByRole('button', { name: `cluster.inspected ${entry.seq}` }).click()
+  await shown.getByRole('link', { name: id }).click()
+  await page.getByRole('heading', { level: 1, name: 'audited-1' }).waitFor()
+})
 
-test.runIf(isLong)(
-  'an administrator adds an entry, which joins the trail as one that a caller wrote',
-  async ({ api, open }) => {
-    const page = await open('/settings/audit?action=door.opened')
-    await page.getByText('No entry fits').waitFor()
-    await press(page, 'Add entry')
-    await field(page, 'What it is about').fill('door-1')
-    const asked = dialog(page, 'Add an entry')
-    await asked.getByRole('button', { name: 'Add entry' }).click()
-    await expect.poll(() => asked.getByLabel('Action').getAttribute('aria-invalid')).toBe('true')
-    await asked.getByLabel('Action').fill('door.opened')
-    await axe(page)
-    await asked.getByRole('button', { name: 'Add entry' }).click()
-    await asked.waitFor({ state: 'detached' })
-    const query = `${path}?action=door.opened`
-    const { items } = await until('it is found', async () => {
-      const found = answered(await (await api.admin).get(query), 200)
-      return found.totalCount > 0 && found
-    })
-    expect(items[0]).toMatchObject({ resource: 'door-1', detail: '', extra: true })
-  },
-)
+test('an administrator adds an entry, which joins the trail as one that a caller wrote', async ({ api, open }) => {
+  const page = await open('/settings/audit?action=door.opened')
+  await page.getByText('No entry fits').waitFor()
+  await press(page, 'Add entry')
+  await field(page, 'What it is about').fill('door-1')
+  const asked = dialog(page, 'Add an entry')
+  await asked.getByRole('button', { name: 'Add entry' }).click()
+  await expect.poll(() => asked.getByLabel('Action').getAttribute('aria-invalid')).toBe('true')
+  await asked.getByLabel('Action').fill('door.opened')
+  await axe(page)
+  await asked.getByRole('button', { name: 'Add entry' }).click()
+  await asked.waitFor({ state: 'detached' })
+  const query = `${path}?action=door.opened`
+  const { items } = await until('it is found', async () => {
+    const found = answered(await (await api.admin).get(query), 200)
+    return found.totalCount > 0 && found
+  })
+  expect(items[0]).toMatchObject({ resource: 'door-1', detail: '', extra: true })
+})
 
 /** A trail of which one part does not hold all: entries of 6 KB each. */
 const bulky = test.extend('bulk', { scope: 'file' }, async ({ api }) => {
@@ -175,7 +165,7 @@ const formats = [
   ['As CSV', 'csv'],
 ] as const
 
-bulky.for(isLong ? formats : formats.slice(0, 1))(
+bulky.for(formats)(
   'the trail is saved as a file, the whole of it: %s',
   async ([label, format], { api, open, bulk: _isThere }) => {
     const admin = await api.admin
@@ -191,7 +181,7 @@ bulky.for(isLong ? formats : formats.slice(0, 1))(
   },
 )
 
-test.runIf(isLong)('an export that fails is told with its trace, and nothing is saved', async ({ open }) => {
+test('an export that fails is told with its trace, and nothing is saved', async ({ open }) => {
   const page = await open('/settings/audit', { allow: [/^answer 503 GET .*\/audit\/export/] })
   const body = { error: 'store_unavailable', message: 'Later, please.', traceId: '0123456789abcdef0123456789abcdef' }
   await page.route('**/audit/export*', (route) => route.fulfill({ status: 503, json: body }))
@@ -217,40 +207,34 @@ test('the platform verifies the whole chain, and tells the hash to keep', async 
   await inThemes(page, () => axe(page))
 })
 
-test.runIf(isLong)(
-  'a verification that was closed does not come back, and a trail that is broken is called so',
-  async ({ open }) => {
-    const page = await open('/settings/audit')
-    const { promise: held, resolve: answer } = Promise.withResolvers<void>()
-    const broken = { valid: false, entries: 12, headSeq: 12, headHash: '0'.repeat(64), firstBroken: 7 }
-    await page.route('**/audit/verify*', async (route) => {
-      await held
-      await route.fulfill({ json: broken }).catch(() => undefined)
-    })
-    const shown = dialog(page, 'Verification of the trail')
-    await press(page, 'Verify')
-    await shown.getByText('Checking the trail').waitFor()
-    // It is not asked for any longer, so nothing can come of it.
-    const given = page.waitForEvent('requestfailed', (request) => request.url().includes('/audit/verify'))
-    await page.keyboard.press('Escape')
-    await Promise.all([given, shown.waitFor({ state: 'detached' })])
-    answer()
-    await press(page, 'Verify')
-    await shown.getByText('The trail is broken at entry 7.').waitFor()
-    expect(await shown.getByRole('group', { name: /^Hash/ }).count()).toBe(0)
-    await axe(page)
-  },
-)
+test('a verification that was closed does not come back, and a trail that is broken is called so', async ({ open }) => {
+  const page = await open('/settings/audit')
+  const { promise: held, resolve: answer } = Promise.withResolvers<void>()
+  const broken = { valid: false, entries: 12, headSeq: 12, headHash: '0'.repeat(64), firstBroken: 7 }
+  await page.route('**/audit/verify*', async (route) => {
+    await held
+    await route.fulfill({ json: broken }).catch(() => undefined)
+  })
+  const shown = dialog(page, 'Verification of the trail')
+  await press(page, 'Verify')
+  await shown.getByText('Checking the trail').waitFor()
+  // It is not asked for any longer, so nothing can come of it.
+  const given = page.waitForEvent('requestfailed', (request) => request.url().includes('/audit/verify'))
+  await page.keyboard.press('Escape')
+  await Promise.all([given, shown.waitFor({ state: 'detached' })])
+  answer()
+  await press(page, 'Verify')
+  await shown.getByText('The trail is broken at entry 7.').waitFor()
+  expect(await shown.getByRole('group', { name: /^Hash/ }).count()).toBe(0)
+  await axe(page)
+})
 
-test.runIf(isLong)(
-  'an auditor sees the trail and adds nothing; whoever may not see it is told so',
-  async ({ api, open }) => {
-    const [auditor, viewer] = await Promise.all(['Auditor', 'Viewer'].map((role) => api.newPerson(role)))
-    const page = await open('/settings/audit', { as: auditor ?? administrator })
-    await rows(page).nth(1).waitFor()
-    expect(await page.getByRole('button', { name: 'Add entry' }).count()).toBe(0)
-    const other = await open('/settings/audit', { as: viewer ?? administrator })
-    await other.getByText('You may not see this page').waitFor()
-    for (const name of ['Verify', 'Export']) expect(await other.getByRole('button', { name }).count()).toBe(0)
-  },
-)
+test('an auditor sees the trail and adds nothing; whoever may not see it is told so', async ({ api, open }) => {
+  const [auditor, viewer] = await Promise.all(['Auditor', 'Viewer'].map((role) => api.newPerson(role)))
+  const page = await open('/settings/audit', { as: auditor ?? administrator })
+  await rows(page).nth(1).waitFor()
+  expect(await page.getByRole('button', { name: 'Add entry' }).count()).toBe(0)
+  const other = await open('/settings/audit', { as: viewer ?? administrator })
+  await other.getByText('You may not see this page').waitFor()
+  for (const name of ['Verify', 'Export']) expect(await other.getByRole('button', { name }).count()).toBe(0)
+})
