@@ -116,10 +116,10 @@ test.runIf(isLong)(
     expect((await admin.delete(`/api/v1/clusters/${cluster.id}`)).status).toBe(204)
     console.log(`${places.length} kills: ${lines.length} scripts of ${batchIds.length} batches ran once each.`)
   },
-  600_000,
+  1_800_000,
 )
 
-/** Whether no batch is left that could bring the platform to its failpoint. One that gives no answer has been there. */
+/** Whether no batch may be left that brings the platform to its failpoint. Who gets no answer, by a connection of the one before, knows of none. */
 async function isIdle(api: Platform, last: string | undefined): Promise<boolean> {
   if (last === undefined) return true
   const admin = await api.admin
@@ -127,7 +127,7 @@ async function isIdle(api: Platform, last: string | undefined): Promise<boolean>
     if (failure instanceof TypeError) return undefined
     throw failure
   })
-  return answer !== undefined && answered(answer, 200).counts.queued < 50
+  return answer === undefined || answered(answer, 200).counts.queued < 50
 }
 
 /** The books are as if nobody had been killed: totals, one notification a batch, a chain that verifies. */
