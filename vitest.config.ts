@@ -14,11 +14,13 @@ const ofPortal = ['test/portal/**/*.test.ts']
 /** Files that are for the long runs alone: what they show is shown from another side, or in part, by others. */
 const long = isLong ? [] : ['test/**/*.long.test.ts']
 
+/** Nobody waits for it: it ends what hangs. A machine may be slow, and busy with much else. */
+const limitMs = isLong ? 900_000 : 180_000
+
 export default defineConfig({
   test: {
-    // Nobody waits for these: they end what hangs. A machine may be slow, and busy with much else.
-    testTimeout: 180_000,
-    hookTimeout: 180_000,
+    testTimeout: limitMs,
+    hookTimeout: limitMs,
     // What is waited for comes later on a busy machine; vitest itself would give up after a second.
     expect: { poll: { timeout: 30_000 } },
     // Twice the cores it is meant for: tests wait for much of their time, and leave their core to others.

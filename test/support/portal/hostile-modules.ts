@@ -31,12 +31,14 @@ export async function hostileModules(platform: PlatformProcess, api: Platform): 
     const image = `${registry.host}/${repository}:1.0.0`
     const content = JSON.stringify(writtenManifest(id, '1.0.0', { image, ...spec }, metadata))
     const { program, args } = await programOf(command)
+    // Which texts are tried is a setting of the tests, which a module does not see.
+    const words = command === undefined ? [] : [JSON.stringify(hostileParts)]
     const built = await buildImage({
       files: [
         { path: '/module.json', content },
         { path: '/app/main.mjs', content: program },
       ],
-      config: { Entrypoint: ['node', '/app/main.mjs', ...args], WorkingDir: '/app' },
+      config: { Entrypoint: ['node', '/app/main.mjs', ...words, ...args], WorkingDir: '/app' },
       labels: moduleLabels(id),
     })
     await pushImage(client, repository, built, ['1.0.0'])

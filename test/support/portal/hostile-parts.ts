@@ -3,8 +3,12 @@ import { payloads } from './payloads.ts'
 /** The hostile texts as fields of one line take them. */
 export const lines = payloads.map(([, text]) => text.trim().replaceAll(/[\t\u2028\u202E]/g, ''))
 
+/** What a hostile module is told to say. */
+export type HostileWords = typeof hostileParts
+
 /** What a module says of itself, all of it hostile as far as the manifest's schema lets it. */
 export const hostileParts = {
+  lines,
   slots: lines
     .filter((text) => text.length <= 40)
     .map((label, index) => ({
