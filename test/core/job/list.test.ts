@@ -8,6 +8,7 @@ import * as keys from '@platform/core/db/keys'
 import { get, putAll, update } from '@platform/core/db/table'
 import { newId } from '@platform/core/id'
 import * as Job from '@platform/core/job/job'
+import { partsOf } from '@platform/core/parts'
 import { type JobFilter, list } from '@platform/core/job/list'
 import { claim } from '@platform/core/job/lease'
 import { sweep } from '@platform/core/cluster/sweep'
@@ -167,9 +168,15 @@ test('deep pages of a long list are read from the nearer end', async () => {
     createdBy: 'user',
   }
   const times = { createdAtMs: 1, expiresAtMs: 1 }
-  await putAll(
-    ids.map((id) => ({ ...keys.job(organisationId, id), id, ...common, ...times, ...keys.jobFiling(common) })),
-  )
+  const rows = ids.map((id) => ({
+    ...keys.job(organisationId, id),
+    id,
+    ...common,
+    ...times,
+    ...keys.jobFiling(common),
+  }))
+  // All at once are more connections than a busy machine makes in time.
+  for (const part of partsOf(rows, 250)) await putAll(part)
   await update(keys.jobTotals(organisationId), { add: { total: count, Completed: count } })
   const newestFirst = ids.toReversed()
   for (const page of [1, 10, 11, 15, 20, 29, 30, 31]) {

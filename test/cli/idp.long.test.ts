@@ -3,7 +3,6 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Plat } from '../support/plat.ts'
 import { startWorkplace, type Workplace } from './support/workplace.ts'
-import { isLong, sampled } from '../support/long.ts'
 
 /** Identity providers at the command line, against a real platform. */
 
@@ -56,51 +55,45 @@ test('the secret comes from the environment too, and is never printed', async ()
   await plat.prints(['idp', 'remove', id, '--yes'])
 })
 
-test.runIf(isLong)(
-  'a directory takes a bind password and certificates, and a test that fails ends with 1',
-  async () => {
-    const certificate = '-----BEGIN CERTIFICATE-----\nnonsense\n-----END CERTIFICATE-----\n'
-    const file = join(workplace.folder, 'ca.pem')
-    await writeFile(file, certificate)
-    const where = [
-      '--url',
-      'ldaps://ldap.invalid',
-      '--bind-dn',
-      'cn=platform,dc=acme',
-      '--user-search-base',
-      'ou=people,dc=acme',
-    ]
-    const refused = await plat.run(['idp', 'add', 'ldap', ...where, '--ca-file', file, '--secret-stdin'], 'secret')
-    expect([refused.exitCode, refused.err]).toEqual([1, expect.stringContaining('(idp_config_invalid)')])
-    const { id } = await plat.json(['idp', 'add', 'ldap', ...where, '--secret-stdin'], 'secret')
-    const tested = await plat.run(['idp', 'test', id])
-    expect([tested.exitCode, tested.out]).toEqual([1, expect.stringMatching(/^FAILED \S+: /m)])
-    expect(JSON.parse((await plat.run(['idp', 'test', id, '--json'])).out)).toMatchObject({ ok: false })
-    await plat.prints(['idp', 'remove', id, '--yes'])
-  },
-)
+test('a directory takes a bind password and certificates, and a test that fails ends with 1', async () => {
+  const certificate = '-----BEGIN CERTIFICATE-----\nnonsense\n-----END CERTIFICATE-----\n'
+  const file = join(workplace.folder, 'ca.pem')
+  await writeFile(file, certificate)
+  const where = [
+    '--url',
+    'ldaps://ldap.invalid',
+    '--bind-dn',
+    'cn=platform,dc=acme',
+    '--user-search-base',
+    'ou=people,dc=acme',
+  ]
+  const refused = await plat.run(['idp', 'add', 'ldap', ...where, '--ca-file', file, '--secret-stdin'], 'secret')
+  expect([refused.exitCode, refused.err]).toEqual([1, expect.stringContaining('(idp_config_invalid)')])
+  const { id } = await plat.json(['idp', 'add', 'ldap', ...where, '--secret-stdin'], 'secret')
+  const tested = await plat.run(['idp', 'test', id])
+  expect([tested.exitCode, tested.out]).toEqual([1, expect.stringMatching(/^FAILED \S+: /m)])
+  expect(JSON.parse((await plat.run(['idp', 'test', id, '--json'])).out)).toMatchObject({ ok: false })
+  await plat.prints(['idp', 'remove', id, '--yes'])
+})
 
 test('a provider without a secret is refused by the platform, with what is missing', async () => {
   const { exitCode, err } = await plat.run(oidc)
   expect([exitCode, err]).toEqual([1, expect.stringMatching(/\(idp_config_invalid\)[^]*clientSecret/)])
 })
 
-// What the parser itself refuses is shown with other commands, too.
-test.for(
-  sampled([
-    'idp',
-    'idp add',
-    'idp add saml',
-    'idp add oidc --client-id platform',
-    'idp add oidc --issuer https://id.example.com --client-id platform --bind-dn cn=x',
-    'idp add oidc --issuer https://id.example.com --client-id platform --secret s3cret',
-    'idp add oidc --issuer https://id.example.com --client-id platform --map ops',
-    'idp add oidc --issuer https://id.example.com --client-id platform --map ops=King',
-    'idp add ldap --url ldaps://ldap.example.com',
-    'idp add ldap --url ldaps://a.example --bind-dn cn=a --user-search-base dc=a --ca-file missing.pem',
-    'idp remove',
-  ]),
-)('plat %s is wrong use: 2, nothing on standard output', async (line) => {
+test.for([
+  'idp',
+  'idp add',
+  'idp add saml',
+  'idp add oidc --client-id platform',
+  'idp add oidc --issuer https://id.example.com --client-id platform --bind-dn cn=x',
+  'idp add oidc --issuer https://id.example.com --client-id platform --secret s3cret',
+  'idp add oidc --issuer https://id.example.com --client-id platform --map ops',
+  'idp add oidc --issuer https://id.example.com --client-id platform --map ops=King',
+  'idp add ldap --url ldaps://ldap.example.com',
+  'idp add ldap --url ldaps://a.example --bind-dn cn=a --user-search-base dc=a --ca-file missing.pem',
+  'idp remove',
+])('plat %s is wrong use: 2, nothing on standard output', async (line) => {
   const { exitCode, out, err } = await plat.run(line.split(' '))
   expect([exitCode, out]).toEqual([2, ''])
   expect(err).not.toMatch(/^$|Unexpected/)

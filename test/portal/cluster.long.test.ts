@@ -1,7 +1,6 @@
 import { expect } from 'vitest'
 import { answered } from '../../conformance/answer.ts'
 import { until } from '../../conformance/until.ts'
-import { isLong } from '../support/long.ts'
 import { axe } from '../support/portal/axe.ts'
 import { beating } from '../support/portal/fleet.ts'
 import { reachingOut } from '../support/portal/layout.ts'
@@ -14,72 +13,69 @@ import { requestsDuring } from '../support/portal/traffic.ts'
 
 const tokenOf = (command: string): string => /PLAT_ENROLLMENT_TOKEN=(\S+)/.exec(command)?.[1] ?? ''
 
-test.runIf(isLong)(
-  'who left before the relay was there gets a new token, the old one stops, and the page notices the relay',
-  async ({ open, api }) => {
-    const { id, name, enrollmentToken } = await api.newCluster()
-    const page = await open(`/clusters/${id}`)
-    await heading(page, name).waitFor()
-    const sent = await requestsDuring(page, async () => {
-      await page.getByRole('button', { name: 'New enrollment token' }).dblclick()
-      await page.getByRole('group', { name: 'Relay command' }).waitFor()
-    })
-    expect(sent.filter((request) => request.startsWith('POST'))).toHaveLength(1)
-    const token = tokenOf(await commandOf(page))
-    expect(token).not.toBe(enrollmentToken)
-    await expect(api.enroll(enrollmentToken)).rejects.toThrow()
-    const relay = await api.enroll(token, ['node-a', 'node-b'])
-    answered(await relay.beat(), 200)
-    await enrolled(page).waitFor()
-    await page.getByRole('list', { name: 'Nodes' }).getByText('node-b').waitFor()
-  },
-)
+test('who left before the relay was there gets a new token, the old one stops, and the page notices the relay', async ({
+  open,
+  api,
+}) => {
+  const { id, name, enrollmentToken } = await api.newCluster()
+  const page = await open(`/clusters/${id}`)
+  await heading(page, name).waitFor()
+  const sent = await requestsDuring(page, async () => {
+    await page.getByRole('button', { name: 'New enrollment token' }).dblclick()
+    await page.getByRole('group', { name: 'Relay command' }).waitFor()
+  })
+  expect(sent.filter((request) => request.startsWith('POST'))).toHaveLength(1)
+  const token = tokenOf(await commandOf(page))
+  expect(token).not.toBe(enrollmentToken)
+  await expect(api.enroll(enrollmentToken)).rejects.toThrow()
+  const relay = await api.enroll(token, ['node-a', 'node-b'])
+  answered(await relay.beat(), 200)
+  await enrolled(page).waitFor()
+  await page.getByRole('list', { name: 'Nodes' }).getByText('node-b').waitFor()
+})
 
-test.runIf(isLong)(
-  'a relay is replaced only after one was asked, and the old one counts as replaced when the new one is there',
-  async ({ open, api }) => {
-    const relay = await beating(api)
-    const page = await open(`/clusters/${relay.clusterId}`)
-    await page.getByRole('button', { name: 'New enrollment token' }).click()
-    await dialog(page).getByText('Replace the relay?').waitFor()
-    await axe(page)
-    await dialog(page).getByRole('button', { name: 'New enrollment token' }).click()
-    await page.getByText('Waiting for the relay').waitFor()
-    answered(await relay.beat(), 200)
-    const next = await api.enroll(tokenOf(await commandOf(page)))
-    answered(await next.beat(), 200)
-    await enrolled(page).waitFor()
-  },
-)
+test('a relay is replaced only after one was asked, and the old one counts as replaced when the new one is there', async ({
+  open,
+  api,
+}) => {
+  const relay = await beating(api)
+  const page = await open(`/clusters/${relay.clusterId}`)
+  await page.getByRole('button', { name: 'New enrollment token' }).click()
+  await dialog(page).getByText('Replace the relay?').waitFor()
+  await axe(page)
+  await dialog(page).getByRole('button', { name: 'New enrollment token' }).click()
+  await page.getByText('Waiting for the relay').waitFor()
+  answered(await relay.beat(), 200)
+  const next = await api.enroll(tokenOf(await commandOf(page)))
+  answered(await next.beat(), 200)
+  await enrolled(page).waitFor()
+})
 
-test.runIf(isLong)(
-  'a cluster is renamed and moved; a name that is taken is refused where it was typed',
-  async ({ open, api }) => {
-    const { id, name } = await api.newCluster()
-    const { name: taken } = await api.newCluster()
-    const { id: siteId, name: siteName } = await api.newSite()
-    const page = await open(`/clusters/${id}`, { allow: [/^answer 409 PATCH /, /^answer 400 PATCH /] })
-    await heading(page, name).waitFor()
-    await page.getByRole('button', { name: 'Edit cluster' }).click()
-    const field = dialog(page).getByRole('textbox', { name: 'Name' })
-    await field.fill('x')
-    await dialog(page).getByRole('button', { name: 'Save changes' }).click()
-    await expect.poll(() => field.getAttribute('aria-invalid')).toBe('true')
-    await field.fill(taken)
-    await dialog(page).getByRole('button', { name: 'Save changes' }).click()
-    await dialog(page).getByText('Another cluster of the organisation has this name').waitFor()
-    await field.fill('<b>renamed</b>')
-    await dialog(page).getByLabel('Site').selectOption(siteName)
-    await dialog(page).getByRole('button', { name: 'Save changes' }).click()
-    await heading(page, '<b>renamed</b>').waitFor()
-    expect(await api.cluster(id)).toMatchObject({ name: '<b>renamed</b>', siteId })
-    await page.getByRole('button', { name: 'Edit cluster' }).click()
-    await dialog(page).getByLabel('Site').selectOption('No site')
-    await dialog(page).getByRole('button', { name: 'Save changes' }).click()
-    await dialog(page).waitFor({ state: 'detached' })
-    expect((await api.cluster(id)).siteId).toBeUndefined()
-  },
-)
+test('a cluster is renamed and moved; a name that is taken is refused where it was typed', async ({ open, api }) => {
+  const { id, name } = await api.newCluster()
+  const { name: taken } = await api.newCluster()
+  const { id: siteId, name: siteName } = await api.newSite()
+  const page = await open(`/clusters/${id}`, { allow: [/^answer 409 PATCH /, /^answer 400 PATCH /] })
+  await heading(page, name).waitFor()
+  await page.getByRole('button', { name: 'Edit cluster' }).click()
+  const field = dialog(page).getByRole('textbox', { name: 'Name' })
+  await field.fill('x')
+  await dialog(page).getByRole('button', { name: 'Save changes' }).click()
+  await expect.poll(() => field.getAttribute('aria-invalid')).toBe('true')
+  await field.fill(taken)
+  await dialog(page).getByRole('button', { name: 'Save changes' }).click()
+  await dialog(page).getByText('Another cluster of the organisation has this name').waitFor()
+  await field.fill('<b>renamed</b>')
+  await dialog(page).getByLabel('Site').selectOption(siteName)
+  await dialog(page).getByRole('button', { name: 'Save changes' }).click()
+  await heading(page, '<b>renamed</b>').waitFor()
+  expect(await api.cluster(id)).toMatchObject({ name: '<b>renamed</b>', siteId })
+  await page.getByRole('button', { name: 'Edit cluster' }).click()
+  await dialog(page).getByLabel('Site').selectOption('No site')
+  await dialog(page).getByRole('button', { name: 'Save changes' }).click()
+  await dialog(page).waitFor({ state: 'detached' })
+  expect((await api.cluster(id)).siteId).toBeUndefined()
+})
 
 test('a cluster is removed by typing its name; not while jobs run, which are shown', async ({ open, api }) => {
   const { clusterId } = await beating(api)
@@ -144,7 +140,7 @@ test('the page of a cluster shows its nodes, what happened to it and its jobs, e
   }
 })
 
-test.runIf(isLong)('times are those of the zone that the user is in', async ({ open, api }) => {
+test('times are those of the zone that the user is in', async ({ open, api }) => {
   const { id, registeredAt } = await api.newCluster()
   for (const timezone of ['Pacific/Kiritimati', 'America/New_York']) {
     const page = await open(`/clusters/${id}`, { timezone })
@@ -153,7 +149,7 @@ test.runIf(isLong)('times are those of the zone that the user is in', async ({ o
   }
 })
 
-test.runIf(isLong)('a status that changes is seen without a reload', async ({ open, api }) => {
+test('a status that changes is seen without a reload', async ({ open, api }) => {
   const relay = await beating(api)
   const page = await open(`/clusters/${relay.clusterId}`)
   await heading(page, 'Healthy').waitFor()
@@ -161,7 +157,7 @@ test.runIf(isLong)('a status that changes is seen without a reload', async ({ op
   await heading(page, 'Offline').waitFor()
 })
 
-test.runIf(isLong)('a cluster that is not there says so', async ({ open, api: _isSetUp }) => {
+test('a cluster that is not there says so', async ({ open, api: _isSetUp }) => {
   const page = await open('/clusters/clus_01jd8w5k3zr9x2m4c7t6v0b1qa', {
     allow: [/^answer 404 GET \/api\/v1\/clusters\//],
   })

@@ -1,7 +1,6 @@
 import type { Locator, Page } from 'playwright-core'
 import { expect } from 'vitest'
 import { answered } from '../../conformance/answer.ts'
-import { isLong } from '../support/long.ts'
 import { livePayloads } from '../support/portal/payloads.ts'
 import { faultsOfLook } from '../support/portal/sound.ts'
 import { asAdministrator as test } from '../support/portal/shared.ts'
@@ -44,22 +43,22 @@ test('a user is created with roles whose meaning is told, and can sign in', asyn
   await api.signIn({ username: 'grace', password })
 })
 
-test.runIf(isLong)(
-  'a name that is taken is told with its trace id, and nothing that was typed is lost',
-  async ({ open, api: _isSetUp }) => {
-    const page = await open('/settings/users', { allow: [/^answer 409 POST \/api\/v1\/users$/] })
-    await page.getByRole('button', { name: 'Create user' }).click()
-    const dialog = dialogIn(page)
-    await fill(dialog, 'ada')
-    await dialog.getByRole('checkbox', { name: /^Viewer/ }).check()
-    await dialog.getByRole('button', { name: 'Create user' }).click()
-    await dialog.getByText('Another user of the platform has this name.').waitFor()
-    await dialog.getByRole('button', { name: 'Copy trace id' }).waitFor()
-    expect(await dialog.getByLabel('E-mail').inputValue()).toBe('ada@example.com')
-  },
-)
+test('a name that is taken is told with its trace id, and nothing that was typed is lost', async ({
+  open,
+  api: _isSetUp,
+}) => {
+  const page = await open('/settings/users', { allow: [/^answer 409 POST \/api\/v1\/users$/] })
+  await page.getByRole('button', { name: 'Create user' }).click()
+  const dialog = dialogIn(page)
+  await fill(dialog, 'ada')
+  await dialog.getByRole('checkbox', { name: /^Viewer/ }).check()
+  await dialog.getByRole('button', { name: 'Create user' }).click()
+  await dialog.getByText('Another user of the platform has this name.').waitFor()
+  await dialog.getByRole('button', { name: 'Copy trace id' }).waitFor()
+  expect(await dialog.getByLabel('E-mail').inputValue()).toBe('ada@example.com')
+})
 
-test.runIf(isLong)('what the platform does not take stands beside its field', async ({ open, api: _isSetUp }) => {
+test('what the platform does not take stands beside its field', async ({ open, api: _isSetUp }) => {
   const page = await open('/settings/users', { allow: [/^answer 400 POST \/api\/v1\/users$/] })
   await page.getByRole('button', { name: 'Create user' }).click()
   const dialog = dialogIn(page)
@@ -69,26 +68,23 @@ test.runIf(isLong)('what the platform does not take stands beside its field', as
   await expect.poll(() => dialog.getByLabel('User name').getAttribute('aria-invalid')).toBe('true')
 })
 
-test.runIf(isLong)(
-  'e-mail, roles and password of a user are changed, at an address of its own',
-  async ({ open, api }) => {
-    const person = await api.newPerson('Operator')
-    const page = await open('/settings/users')
-    await act(page, person.username, 'Edit')
-    await page.waitForURL(`**/settings/users?user=${person.id}`)
-    await page.reload()
-    const dialog = dialogIn(page)
-    await dialog.getByLabel('E-mail').fill('new@example.com')
-    await dialog.getByRole('checkbox', { name: /^Operator/ }).uncheck()
-    await dialog.getByText('Choose at least one role.').waitFor()
-    await dialog.getByRole('checkbox', { name: /^Viewer/ }).check()
-    await dialog.getByLabel('New password').fill('a longer sentence')
-    await dialog.getByRole('button', { name: 'Save' }).click()
-    await row(page, 'new@example.com').getByText('Viewer').waitFor()
-    await api.signIn({ username: person.username, password: 'a longer sentence' })
-    answered(await api.anonymous.post('/api/v1/auth/refresh', { refreshToken: person.tokens.refreshToken }), 401)
-  },
-)
+test('e-mail, roles and password of a user are changed, at an address of its own', async ({ open, api }) => {
+  const person = await api.newPerson('Operator')
+  const page = await open('/settings/users')
+  await act(page, person.username, 'Edit')
+  await page.waitForURL(`**/settings/users?user=${person.id}`)
+  await page.reload()
+  const dialog = dialogIn(page)
+  await dialog.getByLabel('E-mail').fill('new@example.com')
+  await dialog.getByRole('checkbox', { name: /^Operator/ }).uncheck()
+  await dialog.getByText('Choose at least one role.').waitFor()
+  await dialog.getByRole('checkbox', { name: /^Viewer/ }).check()
+  await dialog.getByLabel('New password').fill('a longer sentence')
+  await dialog.getByRole('button', { name: 'Save' }).click()
+  await row(page, 'new@example.com').getByText('Viewer').waitFor()
+  await api.signIn({ username: person.username, password: 'a longer sentence' })
+  answered(await api.anonymous.post('/api/v1/auth/refresh', { refreshToken: person.tokens.refreshToken }), 401)
+})
 
 test('sessions are ended, API tokens revoked and users removed, each after one was asked', async ({ open, api }) => {
   const person = await api.newPerson('Operator')
@@ -124,7 +120,7 @@ test('the last administrator stays, and the reason is told', async ({ open, api:
   await row(page, 'ada').first().waitFor()
 })
 
-test.runIf(isLong)('who may not give a role is not offered it', async ({ open, api }) => {
+test('who may not give a role is not offered it', async ({ open, api }) => {
   const page = await open('/settings/users', { as: await api.newPerson('OrgAdmin') })
   await page.getByRole('button', { name: 'Create user' }).click()
   const dialog = dialogIn(page)
@@ -132,7 +128,7 @@ test.runIf(isLong)('who may not give a role is not offered it', async ({ open, a
   expect(await dialog.getByRole('checkbox', { name: /^OrgAdmin/ }).isDisabled()).toBe(false)
 })
 
-test.runIf(isLong)('who administers nothing is offered nothing of it', async ({ open, api }) => {
+test('who administers nothing is offered nothing of it', async ({ open, api }) => {
   const page = await open('/dashboard', { as: await api.newPerson('Operator') })
   const navigation = page.getByRole('navigation', { name: 'Main' }).first()
   await navigation.getByRole('link', { name: 'Account' }).waitFor()
@@ -144,7 +140,7 @@ test.runIf(isLong)('who administers nothing is offered nothing of it', async ({ 
   }
 })
 
-test.runIf(isLong)('an organisation is created and gets its first administrator, once', async ({ open, api }) => {
+test('an organisation is created and gets its first administrator, once', async ({ open, api }) => {
   const page = await open('/settings/organisations', { allow: [/^answer 409 POST /] })
   await row(page, 'Test Platform').getByText('Platform', { exact: true }).waitFor()
   await page.getByRole('button', { name: 'Create organisation' }).click()
@@ -171,7 +167,7 @@ test.runIf(isLong)('an organisation is created and gets its first administrator,
   await page.getByText('Another organisation has this name.').waitFor()
 })
 
-test.runIf(isLong)('names are shown as they are written, whatever they hold', async ({ open, api }) => {
+test('names are shown as they are written, whatever they hold', async ({ open, api }) => {
   const admin = await api.admin
   for (const [, name] of livePayloads.filter(([, text]) => !/[\t\n]/.test(text))) {
     answered(await admin.post('/api/v1/platform/organisations', { name }), 201)
@@ -188,21 +184,18 @@ test.runIf(isLong)('names are shown as they are written, whatever they hold', as
   }
 })
 
-test.runIf(isLong)(
-  'both pages are accessible and fit 360 pixels, in both themes, with their dialogs',
-  async ({ open, api }) => {
-    await api.newPerson('Operator')
-    const page = await open('/settings/users')
-    const look = async (name: string) => {
-      expect(await faultsOfLook(page, name)).toEqual([])
-    }
-    await row(page, 'ada').first().waitFor()
-    await look('users')
-    await page.getByRole('button', { name: 'Create user' }).click()
-    await dialogIn(page).getByRole('checkbox').first().waitFor()
-    await look('users-create')
-    await page.goto('/settings/organisations')
-    await row(page, 'Test Platform').waitFor()
-    await look('organisations')
-  },
-)
+test('both pages are accessible and fit 360 pixels, in both themes, with their dialogs', async ({ open, api }) => {
+  await api.newPerson('Operator')
+  const page = await open('/settings/users')
+  const look = async (name: string) => {
+    expect(await faultsOfLook(page, name)).toEqual([])
+  }
+  await row(page, 'ada').first().waitFor()
+  await look('users')
+  await page.getByRole('button', { name: 'Create user' }).click()
+  await dialogIn(page).getByRole('checkbox').first().waitFor()
+  await look('users-create')
+  await page.goto('/settings/organisations')
+  await row(page, 'Test Platform').waitFor()
+  await look('organisations')
+})

@@ -2,7 +2,6 @@ import type { Page } from 'playwright-core'
 import { afterAll, expect } from 'vitest'
 import { answered } from '../../conformance/answer.ts'
 import { freePorts } from '../support/free-ports.ts'
-import { isLong } from '../support/long.ts'
 import { startPeer } from '../support/oidc-peer.ts'
 import { missing } from '../support/peers.ts'
 import { axe } from '../support/portal/axe.ts'
@@ -144,7 +143,7 @@ test.skipIf(lack !== '')(
   },
 )
 
-test.skipIf(lack !== '' || !isLong)(
+test.skipIf(lack !== '')(
   `a provider that is switched off is offered no more, and lets nobody in${lack}`,
   async ({ open }) => {
     const page = await open('/settings/identity')
@@ -162,7 +161,7 @@ test.skipIf(lack !== '' || !isLong)(
   },
 )
 
-test.skipIf(lackDirectory !== '' || !isLong)(
+test.skipIf(lackDirectory !== '')(
   `people of a directory sign in by the form, with the role of their group${lackDirectory}`,
   async ({ api: _isSetUp, open }) => {
     await using directory = await startSlapd({ plain, secure }, [person('grace'), group('operators', 'grace')])

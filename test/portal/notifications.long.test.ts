@@ -2,7 +2,6 @@ import type { Page } from 'playwright-core'
 import { expect } from 'vitest'
 import { answered } from '../../conformance/answer.ts'
 import { until } from '../../conformance/until.ts'
-import { isLong } from '../support/long.ts'
 import { axe } from '../support/portal/axe.ts'
 import { reachingOut } from '../support/portal/layout.ts'
 import { seedOrganisation } from '../support/portal/seed.ts'
@@ -52,48 +51,42 @@ test('one is read at once, in the list and at the bell, before the platform has 
   await expect.poll(() => inBell(page)).toBe(before - 1)
 })
 
-test.runIf(isLong)(
-  'what the platform does not mark is unread again, and the trace id is told',
-  async ({ open, seed: _seed }) => {
-    const page = await open('/notifications', { allow: [/^answer 503 PATCH /] })
-    await expect.poll(() => inBell(page)).toBeGreaterThan(1)
-    const before = await inBell(page)
-    await page.route('**/api/v1/notifications', (route) =>
-      route.request().method() === 'PATCH'
-        ? route.fulfill({
-            status: 503,
-            json: { error: 'database_unavailable', message: 'Not now.', traceId: 'trace-4711' },
-          })
-        : route.fallback(),
-    )
-    await page.getByRole('button', { name: 'Mark all as read' }).click()
-    await page
-      .getByText(/trace-4711/)
-      .first()
-      .waitFor()
-    await expect.poll(() => inBell(page)).toBe(before)
-  },
-)
+test('what the platform does not mark is unread again, and the trace id is told', async ({ open, seed: _seed }) => {
+  const page = await open('/notifications', { allow: [/^answer 503 PATCH /] })
+  await expect.poll(() => inBell(page)).toBeGreaterThan(1)
+  const before = await inBell(page)
+  await page.route('**/api/v1/notifications', (route) =>
+    route.request().method() === 'PATCH'
+      ? route.fulfill({
+          status: 503,
+          json: { error: 'database_unavailable', message: 'Not now.', traceId: 'trace-4711' },
+        })
+      : route.fallback(),
+  )
+  await page.getByRole('button', { name: 'Mark all as read' }).click()
+  await page
+    .getByText(/trace-4711/)
+    .first()
+    .waitFor()
+  await expect.poll(() => inBell(page)).toBe(before)
+})
 
-test.runIf(isLong)(
-  'they are filtered by what they are, and the address keeps the filter',
-  async ({ open, seed: _seed }) => {
-    const page = await open('/notifications')
-    await page.getByRole('combobox', { name: 'Type' }).selectOption('Cluster offline')
-    await expect.poll(() => rows(page).count()).toBe(1)
-    await rows(page).getByText('Cluster cologne-1 is offline').waitFor()
-    expect(new URL(page.url()).search).toBe('?type=ClusterOffline')
-    await page.reload()
-    await expect.poll(() => rows(page).count()).toBe(1)
-    await page.getByRole('combobox', { name: 'Severity' }).selectOption('Info')
-    await page.getByText('No notification fits the filter').waitFor()
-    await page.getByRole('link', { name: 'Show all' }).click()
-    await expect.poll(() => rows(page).count()).toBeGreaterThan(3)
-    await axe(page)
-  },
-)
+test('they are filtered by what they are, and the address keeps the filter', async ({ open, seed: _seed }) => {
+  const page = await open('/notifications')
+  await page.getByRole('combobox', { name: 'Type' }).selectOption('Cluster offline')
+  await expect.poll(() => rows(page).count()).toBe(1)
+  await rows(page).getByText('Cluster cologne-1 is offline').waitFor()
+  expect(new URL(page.url()).search).toBe('?type=ClusterOffline')
+  await page.reload()
+  await expect.poll(() => rows(page).count()).toBe(1)
+  await page.getByRole('combobox', { name: 'Severity' }).selectOption('Info')
+  await page.getByText('No notification fits the filter').waitFor()
+  await page.getByRole('link', { name: 'Show all' }).click()
+  await expect.poll(() => rows(page).count()).toBeGreaterThan(3)
+  await axe(page)
+})
 
-test.runIf(isLong)('each leads to what it is about, and is read by that', async ({ open, api, seed: { clusters } }) => {
+test('each leads to what it is about, and is read by that', async ({ open, api, seed: { clusters } }) => {
   const page = await open('/notifications?type=ClusterOffline', { width: 360 })
   expect(await reachingOut(page)).toEqual([])
   await rows(page).getByRole('link', { name: 'Show cluster' }).click()

@@ -1,7 +1,6 @@
 import type { Page } from 'playwright-core'
 import { expect } from 'vitest'
 import { answered } from '../../conformance/answer.ts'
-import { isLong } from '../support/long.ts'
 import { test } from '../support/portal/shared.ts'
 import { faultsOfLook } from '../support/portal/sound.ts'
 import type { Open } from '../support/portal/test.ts'
@@ -18,7 +17,7 @@ async function ofNewPerson(api: Platform, open: Open, tab: string, allow: RegExp
 
 const row = (page: Page, text: string | RegExp) => page.getByRole('row').filter({ hasText: text })
 
-test.runIf(isLong)('the profile says who one is and what one may do', async ({ open, api }) => {
+test('the profile says who one is and what one may do', async ({ open, api }) => {
   const { page, person } = await ofNewPerson(api, open, 'profile')
   for (const text of [person.username, `${person.username}@example.com`, 'Operator', person.organisationId]) {
     await page.getByText(text, { exact: true }).first().waitFor()
@@ -55,7 +54,7 @@ test('the password is changed, and every other session has ended', async ({ open
   await page.getByRole('heading', { name: 'Change password' }).waitFor()
 })
 
-test.runIf(isLong)('sessions are listed and ended, all but the own one', async ({ open, api }) => {
+test('sessions are listed and ended, all but the own one', async ({ open, api }) => {
   const { page, person } = await ofNewPerson(api, open, 'sessions')
   const others = [person.tokens, await api.signIn(person), await api.signIn(person)]
   await page.reload()
@@ -119,22 +118,22 @@ test('an API token is made with what is chosen, shown once, copied, and revoked'
   answered(await program.get('/api/v1/clusters'), 401)
 })
 
-test.runIf(isLong)(
-  'the theme that is chosen lasts, and the zones of the browser and the platform are shown',
-  async ({ open, api }) => {
-    const { page } = await ofNewPerson(api, open, 'appearance')
-    const paper = () => page.evaluate('getComputedStyle(document.documentElement).backgroundColor')
-    const light = await paper()
-    await page.getByRole('radio', { name: 'Dark' }).check()
-    await expect.poll(paper).not.toBe(light)
-    await page.reload()
-    await page.getByRole('radio', { name: 'Dark', checked: true }).waitFor()
-    expect(await paper()).not.toBe(light)
-    expect(await page.getByText('Europe/Berlin', { exact: true }).count()).toBe(2)
-  },
-)
+test('the theme that is chosen lasts, and the zones of the browser and the platform are shown', async ({
+  open,
+  api,
+}) => {
+  const { page } = await ofNewPerson(api, open, 'appearance')
+  const paper = () => page.evaluate('getComputedStyle(document.documentElement).backgroundColor')
+  const light = await paper()
+  await page.getByRole('radio', { name: 'Dark' }).check()
+  await expect.poll(paper).not.toBe(light)
+  await page.reload()
+  await page.getByRole('radio', { name: 'Dark', checked: true }).waitFor()
+  expect(await paper()).not.toBe(light)
+  expect(await page.getByText('Europe/Berlin', { exact: true }).count()).toBe(2)
+})
 
-test.runIf(isLong)('tabs are reached by the keyboard and by their address', async ({ open, api }) => {
+test('tabs are reached by the keyboard and by their address', async ({ open, api }) => {
   const { page } = await ofNewPerson(api, open, 'nonsense')
   await page.getByRole('tab', { name: 'Profile', selected: true }).focus()
   await page.keyboard.press('ArrowRight')
@@ -143,13 +142,13 @@ test.runIf(isLong)('tabs are reached by the keyboard and by their address', asyn
   expect(page.url()).toContain('tab=password')
 })
 
-test.runIf(isLong)('each tab is accessible and fits 360 pixels, in both themes', async ({ open, api }) => {
+test('each tab is accessible and fits 360 pixels, in both themes', async ({ open, api }) => {
   const page = await open('/settings/account')
   const client = await api.admin
   const body = { name: `A name as long as a name of a token may be ${'x'.repeat(50)}` }
   answered(await client.post('/api/v1/users/me/tokens', body), 201)
   // The others are as they are on every platform: pages.test.ts.
-  for (const tab of isLong ? ['profile', 'password', 'sessions', 'tokens', 'appearance'] : ['tokens']) {
+  for (const tab of ['profile', 'password', 'sessions', 'tokens', 'appearance']) {
     await page.goto(`/settings/account?tab=${tab}`)
     await page.getByRole('tabpanel').getByRole('heading').first().waitFor()
     if (tab === 'sessions' || tab === 'tokens') await page.getByRole('table').waitFor()

@@ -1,7 +1,6 @@
 import type { Page } from 'playwright-core'
 import { expect } from 'vitest'
 import { answered } from '../../conformance/answer.ts'
-import { isLong } from '../support/long.ts'
 import { axe } from '../support/portal/axe.ts'
 import { reachingOut } from '../support/portal/layout.ts'
 import { faultsOfLook } from '../support/portal/sound.ts'
@@ -25,7 +24,7 @@ test('the catalog tells of each module what it is, and whose signature it has', 
   expect(await faultsOfLook(page, 'modules-catalog')).toEqual([])
 })
 
-test.runIf(isLong)('what is searched for and shown stands in the address', async ({ open }) => {
+test('what is searched for and shown stands in the address', async ({ open }) => {
   const page = await open('/modules')
   await page.getByLabel('Search', { exact: true }).fill('greets hello')
   await expect.poll(() => page.url()).toContain('search=greets')
@@ -39,7 +38,7 @@ test.runIf(isLong)('what is searched for and shown stands in the address', async
   await row(page).waitFor()
 })
 
-test.runIf(isLong)('who may not install modules is not offered it', async ({ api, open }) => {
+test('who may not install modules is not offered it', async ({ api, open }) => {
   const { username, password } = await api.newPerson('Viewer')
   const page = await open('/modules', { as: { username, password } })
   await row(page).waitFor()
@@ -48,7 +47,7 @@ test.runIf(isLong)('who may not install modules is not offered it', async ({ api
   expect(await page.getByRole('button', { name: /install|look for/i }).count()).toBe(0)
 })
 
-test.runIf(isLong)('a look for new modules says when it is done', async ({ open }) => {
+test('a look for new modules says when it is done', async ({ open }) => {
   const page = await open('/modules')
   await button(page, 'Look for new modules').click()
   await page.getByText('The catalog is up to date').waitFor()
@@ -66,21 +65,18 @@ test('a version that there is not is refused in words, with the trace', async ({
   await asked.waitFor({ state: 'detached' })
 })
 
-test.runIf(isLong)(
-  'an image that cannot be had is refused, and what is wrong with a field stands beside it',
-  async ({ open }) => {
-    const page = await open('/modules', { allow: [/^answer (400|422) POST/] })
-    await button(page, 'Install by image').click()
-    const asked = dialog(page, 'Install by image')
-    await asked.getByLabel('Image', { exact: true }).fill('127.0.0.1:9/modules/nothing:1.0.0')
-    await asked.getByLabel('Address of the manifest').fill('ftp://example.com/module.json')
-    await button(asked, 'Install').click()
-    await expect.poll(() => asked.getByLabel('Address of the manifest').getAttribute('aria-invalid')).toBe('true')
-    await asked.getByLabel('Address of the manifest').fill('')
-    await button(asked, 'Install').click()
-    await expect.poll(() => asked.getByRole('alert').innerText()).toMatch(/Trace id\s+[0-9a-f]{32}/)
-  },
-)
+test('an image that cannot be had is refused, and what is wrong with a field stands beside it', async ({ open }) => {
+  const page = await open('/modules', { allow: [/^answer (400|422) POST/] })
+  await button(page, 'Install by image').click()
+  const asked = dialog(page, 'Install by image')
+  await asked.getByLabel('Image', { exact: true }).fill('127.0.0.1:9/modules/nothing:1.0.0')
+  await asked.getByLabel('Address of the manifest').fill('ftp://example.com/module.json')
+  await button(asked, 'Install').click()
+  await expect.poll(() => asked.getByLabel('Address of the manifest').getAttribute('aria-invalid')).toBe('true')
+  await asked.getByLabel('Address of the manifest').fill('')
+  await button(asked, 'Install').click()
+  await expect.poll(() => asked.getByRole('alert').innerText()).toMatch(/Trace id\s+[0-9a-f]{32}/)
+})
 
 test('an installation is followed to its end through a reload, and everybody has the entry soon', async ({
   api,
@@ -116,7 +112,7 @@ test('what runs tells its health, its isolation, its image, and what it adds', a
   expect(await faultsOfLook(page, 'modules-running')).toEqual([])
 })
 
-test.runIf(isLong)('its page greets by its own API, and looks as the portal does', async ({ open }) => {
+test('its page greets by its own API, and looks as the portal does', async ({ open }) => {
   const page = await open('/dashboard')
   await entry(page).click()
   await page.getByRole('heading', { level: 1, name: 'Hello World' }).waitFor()
@@ -148,7 +144,7 @@ test('once it is uninstalled its entry and its page are gone', async ({ api, ope
   answered(await (await api.admin).get('/api/v1/modules/hello'), 404, 'module_not_found')
 })
 
-test.runIf(isLong)('the address of a page that no module has says so', async ({ open }) => {
+test('the address of a page that no module has says so', async ({ open }) => {
   const page = await open('/modules/hello', { allow: [/^answer 404 (GET|HEAD) /] })
   await page.getByRole('heading', { name: 'No such module' }).waitFor()
   await page.getByRole('link', { name: 'Go to the modules' }).click()
