@@ -26,6 +26,7 @@ export class Program implements AsyncDisposable {
   readonly #group: number
   readonly #ended: Promise<{ exitCode: number | null; signal: NodeJS.Signals | null }>
   #text = ''
+  #isRead = false
 
   constructor(command: string, args: readonly string[], options: { cwd: string; env: NodeJS.ProcessEnv }) {
     this.#child = spawn(command, args, { ...options, detached: true, stdio: ['ignore', 'pipe', 'pipe'] })
@@ -34,6 +35,8 @@ export class Program implements AsyncDisposable {
     const keep = (part: Buffer) => (this.#text += part.toString())
     this.#child.stdout?.on('data', keep)
     this.#child.stderr?.on('data', keep)
+    // What it wrote last may arrive after its end.
+    this.#child.once('close', () => (this.#isRead = true))
     this.#ended = once(this.#child, 'exit').then(([exitCode, signal]) => ({ exitCode, signal }))
   }
 
@@ -50,7 +53,7 @@ export class Program implements AsyncDisposable {
   writes(pattern: RegExp): Promise<RegExpExecArray> {
     return until(`${pattern} is written`, async () => {
       const match = pattern.exec(this.#text)
-      if (match === null && this.#hasEnded) throw new Error(`The program ended:\n${this.#text}`)
+      if (match === null && this.#isRead) throw new Error(`The program ended:\n${this.#text}`)
       return match ?? undefined
     })
   }
@@ -80,9 +83,5 @@ export class Program implements AsyncDisposable {
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.kill()
-  }
-
-  get #hasEnded(): boolean {
-    return this.#child.exitCode !== null || this.#child.signalCode !== null
   }
 }
