@@ -91,13 +91,19 @@ const around = (haystack: string, text: string): string => {
 }
 
 /** All that may fail with a secret at hand: relays, providers and registries, slips, and a store that is away. */
-async function fail(platform: PlatformProcess, { url, exchanges }: Recorder, password: string, { say }: Effort) {
+async function fail(
+  platform: PlatformProcess,
+  { url, exchanges }: Recorder,
+  password: string,
+  { isShort, say }: Effort,
+) {
   const api = await connect({ baseUrl: url, isLocal: true, username: 'admin', password, initialAdminToken: undefined })
   const { secrets: keys, written: relay } = await plantRelay(api)
   const secrets = [...keys, ...(await plantProviders(api)), ...(await plantKept(platform, api))]
   const { accessToken } = await api.signIn()
   const { organisationId: known } = answered(await (await api.admin).get('/api/v1/auth/me'), 200)
-  const one = oneOfEachKind([...secrets, ...secretsOf(exchanges)])
+  const kinds = oneOfEachKind([...secrets, ...secretsOf(exchanges)])
+  const one = isShort ? kinds.filter((_, index) => index % 4 === 0) : kinds
   say(`putting ${one.length} secrets where they do not belong`)
   await slip(url, one, accessToken)
   const faults = await storeFaults(platform)

@@ -110,6 +110,8 @@ const yardsticks: readonly Yardstick[] = [
     number: 'G22',
     goal: 'Latency on one machine: GET p99 ≤ 50 ms at 200/s, POST /jobs ≤ 100 at 100/s, 500 jobs ≤ 2.5 s, login ≤ 400 at 10/s, health ≤ 20 in a flood',
     measured: /: p99, ms$/,
+    distance:
+      'Milliseconds of the machine that is named below: gateway, function, store and the callers share its two processors, and at these rates they wait for each other. What only the platform decides is held by the ratios of goals 1, 2 and 14.',
   },
   {
     number: 'G23',
