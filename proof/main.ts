@@ -6,7 +6,7 @@ import { missesOf, runPart } from './child.ts'
 import { partNames } from './parts.ts'
 import { keep } from './report.ts'
 
-const help = `npm run proof                        every part, and docs/proof.md anew: three to four hours
+const help = `npm run proof                        every part, and docs/proof.md anew: four hours and more
 npm run proof -- --only NAME,NAME    these parts; the report keeps the others
 npm run proof -- --short             the short version of each, which writes nothing
 npm run proof -- --seed NUMBER       with the random choices of a former run, but for pauses

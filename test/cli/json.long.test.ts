@@ -113,7 +113,7 @@ test('every command but those that print text takes --json and prints JSON then'
   const tried = new Set([...used, ...lines.map(commandOf)])
   const takers = placesOf(program()).filter(({ words }) => words.some(({ text }) => text === '--json'))
   expect(takers.map(({ path }) => path.replace('plat ', '')).filter((path) => !tried.has(path))).toEqual([])
-}, 180_000)
+})
 
 /** The words of a line that name its command. */
 const commandOf = (line: readonly string[]): string =>

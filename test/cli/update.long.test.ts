@@ -31,7 +31,6 @@ test('where there is no newer release, nothing is done, and no version to go bac
   expect([unknown.exitCode, unknown.err]).toEqual([1, expect.stringContaining('(version_not_available)')])
 })
 
-// By default the journey of an update has one applied and taken back, and modules have steps followed.
 test('a release is found and applied and taken back, step by step', async () => {
   await published(workplace.platform, { version: '9.1.0' }, await builtFunctions('9.1.0', telling))
   const check = await plat.run(['update', 'check'])
@@ -50,7 +49,7 @@ test('a release is found and applied and taken back, step by step', async () => 
   expect(accepted).toMatchObject({ action: 'rollback', targetVersion: serving, status: 'InProgress' })
   expect((await plat.run(['job', 'wait', accepted.jobId])).exitCode).toBe(0)
   expect(await plat.json(['update', 'check'])).toMatchObject({ currentVersion: serving })
-}, 300_000)
+})
 
 test.for(['update', 'update apply 1.0.0 2.0.0', 'update rollback 1.0.0', 'update apply --forced'])(
   'plat %s is wrong use: 2, nothing on standard output',

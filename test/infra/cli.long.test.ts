@@ -38,10 +38,10 @@ const startComesLast = (output: string) => {
 }
 
 /** The real commands, and the real deployer up to its engine. Tests go on with what those before them have deployed. */
-describe.skipIf(obstacle !== undefined)(`the commands that deploy and remove${why}`, { timeout: 240_000 }, () => {
+describe.skipIf(obstacle !== undefined)(`the commands that deploy and remove${why}`, () => {
   beforeAll(async () => {
     sandbox = await startSandbox()
-  }, 240_000)
+  })
   afterAll(() => sandbox[Symbol.asyncDispose]())
 
   /** What makes every function. */

@@ -119,7 +119,7 @@ test.runIf(isLong)(
   1_800_000,
 )
 
-/** Whether no batch may be left that brings the platform to its failpoint. Who gets no answer, by a connection of the one before, knows of none. */
+/** Whether a batch is needed to bring the platform to its failpoint. Without an answer it may be: the connection was one of the platform before. */
 async function isIdle(api: Platform, last: string | undefined): Promise<boolean> {
   if (last === undefined) return true
   const admin = await api.admin

@@ -1,20 +1,8 @@
-import { once } from 'node:events'
-import { type AddressInfo, createServer } from 'node:net'
 import { expect, test } from 'vitest'
 import { answered } from '../../conformance/answer.ts'
 import { connect } from '../../conformance/platform.ts'
+import { freePorts } from '../support/free-ports.ts'
 import { PlatformProcess } from '../support/platform.ts'
-
-/** A port where a run may receive webhooks. */
-async function freePort(): Promise<number> {
-  const server = createServer()
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
-}
 
 /** How much there is of everything that a run makes, as the administrator of the README sees it. */
 async function remains(baseUrl: string): Promise<Record<string, number>> {
@@ -31,7 +19,8 @@ const failing = (output: string): string[] => output.match(/^ *✖ (?!failing te
 const details = (output: string): string => output.slice(output.indexOf('failing tests'))
 
 test('the conformance suite passes on a platform that is not set up, and again on the same one, twice at once; nothing remains', async () => {
-  const receivers = [`127.0.0.1:${await freePort()}`, `127.0.0.1:${await freePort()}`]
+  // Where a run may receive webhooks.
+  const receivers = (await freePorts(2)).map((port) => `127.0.0.1:${port}`)
   await using platform = await PlatformProcess.start({ PLAT_OUTBOUND_ALLOW: receivers.join() })
   const run = () =>
     platform.command(`npm run -s conformance -- --base-url ${platform.url}`).catch(({ stdout }) => stdout)
@@ -51,4 +40,4 @@ test('the conformance suite passes on a platform that is not set up, and again o
     users: 1,
     webhooks: 0,
   })
-}, 600_000)
+})

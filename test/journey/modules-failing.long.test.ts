@@ -121,7 +121,7 @@ describe.skipIf(reason !== '')(`what modules do wrong${reason}`, () => {
       }
       expect(removed.map(({ status }) => status)).toEqual(stubborn.map(() => 'Completed'))
       for (const program of [...failing, ...stubborn]) await nothingRunsOf(idOf(program))
-    }, 300_000)
+    })
 
     test('layers that hold what no archive should: nothing of them lands beside the image', async () => {
       const cases = Object.entries(layers).map(([name, [isTaken, entries]], index) => ({
@@ -147,7 +147,7 @@ describe.skipIf(reason !== '')(`what modules do wrong${reason}`, () => {
         expect(found).not.toContain(markOf(id))
         if (isTaken) expect((await stage.uninstalled(id)).status).toBe('Completed')
       }
-    }, 200_000)
+    })
 
     test('a module that breaks every rule of answering: its callers are told, and nothing of it reaches them', async () => {
       const { admin } = stage
@@ -167,7 +167,7 @@ describe.skipIf(reason !== '')(`what modules do wrong${reason}`, () => {
       answered(await admin.get('/api/unruly/exits'), 502, 'module_failed')
       await until('it runs again', async () => (await admin.get('/api/unruly')).status === 200)
       expect((await stage.uninstalled('unruly')).status).toBe('Completed')
-    }, 200_000)
+    })
   })
 
   // A quarter of a minute of waiting: that what may pass is tried again is shown where time can be moved.

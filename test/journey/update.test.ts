@@ -96,18 +96,14 @@ test('it is applied and taken back while clients call, and not one request fails
 }, 180_000)
 
 // The tests of the runner have a release serve at every start.
-test.runIf(isLong)(
-  'what was applied serves again after a restart, and so does the way back',
-  { timeout: 180_000 },
-  async () => {
-    const { currentVersion } = await check()
-    await over(api, answered(await apply({ action: 'apply', targetVersion: '9.1.0' }), 202))
-    await platform.stop()
-    await platform.restart()
-    expect(await check()).toMatchObject({ currentVersion: '9.1.0', previousVersion: currentVersion })
-    await over(api, answered(await apply({ action: 'rollback' }), 202))
-    await platform.kill()
-    await platform.restart()
-    expect((await check()).currentVersion).toBe(currentVersion)
-  },
-)
+test.runIf(isLong)('what was applied serves again after a restart, and so does the way back', async () => {
+  const { currentVersion } = await check()
+  await over(api, answered(await apply({ action: 'apply', targetVersion: '9.1.0' }), 202))
+  await platform.stop()
+  await platform.restart()
+  expect(await check()).toMatchObject({ currentVersion: '9.1.0', previousVersion: currentVersion })
+  await over(api, answered(await apply({ action: 'rollback' }), 202))
+  await platform.kill()
+  await platform.restart()
+  expect((await check()).currentVersion).toBe(currentVersion)
+})

@@ -113,7 +113,7 @@ async function change({ file, before, after }: Step & { kind: 'change' }): Promi
   )
 }
 
-test.for(sections)('the guide holds: $heading', { timeout: 120_000 }, async ({ steps }) => {
+test.for(sections)('the guide holds: $heading', async ({ steps }) => {
   for (const step of steps) await follow(step)
 })
 

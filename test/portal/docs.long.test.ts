@@ -16,7 +16,7 @@ test('it is accessible and of the width that it is given, in both themes', async
   expect(await page.title()).toMatch(/^API reference · /)
   expect(await page.getByRole('heading', { level: 1 }).count()).toBe(1)
   expect(await faultsOfLook(page, 'docs')).toEqual([])
-}, 600_000)
+})
 
 test('it has the colours and letters of the portal in both themes, its mark, and the way there', async ({
   open,

@@ -45,7 +45,7 @@ async function faultsOfKeyboard(page: Page, from?: string): Promise<string[]> {
   return stops.length === 0 ? ['the keyboard reaches nothing'] : found
 }
 
-/** Where not all is tried, the first state of each kind stands for the others: dialogs are looked at by the tests of their pages, too. */
+/** Where not all is tried, the first state of each kind stands for the others: the long runs look at all of them. */
 const standing = new Set(
   ['dialog', 'menu', 'tabpanel', 'group'].map((kind) =>
     triedPages.flatMap(({ states = [] }) => states).find(({ shows = 'dialog' }) => shows === kind),

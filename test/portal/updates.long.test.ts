@@ -59,7 +59,7 @@ test('a look finds a release, and says why another one cannot be applied', async
     'noopener noreferrer',
   ])
   await expectSound(page, 'available')
-}, 600_000)
+})
 
 test('an update says that jobs are running, is begun all the same, and is followed to its end and through a reload', async ({
   api,
