@@ -88,3 +88,9 @@ export async function settled(page: Page): Promise<void> {
     return document.querySelector('[aria-busy="true"]') === null && document.fonts.status === 'loaded'
   })
 }
+
+/** Closes a page and its context. What a route of the test is still asking for the page then is asked for nobody, and may fail. */
+export async function leave(page: Page): Promise<void> {
+  if (!page.isClosed()) await page.unrouteAll({ behavior: 'ignoreErrors' })
+  await page.context().close()
+}

@@ -3,7 +3,7 @@ import type { Page } from 'playwright-core'
 import type { Platform } from '../../../conformance/platform.ts'
 import { PlatformProcess } from '../platform.ts'
 import { chromiumOfWorker, lacking } from './chromium.ts'
-import { administrator, type Credentials, faultsOf, newContext, settled, signIn, type View } from './open.ts'
+import { administrator, type Credentials, faultsOf, leave, newContext, settled, signIn, type View } from './open.ts'
 import { picture } from './shot.ts'
 
 /** Opens a browser of its own for one user, with one empty page. */
@@ -90,10 +90,12 @@ export const test = base
 
 /** Ends what a test has opened; fails for every fault of its pages. Of a test that has failed there is a picture. */
 async function close(pages: readonly Page[], failed: string | undefined): Promise<void> {
-  const faults = pages.map(faultsOf)
   if (failed !== undefined) {
     await Promise.all(pages.map((page, index) => picture(page, `failed-${failed}-${index}`).catch(() => undefined)))
   }
-  await Promise.all(pages.map((page) => page.context().close()))
-  for (const fault of faults) fault.expectNone()
+  try {
+    for (const page of pages) faultsOf(page).expectNone()
+  } finally {
+    await Promise.all(pages.map(leave))
+  }
 }
