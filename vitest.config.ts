@@ -35,6 +35,8 @@ export default defineConfig({
           name: 'plain',
           include: ['test/**/*.test.ts'],
           exclude: [...withStore, ...ofDeployment, ...ofPortal, ...long],
+          isolate: false,
+          setupFiles: ['test/support/own-modules.ts'],
         },
       },
       // A browser and a platform share the machine with another of each.
@@ -66,8 +68,11 @@ export default defineConfig({
           name: 'store',
           include: withStore,
           exclude: long,
+          isolate: false,
           globalSetup: ['test/support/stand-ins.ts'],
-          setupFiles: ['test/support/own-table.ts'],
+          setupFiles: ['test/support/own-modules.ts', 'test/support/own-table.ts'],
+          // In this order: what names the table imports what reads its name.
+          sequence: { setupFiles: 'list' },
         },
       },
     ],
