@@ -1,4 +1,4 @@
-import { DeleteMessageCommand, ReceiveMessageCommand, SQSClient } from '@aws-sdk/client-sqs'
+import { SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs'
 import { type EventOf } from '@platform/contract/event'
 import { bookRecords } from '@platform/core/books/books'
 import { type Caller } from '@platform/core/caller'
@@ -73,18 +73,15 @@ export function verified(secret: string, { headers, body }: Got, atMs = Date.now
   }
 }
 
-const queue = new SQSClient()
-
-/** The webhooks that messages name, each as often as it is named. Takes the messages. */
-export async function announced(): Promise<string[]> {
-  const found: string[] = []
-  for (;;) {
-    const asked = { QueueUrl: config.PLAT_QUEUE_WEBHOOKS, MaxNumberOfMessages: 10, WaitTimeSeconds: 0 }
-    const { Messages = [] } = await queue.send(new ReceiveMessageCommand(asked))
-    if (Messages.length === 0) return found
-    for (const { Body = '', ReceiptHandle } of Messages) {
-      found.push(JSON.parse(Body).webhookId)
-      await queue.send(new DeleteMessageCommand({ QueueUrl: config.PLAT_QUEUE_WEBHOOKS, ReceiptHandle }))
-    }
+/** The webhooks that are announced meanwhile, for now or for later, each as often as it is. */
+export async function announcedWhile(work: () => Promise<unknown>): Promise<string[]> {
+  const send = vi.spyOn(SQSClient.prototype, 'send')
+  try {
+    await work()
+    const sent = send.mock.calls.map(([command]) => command).filter((command) => command instanceof SendMessageCommand)
+    const announcements = sent.filter(({ input }) => input.QueueUrl === config.PLAT_QUEUE_WEBHOOKS)
+    return announcements.map(({ input }) => JSON.parse(input.MessageBody ?? '').webhookId)
+  } finally {
+    send.mockRestore()
   }
 }
