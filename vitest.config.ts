@@ -14,6 +14,12 @@ const ofPortal = ['test/portal/**/*.test.ts']
 /** Files that are for the long runs alone: what they show is shown from another side, or in part, by others. */
 const long = isLong ? [] : ['test/**/*.long.test.ts']
 
+/**
+ * What the code shows is shown faster by files that share a process (test/support/own-modules.ts). In the long runs each has one of its
+ * own: what one file has left behind shall not be the finding of another.
+ */
+const isolate = isLong
+
 /** Nobody waits for it: it ends what hangs. A machine may be slow, and busy with much else. */
 const limitMs = isLong ? 900_000 : 180_000
 
@@ -35,7 +41,7 @@ export default defineConfig({
           name: 'plain',
           include: ['test/**/*.test.ts'],
           exclude: [...withStore, ...ofDeployment, ...ofPortal, ...long],
-          isolate: false,
+          isolate,
           setupFiles: ['test/support/own-modules.ts'],
         },
       },
@@ -68,7 +74,7 @@ export default defineConfig({
           name: 'store',
           include: withStore,
           exclude: long,
-          isolate: false,
+          isolate,
           globalSetup: ['test/support/stand-ins.ts'],
           setupFiles: ['test/support/own-modules.ts', 'test/support/own-table.ts'],
           // In this order: what names the table imports what reads its name.

@@ -69,7 +69,7 @@ function figuresOf(outcomes: readonly Outcome[], tested: readonly string[], coun
       tested.length - failed('goodRefused'),
       tested.length,
     ),
-    atLeast('requests to each operation, most of them malformed', fewest, count),
+    atLeast('malformed requests to each operation (odd ones to those without parameters and body)', fewest, count),
     none('answers 5xx', failed('serverError'), of),
     none(
       'answers with a status, a header, a code or a body that the document does not have',

@@ -4,6 +4,7 @@ import { parseArgs } from 'node:util'
 import { root } from '../scripts/source.ts'
 import { missesOf, runPart } from './child.ts'
 import { partNames } from './parts.ts'
+import type { Figure } from './part.ts'
 import { keep } from './report.ts'
 
 const help = `npm run proof                        every part, and docs/proof.md anew: four hours and more
@@ -22,12 +23,24 @@ function commit(): string {
   return `${git('rev-parse', '--short=10', 'HEAD')}${changed === '' ? '' : ' with changes'}`
 }
 
+/** What stands in the report in place of the figures of a part that has none: those of a former run would say that all is well. */
+const broken = ({ message }: Error): Figure => ({
+  claim: 'the part comes to its figures',
+  goal: 'yes',
+  seen: message,
+  isMet: false,
+})
+
 /** Runs one part, prints its figures, keeps those of a whole run; answers what it misses. */
 async function prove(name: string, effort: 'short' | 'whole', seed: number): Promise<string[]> {
   console.log(`\n== ${name}`)
   const [startedAtMs, at] = [performance.now(), new Date().toISOString()]
   const tested = commit()
-  const shown = await runPart(name, effort, seed)
+  const shown = await runPart(name, effort, seed).catch((error: Error) => ({
+    title: name,
+    how: 'The part has broken off.',
+    figures: [broken(error)],
+  }))
   const seconds = Math.round((performance.now() - startedAtMs) / 1000)
   for (const { claim, goal, seen, isMet } of shown.figures) {
     console.log(`${isMet ? 'ok    ' : 'MISSED'} ${claim}: ${seen} (goal ${goal})`)
@@ -54,9 +67,7 @@ async function main(): Promise<void> {
   }
   const failed: string[] = []
   for (const name of names) {
-    const misses = await prove(name, values.short ? 'short' : 'whole', Number(values.seed)).catch(({ message }) => [
-      message,
-    ])
+    const misses = await prove(name, values.short ? 'short' : 'whole', Number(values.seed))
     failed.push(...misses.map((miss: string) => `${name}: ${miss}`))
   }
   console.log(failed.length === 0 ? '\nAll is as it has to be.' : `\n${failed.length} figures miss their goals:`)

@@ -51,7 +51,7 @@ const sectionOf = (name: string, { title, how, figures, at, seconds, commit, see
 const preface = `# Proof
 
 Written by \`npm run proof\`; do not edit. What is promised, what has to be seen for it, and what was seen when it was last run. Every part
-runs in a process of its own, against stand-ins that answer as badly as the real services may. \`npm test\` has a short version of each; of those that are whole files of tests, these files by themselves.
+runs in a process of its own, against stand-ins that answer as badly as the real services may. \`npm test\` has a short version of each; of those that are whole files of tests, what it runs of these files.
 What cannot be shown on one machine stands in [the security model](security.md).`
 
 /** The report of all parts that were run, in the order of the list. */

@@ -80,7 +80,7 @@ const yardsticks: readonly Yardstick[] = [
     goal: 'First answer of every function, CPU ≤ 1.30 × floor (1.12 with a compile cache), ≤ 0.55 × NestJS; memory ≤ 1.10 × floor',
     measured: /(CPU until the first answer|memory at its first answer)/,
     distance:
-      'With a compile cache alone: of those that have their floor these two load the most before the first answer, and `portal-data` asks the store for three things at once, its floor for one. What is left out, and what comes late: [decision 23](../docs/decisions/0023-bundles.md).',
+      'With a compile cache alone: of those that have their floor `jobs` and `portal-data` load the most before the first answer, and the latter asks the store for three things at once, its floor for one. What is left out, and what comes late: [decision 23](../docs/decisions/0023-bundles.md).',
   },
   {
     number: '13',

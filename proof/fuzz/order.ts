@@ -4,9 +4,9 @@ import type { Tally } from './run.ts'
 export interface Order {
   /** Operations, as `POST /api/v1/jobs`. */
   names: readonly string[]
-  /** Requests to each. */
+  /** Malformed requests to each. */
   count: number
-  /** Requests to each before the memory is looked at. */
+  /** The same before the memory is looked at. */
   warmUp: number
   seed: number
   /** Where the files are that functions hand out. */
@@ -16,7 +16,7 @@ export interface Order {
 /** What it has seen. */
 export interface Outcome {
   tally: Tally
-  /** Requests by operation. */
+  /** Malformed requests by operation; where it has nothing that could be malformed, odd ones. */
   counts: Record<string, number>
   /** Resident memory, after the garbage is collected. */
   grownMb: number

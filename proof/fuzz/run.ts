@@ -85,12 +85,14 @@ const keptShare = 0.05
 /** A password costs 30 ms of a core. */
 const keptShareWithPassword = 0.01
 
+/** Where there is no parameter and no body a request is odd, whatever is changed about it, and malformed by its path alone. */
+const isFormless = ({ parameters, body }: Operation): boolean => parameters.length === 0 && body === undefined
+
 function nextWire(operation: Operation, good: Good, random: Random): Wire {
   const share = JSON.stringify(good.body ?? '').includes('assword') ? keptShareWithPassword : keptShare
   for (;;) {
     const wire = withoutWaiting(changedRequest(document, operation, good, random))
-    const isOdd = operation.parameters.length === 0 && operation.body === undefined
-    if (isOdd || judge.isMalformed(operation, wire) || random.isLucky(share)) return wire
+    if (isFormless(operation) || judge.isMalformed(operation, wire) || random.isLucky(share)) return wire
   }
 }
 
@@ -106,19 +108,22 @@ const perSender = 250
 const spelled = ({ name }: Operation, wire: Wire): string =>
   `${name} ${JSON.stringify({ ...wire, ...(wire.body !== undefined && { body: Buffer.from(wire.body).toString().slice(0, 600) }) })}`
 
-/** Sends so many malformed requests to one operation. */
-export async function fuzz(name: string, count: number, seed: number, tally: Tally): Promise<void> {
+/** Sends so many malformed requests to one operation, odd ones where it has nothing that could be malformed. Answers how many it has sent. */
+export async function fuzz(name: string, count: number, seed: number, tally: Tally): Promise<number> {
   const operation = operations.find((each) => each.name === name)
   const row = rows.find((each) => each.name === name)
   if (operation === undefined || row === undefined) throw new Error(`There is no operation ${name}.`)
   const random = randomOf(seedFor(seed, name))
-  for (let done = 0; done < count; done += perSender) {
+  let bad = 0
+  while (bad < count) {
     const sender = await senderOf(row)
-    if (done === 0) await sendGood(row, operation, sender, tally)
-    for (let index = done; index < Math.min(count, done + perSender); index++) {
-      await sendBad(row, operation, sender, nextWire(operation, sender.good, random), tally)
+    if (bad === 0) await sendGood(row, operation, sender, tally)
+    for (let sent = 0; sent < perSender && bad < count; sent++) {
+      const { isMalformed } = await sendChanged(row, operation, sender, nextWire(operation, sender.good, random), tally)
+      if (isMalformed || isFormless(operation)) bad++
     }
   }
+  return bad
 }
 
 /** The request that nobody has changed succeeds: else the others would be refused for another reason than theirs. */
@@ -128,7 +133,7 @@ async function sendGood(row: Row, operation: Operation, sender: Sender, { failur
   if (!isDone) failures.goodRefused.push(`${row.name}: ${received.status} ${received.text}`)
 }
 
-async function sendBad(row: Row, operation: Operation, sender: Sender, wire: Wire, tally: Tally): Promise<void> {
+async function sendChanged(row: Row, operation: Operation, sender: Sender, wire: Wire, tally: Tally): Promise<Seen> {
   const seen = await sendWire(row, operation, sender, wire)
   const { status } = seen.received
   tally.requests++
@@ -141,6 +146,7 @@ async function sendBad(row: Row, operation: Operation, sender: Sender, wire: Wir
     const smallest = isNew ? await shrunk(wire, (smaller) => hasFailure(row, operation, sender, smaller, kind)) : wire
     known.push(isNew ? `${spelled(operation, smallest)}: ${what.slice(0, 600)}` : '')
   }
+  return seen
 }
 
 async function hasFailure(row: Row, operation: Operation, sender: Sender, wire: Wire, kind: Kind): Promise<boolean> {

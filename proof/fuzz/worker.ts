@@ -28,10 +28,8 @@ for (const name of order.names) await fuzz(name, order.warmUp, order.seed + 1, t
 Object.assign(tally, { requests: 0, malformed: 0 })
 const startedMb = await memoryMb()
 for (const name of order.names) {
-  const before = tally.requests
   const startedAtMs = performance.now()
-  await fuzz(name, order.count, order.seed, tally)
-  counts[name] = tally.requests - before
+  counts[name] = await fuzz(name, order.count, order.seed, tally)
   process.send?.({ name, seconds: (performance.now() - startedAtMs) / 1000, memoryMb: await memoryMb() })
 }
 const outcome: Outcome = { tally, counts, grownMb: (await memoryMb()) - startedMb, planted: await plantedIn() }

@@ -2,7 +2,7 @@ import { afterAll, vi } from 'vitest'
 
 /**
  * One process runs several files, for a new one takes as long as many a file: each finds the project's modules as if nobody had imported
- * them yet, and leaves its clock, its environment and whatever else it has changed as it found them. Libraries stay as they are.
+ * them yet, and leaves the clock, the environment and what it has replaced as they were. Libraries stay as they are.
  */
 
 vi.resetModules()

@@ -4,7 +4,6 @@ import { startPlatform } from '@platform/local/platform'
 import { parseSettings } from '@platform/local/settings'
 import { expect, test } from 'vitest'
 import { packedFunctions } from '../../support/built-once.ts'
-import { isLong } from '../../support/long.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 import { hammer } from './clients.ts'
 import { named, stagedOf, targetOf } from './support.ts'
@@ -22,7 +21,7 @@ const paths = [
 ]
 
 // By default the journey of an update is the one that does so.
-test.runIf(isLong)(
+test(
   'the platform’s own functions take over as they are shipped, and give back, without a failed request',
   { timeout: 300_000 },
   async () => {

@@ -9,7 +9,6 @@ import type { Client } from '../../conformance/client.ts'
 import type { Platform } from '../../conformance/platform.ts'
 import { until } from '../../conformance/until.ts'
 import { failpoints } from '../support/failpoints.ts'
-import { isLong } from '../support/long.ts'
 import { PlatformProcess } from '../support/platform.ts'
 import { runRelayCommand } from '../support/relay-command.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
@@ -67,57 +66,53 @@ const finished = async (api: Platform, batchId: string) =>
   )
 
 // By default a kill under load strikes jobs, and the tests of batches strike their expansion.
-test.runIf(isLong)(
-  `a batch of ${size} jobs survives kill -9 (${places.length}): no job is lost, none runs twice, every count is right`,
-  async () => {
-    await using target = await receiver()
-    await using platform = await PlatformProcess.start({ PLAT_OUTBOUND_ALLOW: `127.0.0.1:${target.port}` })
-    await using folder = await temporaryFolder()
-    const api = await platform.setUp()
-    const admin = await api.admin
-    const cluster = await api.newCluster()
-    await using relay = runRelayCommand(`${cluster.relayCommand} --slots 16`, folder.path)
-    await relay.writes(/Enrolled/)
-    const webhook = { url: `http://127.0.0.1:${target.port}/`, events: ['platform.batch.*'] }
-    answered(await admin.post('/api/v1/webhooks', webhook), 201)
-    const ledger = join(folder.path, 'ledger')
-    const batchIds: string[] = []
-    const submissions: Promise<unknown>[] = []
+test(`a batch of ${size} jobs survives kill -9 (${places.length}): no job is lost, none runs twice, every count is right`, async () => {
+  await using target = await receiver()
+  await using platform = await PlatformProcess.start({ PLAT_OUTBOUND_ALLOW: `127.0.0.1:${target.port}` })
+  await using folder = await temporaryFolder()
+  const api = await platform.setUp()
+  const admin = await api.admin
+  const cluster = await api.newCluster()
+  await using relay = runRelayCommand(`${cluster.relayCommand} --slots 16`, folder.path)
+  await relay.writes(/Enrolled/)
+  const webhook = { url: `http://127.0.0.1:${target.port}/`, events: ['platform.batch.*'] }
+  answered(await admin.post('/api/v1/webhooks', webhook), 201)
+  const ledger = join(folder.path, 'ledger')
+  const batchIds: string[] = []
+  const submissions: Promise<unknown>[] = []
 
-    for (const name of places) {
-      await platform.kill()
-      await platform.restart({ PLAT_FAILPOINT: `${name}=kill@${nthHit[name] ?? 1}` })
-      if (name.startsWith('dispatch.')) {
-        // The jobs of a batch need no message of their own.
-        const [job] = jobsOf(cluster.id, submissions.length, ledger)
-        submissions.push(persistently(admin, '/api/v1/jobs', job ?? {}))
-      } else if (name.startsWith('batch.') || (await isIdle(api, batchIds.at(-1)))) {
-        const body = { jobs: jobsOf(cluster.id, submissions.length, ledger, size) }
-        submissions.push(persistently(admin, '/api/v1/jobs/batch', body).then(({ batchId }) => batchIds.push(batchId)))
-      }
-      await platform.ended
-      expect(platform.text).toContain(`failpoint ${name}`)
+  for (const name of places) {
+    await platform.kill()
+    await platform.restart({ PLAT_FAILPOINT: `${name}=kill@${nthHit[name] ?? 1}` })
+    if (name.startsWith('dispatch.')) {
+      // The jobs of a batch need no message of their own.
+      const [job] = jobsOf(cluster.id, submissions.length, ledger)
+      submissions.push(persistently(admin, '/api/v1/jobs', job ?? {}))
+    } else if (name.startsWith('batch.') || (await isIdle(api, batchIds.at(-1)))) {
+      const body = { jobs: jobsOf(cluster.id, submissions.length, ledger, size) }
+      submissions.push(persistently(admin, '/api/v1/jobs/batch', body).then(({ batchId }) => batchIds.push(batchId)))
     }
-    await platform.restart()
-    await Promise.all(submissions)
+    await platform.ended
+    expect(platform.text).toContain(`failpoint ${name}`)
+  }
+  await platform.restart()
+  await Promise.all(submissions)
 
-    const total = submissions.length - batchIds.length + size * batchIds.length
-    for (const batchId of batchIds) {
-      const batch = await finished(api, batchId)
-      expect(batch.counts).toEqual({ queued: 0, running: 0, completed: size, failed: 0, cancelled: 0 })
-    }
-    const lines = await until('every script has run', async () => {
-      const written = (await readFile(ledger, 'utf8')).trim().split('\n')
-      return written.length >= total && written
-    })
-    expect(lines.length).toBe(total)
-    expect(new Set(lines).size).toBe(lines.length)
-    await expectBooks(api, batchIds.length, total)
-    expect((await admin.delete(`/api/v1/clusters/${cluster.id}`)).status).toBe(204)
-    console.log(`${places.length} kills: ${lines.length} scripts of ${batchIds.length} batches ran once each.`)
-  },
-  1_800_000,
-)
+  const total = submissions.length - batchIds.length + size * batchIds.length
+  for (const batchId of batchIds) {
+    const batch = await finished(api, batchId)
+    expect(batch.counts).toEqual({ queued: 0, running: 0, completed: size, failed: 0, cancelled: 0 })
+  }
+  const lines = await until('every script has run', async () => {
+    const written = (await readFile(ledger, 'utf8')).trim().split('\n')
+    return written.length >= total && written
+  })
+  expect(lines.length).toBe(total)
+  expect(new Set(lines).size).toBe(lines.length)
+  await expectBooks(api, batchIds.length, total)
+  expect((await admin.delete(`/api/v1/clusters/${cluster.id}`)).status).toBe(204)
+  console.log(`${places.length} kills: ${lines.length} scripts of ${batchIds.length} batches ran once each.`)
+}, 1_800_000)
 
 /** Whether a batch is needed to bring the platform to its failpoint. Without an answer it may be: the connection was one of the platform before. */
 async function isIdle(api: Platform, last: string | undefined): Promise<boolean> {

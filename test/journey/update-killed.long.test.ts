@@ -4,7 +4,6 @@ import type { Client } from '../../conformance/client.ts'
 import { over } from '../../conformance/modules.ts'
 import type { Platform } from '../../conformance/platform.ts'
 import { failpointsIn } from '../support/failpoints.ts'
-import { isLong } from '../support/long.ts'
 import { PlatformProcess } from '../support/platform.ts'
 import { builtFunctions, failingHalfTheTime, published, releaseHeader, telling } from '../support/releases.ts'
 
@@ -83,30 +82,26 @@ async function startWorld(): Promise<World & AsyncDisposable> {
 }
 
 // The tests of updates break off at each place as well, and those of the runner kill that.
-test.runIf(isLong)(
-  'wherever kill -9 strikes, an update ends, and all is of one version',
-  { timeout: 900_000 },
-  async () => {
-    await using world = await startWorld()
-    const { platform, admin } = world
-    const { currentVersion: old } = answered(await admin.get(`${updates}/check`), 200)
-    await published(platform, { version: '9.2.0' }, await builtFunctions('9.2.0', failingHalfTheTime))
+test('wherever kill -9 strikes, an update ends, and all is of one version', { timeout: 900_000 }, async () => {
+  await using world = await startWorld()
+  const { platform, admin } = world
+  const { currentVersion: old } = answered(await admin.get(`${updates}/check`), 200)
+  await published(platform, { version: '9.2.0' }, await builtFunctions('9.2.0', failingHalfTheTime))
 
-    for (const [there, back] of rounds) {
-      const job = await surviving(world, there, { action: 'apply', targetVersion: '9.1.0' })
-      expect(job, JSON.stringify(job)).toMatchObject({ status: 'Completed' })
-      await expectEverywhere(world, '9.1.0', '9.1.0')
+  for (const [there, back] of rounds) {
+    const job = await surviving(world, there, { action: 'apply', targetVersion: '9.1.0' })
+    expect(job, JSON.stringify(job)).toMatchObject({ status: 'Completed' })
+    await expectEverywhere(world, '9.1.0', '9.1.0')
 
-      const taken = await surviving(world, back, { action: 'rollback' })
-      expect(taken, JSON.stringify(taken)).toMatchObject({ status: 'Completed' })
-      await expectEverywhere(world, undefined, old)
-    }
-    const broken = await surviving(world, ['update.reverted'], { action: 'apply', targetVersion: '9.2.0' })
-    expect(broken, JSON.stringify(broken)).toMatchObject({ status: 'Failed' })
+    const taken = await surviving(world, back, { action: 'rollback' })
+    expect(taken, JSON.stringify(taken)).toMatchObject({ status: 'Completed' })
     await expectEverywhere(world, undefined, old)
+  }
+  const broken = await surviving(world, ['update.reverted'], { action: 'apply', targetVersion: '9.2.0' })
+  expect(broken, JSON.stringify(broken)).toMatchObject({ status: 'Failed' })
+  await expectEverywhere(world, undefined, old)
 
-    const shifts = [10, 50, 100].map((share) => `update.shifted-${share}`)
-    expect(new Set(world.struck)).toEqual(new Set([...failpointsIn('packages/updates'), ...shifts]))
-    console.log(`${world.struck.length} kills: the version was the old or the new one each time.`)
-  },
-)
+  const shifts = [10, 50, 100].map((share) => `update.shifted-${share}`)
+  expect(new Set(world.struck)).toEqual(new Set([...failpointsIn('packages/updates'), ...shifts]))
+  console.log(`${world.struck.length} kills: the version was the old or the new one each time.`)
+})

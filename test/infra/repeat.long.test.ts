@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest'
 import { type Graph, graphOf } from '../../rehearsal/graph/graph.ts'
 import { byText, dev } from './stages.ts'
-import { isLong } from '../support/long.ts'
 
 /** Without the letters that the deployer puts behind a few names; it keeps those that it has made once. */
 const withoutSuffixes = (text: string) => text.replaceAll(/(platform-dev-(?:Api|ApiApi|TableTable))-[a-z]{8}\b/g, '$1')
@@ -12,9 +11,6 @@ const toldBy = ({ resources, outputs }: Graph): unknown => {
   return JSON.parse(withoutSuffixes(JSON.stringify([inOrder, outputs])))
 }
 
-test.runIf(isLong)(
-  'a second look at the same configuration asks for the same, so that deploying twice changes nothing',
-  async () => {
-    expect(toldBy(await graphOf('dev'))).toEqual(toldBy(dev))
-  },
-)
+test('a second look at the same configuration asks for the same, so that deploying twice changes nothing', async () => {
+  expect(toldBy(await graphOf('dev'))).toEqual(toldBy(dev))
+})

@@ -10,7 +10,6 @@ import { answered } from '../../conformance/answer.ts'
 import type { Client } from '../../conformance/client.ts'
 import { checksOf, entriesOf, inCatalog, over } from '../../conformance/modules.ts'
 import { until } from '../../conformance/until.ts'
-import { isLong } from '../support/long.ts'
 import { moduleLabels, writtenManifest } from '../support/module-registry.ts'
 import { type Stage, startStage } from '../support/rehearsal.ts'
 
@@ -68,37 +67,31 @@ async function pushHello(version: string): Promise<void> {
   await push('hello', version, { program, manifest })
 }
 
-test.runIf(isLong)(
-  'every clock of the deployment may do what it does, and the catalog then lists the signed hello',
-  async () => {
-    for (const name of ['catalog', 'heartbeat', 'sweep', 'updates']) await stage.tick(`schedule/${name}`)
-    expect(await inCatalog(admin, 'hello')).toMatchObject({ version: '1.0.0', verified: true, installed: false })
-    expect(stage.rehearsal.cloud.gate.denials).toEqual([])
-  },
-)
+test('every clock of the deployment may do what it does, and the catalog then lists the signed hello', async () => {
+  for (const name of ['catalog', 'heartbeat', 'sweep', 'updates']) await stage.tick(`schedule/${name}`)
+  expect(await inCatalog(admin, 'hello')).toMatchObject({ version: '1.0.0', verified: true, installed: false })
+  expect(stage.rehearsal.cloud.gate.denials).toEqual([])
+})
 
-test.runIf(isLong)(
-  'hello is installed as a function whose image lies in the account’s registry, and answers',
-  async () => {
-    expect(await done(admin.post(`${hello}/install`, {}))).toMatchObject({ type: 'ModuleInstall', status: 'Completed' })
-    expect(answered(await admin.get('/api/hello'), 200)).toMatchObject({ moduleId: 'hello', moduleVersion: '1.0.0' })
-    expect((await admin.get('/modules/hello')).headers.get('content-type')).toMatch(/^text\/html/)
-    expect(await entriesOf(admin, 'hello')).toMatchObject([{ route: '/modules/hello' }])
-    await stage.tick('schedule/heartbeat')
-    expect(await checksOf(stage.api, 'hello')).toMatchObject([{ name: 'hello-module', status: 'Healthy' }])
-    const pushing = ['CreateRepository', 'SetRepositoryPolicy', 'InitiateLayerUpload', 'UploadLayerPart', 'PutImage']
-    expect([...usedBy('queue/updates')]).toEqual(expect.arrayContaining(pushing.map((action) => `ecr:${action}`)))
-  },
-)
+test('hello is installed as a function whose image lies in the account’s registry, and answers', async () => {
+  expect(await done(admin.post(`${hello}/install`, {}))).toMatchObject({ type: 'ModuleInstall', status: 'Completed' })
+  expect(answered(await admin.get('/api/hello'), 200)).toMatchObject({ moduleId: 'hello', moduleVersion: '1.0.0' })
+  expect((await admin.get('/modules/hello')).headers.get('content-type')).toMatch(/^text\/html/)
+  expect(await entriesOf(admin, 'hello')).toMatchObject([{ route: '/modules/hello' }])
+  await stage.tick('schedule/heartbeat')
+  expect(await checksOf(stage.api, 'hello')).toMatchObject([{ name: 'hello-module', status: 'Healthy' }])
+  const pushing = ['CreateRepository', 'SetRepositoryPolicy', 'InitiateLayerUpload', 'UploadLayerPart', 'PutImage']
+  expect([...usedBy('queue/updates')]).toEqual(expect.arrayContaining(pushing.map((action) => `ecr:${action}`)))
+})
 
-test.runIf(isLong)('events reach it by the queue of modules', async () => {
+test('events reach it by the queue of modules', async () => {
   const relay = await stage.api.newRelay()
   await relay.beat()
   await until('hello has logged it', async () => stage.lines.some((line) => line.includes('has changed its status')))
   expect(usedBy('queue/modules')).toContain('lambda:InvokeFunction')
 })
 
-test.runIf(isLong)('a newer version takes its place in the same function', async () => {
+test('a newer version takes its place in the same function', async () => {
   await pushHello('1.1.0')
   expect(await done(admin.post(`${hello}/install`, {}))).toMatchObject({ status: 'Completed' })
   expect(answered(await admin.get('/api/hello'), 200)).toMatchObject({ moduleVersion: '1.1.0' })
@@ -106,7 +99,7 @@ test.runIf(isLong)('a newer version takes its place in the same function', async
   expect([...usedBy('queue/updates')]).toEqual(expect.arrayContaining(changing))
 })
 
-test.runIf(isLong)('a function that somebody has removed is made again by the next look at it', async () => {
+test('a function that somebody has removed is made again by the next look at it', async () => {
   const FunctionName = 'platform-dev-mod-hello'
   await stage.rehearsal.cloud.lambda.send(new DeleteFunctionCommand({ FunctionName }))
   expect((await admin.get('/api/hello')).status).toBe(503)
@@ -117,20 +110,17 @@ test.runIf(isLong)('a function that somebody has removed is made again by the ne
   expect([...usedBy('schedule/heartbeat')]).toEqual(expect.arrayContaining(making))
 })
 
-test.runIf(isLong)(
-  'of a module that does not start nothing is left, and the role is enough to clear it away',
-  async () => {
-    const manifest = JSON.stringify(writtenManifest('broken'))
-    await push('broken', '1.0.0', { program: 'process.exit(1)', manifest })
-    expect(await done(admin.post('/api/v1/modules/broken/install', {}))).toMatchObject({ status: 'Failed' })
-    const { Functions = [] } = await stage.rehearsal.cloud.lambda.send(new ListFunctionsCommand({}))
-    const names = Functions.map(({ FunctionName }) => FunctionName)
-    expect(names.filter((name) => name?.startsWith('platform-dev-mod-'))).toEqual(['platform-dev-mod-hello'])
-    expect(usedBy('queue/updates')).toContain('lambda:ListFunctions')
-  },
-)
+test('of a module that does not start nothing is left, and the role is enough to clear it away', async () => {
+  const manifest = JSON.stringify(writtenManifest('broken'))
+  await push('broken', '1.0.0', { program: 'process.exit(1)', manifest })
+  expect(await done(admin.post('/api/v1/modules/broken/install', {}))).toMatchObject({ status: 'Failed' })
+  const { Functions = [] } = await stage.rehearsal.cloud.lambda.send(new ListFunctionsCommand({}))
+  const names = Functions.map(({ FunctionName }) => FunctionName)
+  expect(names.filter((name) => name?.startsWith('platform-dev-mod-'))).toEqual(['platform-dev-mod-hello'])
+  expect(usedBy('queue/updates')).toContain('lambda:ListFunctions')
+})
 
-test.runIf(isLong)('once it is uninstalled all of it is gone, its images too', async () => {
+test('once it is uninstalled all of it is gone, its images too', async () => {
   expect(await done(admin.delete(hello))).toMatchObject({ type: 'ModuleUninstall', status: 'Completed' })
   answered(await admin.get('/api/hello'), 404, 'route_not_found')
   expect([await entriesOf(admin, 'hello'), await checksOf(stage.api, 'hello')]).toEqual([[], []])
