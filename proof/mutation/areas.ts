@@ -35,6 +35,11 @@ const authorization: Area = {
         'test/core/identity/external-user-rights.test.ts',
       ],
     },
+    // Who may do what to whom, and grant what.
+    {
+      mutate: ['packages/core/src/user/reach.ts'],
+      tests: ['test/core/user/{rights,user,last-administrator,password}.test.ts'],
+    },
   ],
 }
 
@@ -52,7 +57,20 @@ const tokens: Area = {
     },
     {
       mutate: ['packages/core/src/session/{session,sign-in}.ts'],
-      tests: ['test/core/session/{session,refresh,end,sign-in}.test.ts'],
+      tests: ['test/core/session/{session,refresh,end,sign-in}.test.ts', 'test/core/ldap/ldap.test.ts'],
+    },
+    {
+      mutate: ['packages/core/src/relay/{enrollment,enrollment-token}.ts'],
+      tests: ['test/core/cluster/{cluster,presence}.test.ts'],
+      isShared: true,
+    },
+    {
+      mutate: ['packages/core/src/platform/setup.ts'],
+      tests: ['test/core/platform/setup.test.ts'],
+    },
+    {
+      mutate: ['packages/core/src/user/api-token.ts'],
+      tests: ['test/core/user/{api-token,api-token-revocation}.test.ts'],
     },
   ],
 }
@@ -66,6 +84,11 @@ const jobs: Area = {
         'test/core/job/{job,end,dispatch,submit,claim,complete,cancel}.test.ts',
         'test/core/operation/operation.test.ts',
       ],
+      isShared: true,
+    },
+    {
+      mutate: ['packages/core/src/job/{overdue,dead-letter}.ts'],
+      tests: ['test/core/job/{end,dead-letter,cancel}.test.ts'],
       isShared: true,
     },
     {

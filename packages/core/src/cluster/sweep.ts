@@ -5,20 +5,17 @@ import { type ClusterRow, filedUnder, parseRow, statusEvent, statusNow, tallySte
 import { now } from '../clock.ts'
 import { clearCluster } from './clearing.ts'
 import { config } from '../config.ts'
-import { sameAs } from '../db/expression.ts'
 import * as keys from '../db/keys.ts'
 import { getAll, type Item, patch, query } from '../db/table.ts'
 import { transact } from '../db/transact.ts'
-import { cancelConfirmMs, endQueued } from '../job/end.ts'
-import { type JobRow, parseJob, toldOfEnd } from '../job/row.ts'
-import { dueWhileRunning, endSteps } from '../job/lease.ts'
+import { lookAtJob } from '../job/overdue.ts'
+import { parseJob } from '../job/row.ts'
 import { log } from '../log.ts'
 import { lookAtOperation } from '../operation/operation.ts'
 import { measure } from '../metrics.ts'
 import { isOperation, parseOperation } from '../operation/row.ts'
 import { clearPreferences } from '../user/preference-clearing.ts'
-import { announceAgainMs, announceBatch, announceJob, announceRecords, announceWebhook } from '../queue.ts'
-import { resultStep } from '../job/result.ts'
+import { announceAgainMs, announceBatch, announceRecords, announceWebhook } from '../queue.ts'
 import { disposeNoted, isUnusedSecret } from '../identity/secret-disposal.ts'
 import { dueAfterSweep } from './status.ts'
 
@@ -137,49 +134,9 @@ async function lookAtCluster(row: ClusterRow): Promise<void> {
   })
 }
 
-async function lookAtJob(job: JobRow): Promise<void> {
-  if (job.status === 'Queued') return lookAtQueued(job)
-  if (job.status === 'Running') return lookAtRunning(job)
-  await refile(job, undefined)
-}
-
-async function lookAtQueued(job: JobRow): Promise<void> {
-  if (job.expiresAtMs <= now()) {
-    await endQueued(system(job.organisationId), [job], { status: 'Failed', statusReason: 'delivery_timeout' })
-    return
-  }
-  if (job.dispatchedAtMs !== undefined) return refile(job, job.expiresAtMs)
-  await announceJob({ organisationId: job.organisationId, jobId: job.id })
-  await refile(job, Math.min(now() + announceAgainMs, job.expiresAtMs))
-}
-
 /** A batch is due until it is finished: its message may have been lost, or what followed from the end of a job. */
 async function lookAtBatch({ organisationId, id }: BatchRow): Promise<void> {
   await announceBatch({ organisationId, batchId: id })
   const change = { set: keys.due(id, now() + 2 * announceAgainMs) }
   await transact([patch(keys.batch(organisationId, id), change, { finishedAtMs: { absent: true } })])
-}
-
-async function lookAtRunning(job: JobRow): Promise<void> {
-  const dueAtMs = dueWhileRunning(job, cancelConfirmMs)
-  if (dueAtMs > now()) return refile(job, dueAtMs)
-  const isCancelled = job.cancelRequestedAtMs !== undefined && job.cancelRequestedAtMs + cancelConfirmMs <= now()
-  const isOutOfTime = (job.startedAtMs ?? 0) + job.timeoutSeconds * 1000 <= now()
-  const ended = isCancelled
-    ? ({ status: 'Cancelled', statusReason: 'cancelled_by_user' } as const)
-    : ({ status: 'Failed', statusReason: isOutOfTime ? 'execution_timeout' : 'lease_lost' } as const)
-  await commit(system(job.organisationId), {
-    steps: [...endSteps(job, ended), await resultStep(job, { exitCode: null, nodes: [] })],
-    ...toldOfEnd(job, ended),
-  })
-}
-
-async function refile(job: JobRow, dueAtMs: number | undefined): Promise<void> {
-  const change = dueAtMs === undefined ? { remove: ['duepk', 'duesk'] } : { set: keys.due(job.id, dueAtMs) }
-  const asRead = {
-    status: { is: job.status },
-    leaseRenewedAtMs: sameAs(job.leaseRenewedAtMs || undefined),
-    cancelRequestedAtMs: sameAs(job.cancelRequestedAtMs),
-  }
-  await transact([patch(keys.job(job.organisationId, job.id), change, asRead)])
 }
