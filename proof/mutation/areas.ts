@@ -52,7 +52,7 @@ const tokens: Area = {
     },
     {
       mutate: ['packages/core/src/relay/{request-token,replay}.ts'],
-      tests: ['test/core/relay/*.test.ts'],
+      tests: ['test/core/relay/{request-token,replay}.test.ts'],
       isShared: true,
     },
     {
@@ -61,7 +61,7 @@ const tokens: Area = {
     },
     {
       mutate: ['packages/core/src/relay/{enrollment,enrollment-token}.ts'],
-      tests: ['test/core/cluster/{cluster,presence}.test.ts'],
+      tests: ['test/core/relay/enrollment.test.ts', 'test/core/cluster/presence.test.ts'],
       isShared: true,
     },
     {

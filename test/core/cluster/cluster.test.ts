@@ -1,16 +1,14 @@
 import { beforeAll, expect, test } from 'vitest'
 import { siteLimit } from '@platform/contract/site'
-import { now, shiftClock } from '@platform/core/clock'
 import * as Cluster from '@platform/core/cluster/cluster'
-import { enroll, issue } from '@platform/core/relay/enrollment'
+import { issue } from '@platform/core/relay/enrollment'
 import { heartbeat } from '@platform/core/cluster/presence'
 import * as Site from '@platform/core/cluster/site'
 import * as keys from '@platform/core/db/keys'
 import { patch } from '@platform/core/db/table'
 import { transact } from '@platform/core/db/transact'
 import { refusalBy } from '../../support/asked.ts'
-import { callerOf, enrolledCluster, enrollRequest, refusalOf, started } from '../../support/world.ts'
-import { entriesOf, settle } from '../support/books.ts'
+import { callerOf, enrolledCluster, refusalOf, started } from '../../support/world.ts'
 
 beforeAll(started)
 
@@ -148,79 +146,4 @@ test('a removed cluster is gone for its owner and for its relay', async () => {
   expect(await refusalOf(Cluster.remove(caller, cluster.id))).toBe('cluster_not_found')
   expect(await refusalOf(heartbeat(request(), beat))).toBe('unauthenticated')
   expect(await Cluster.list(caller, firstPage)).toMatchObject({ totalCount: 0, items: [] })
-})
-
-test('an enrollment answers the same again for the same key, and is used up for any other', async () => {
-  const caller = await callerOf()
-  const { id, enrollmentToken } = await Cluster.register(caller, { name: 'enrolling', type: 'Hypervisor' })
-  const request = enrollRequest(enrollmentToken, ['a', 'b'])
-  const first = await enroll(request)
-  expect(await enroll(request)).toMatchObject({ relayId: first.relayId, nodes: first.nodes })
-  expect(await refusalOf(enroll(enrollRequest(enrollmentToken)))).toBe('enrollment_token_used')
-  expect(await Cluster.read(caller, id)).toMatchObject({
-    status: 'Healthy',
-    nodeCount: 2,
-    relay: { id: first.relayId, status: 'Connected' },
-    nodes: [
-      { name: 'a', status: 'Online' },
-      { name: 'b', status: 'Online' },
-    ],
-  })
-  shiftClock(600_001)
-  expect(await refusalOf(enroll(request))).toBe('enrollment_token_used')
-  shiftClock(-600_001)
-})
-
-test('a used token that comes back again and again raises one alarm an hour, and tells where it came from', async () => {
-  const caller = await callerOf()
-  const { id, enrollmentToken } = await Cluster.register(caller, { name: 'alarmed', type: 'Hypervisor' })
-  await enroll(enrollRequest(enrollmentToken))
-  const alarmsAfterKnocks = async () => {
-    for (let knock = 0; knock < 3; knock++) {
-      const attempt = enroll(enrollRequest(enrollmentToken), { address: '192.0.2.9' })
-      expect(await refusalOf(attempt)).toBe('enrollment_token_used')
-      await settle(caller.organisationId)
-    }
-    return (await entriesOf(caller)).filter(({ action }) => action === 'relay.refuse')
-  }
-  const hourMs = 3_600_000
-  const untilNextHourMs = hourMs - (now() % hourMs)
-  shiftClock(untilNextHourMs)
-  expect(await alarmsAfterKnocks()).toMatchObject([{ resource: id, address: '192.0.2.9' }])
-  shiftClock(hourMs)
-  expect(await alarmsAfterKnocks()).toHaveLength(2)
-  shiftClock(-hourMs - untilNextHourMs)
-})
-
-test('of eight keys that enroll with one token at once exactly one wins', async () => {
-  const { enrollmentToken } = await Cluster.register(await callerOf(), { name: 'contested', type: 'Hypervisor' })
-  const codes = await Promise.all(Array.from({ length: 8 }, () => refusalOf(enroll(enrollRequest(enrollmentToken)))))
-  expect(codes.filter((code) => code === 'nothing was refused')).toHaveLength(1)
-  expect(codes.filter((code) => code === 'enrollment_token_used')).toHaveLength(7)
-})
-
-test('a token is refused when it is forged, expired, or replaced by a newer one', async () => {
-  const caller = await callerOf()
-  const { id, enrollmentToken } = await Cluster.register(caller, { name: 'guarded', type: 'Hypervisor' })
-  for (const more of ['x', '.', '.x', `.${enrollmentToken}`])
-    expect(await refusalOf(enroll(enrollRequest(enrollmentToken + more)))).toBe('enrollment_token_invalid')
-  expect(await refusalOf(enroll(enrollRequest('anything')))).toBe('enrollment_token_invalid')
-  shiftClock(24 * 3_600_000)
-  expect(await refusalOf(enroll(enrollRequest(enrollmentToken)))).toBe('enrollment_token_expired')
-  const asked = await refusalBy('relay', 'POST /api/v1/relay/enroll', undefined, enrollRequest(enrollmentToken))
-  expect(asked).toBe('enrollment_token_expired')
-  shiftClock(-24 * 3_600_000)
-  const newer = await issue(caller, id)
-  expect(await refusalOf(enroll(enrollRequest(enrollmentToken)))).toBe('enrollment_token_invalid')
-  expect(await enroll(enrollRequest(newer.enrollmentToken))).toMatchObject({ clusterId: id })
-})
-
-test('enrolling with a new token replaces the relay, and the old one is refused', async () => {
-  const caller = await callerOf()
-  const { cluster, request, beat, relay } = await enrolledCluster(caller)
-  const { enrollmentToken } = await issue(caller, cluster.id)
-  await heartbeat(request(), beat)
-  const successor = await enroll(enrollRequest(enrollmentToken))
-  expect(successor.relayId).not.toBe(relay.relayId)
-  expect(await refusalOf(heartbeat(request(), beat))).toBe('unauthenticated')
 })

@@ -1,13 +1,17 @@
 import { beforeEach, expect, test } from 'vitest'
+import { permissionsOf } from '@platform/contract/permission'
 import { bootstrap } from '@platform/core/platform/bootstrap'
 import { shiftClock } from '@platform/core/clock'
 import * as keys from '@platform/core/db/keys'
-import { remove } from '@platform/core/db/table'
+import { getAll, remove } from '@platform/core/db/table'
 import { transact } from '@platform/core/db/transact'
 import { complete, status } from '@platform/core/platform/setup'
 import { signIn } from '@platform/core/session/session'
+import { verifyAccessToken } from '@platform/core/signing/token'
+import * as User from '@platform/core/user/user'
 import { refusalBy } from '../../support/asked.ts'
 import { administrator, adminToken, refusalOf, started } from '../../support/world.ts'
+import { told } from '../support/webhooks.ts'
 
 const origin = { address: '192.0.2.1' }
 
@@ -31,6 +35,37 @@ test('of sixteen that complete setup at once exactly one wins, and its administr
   )
   const tokens = await signIn({ username: 'Admin', password: administrator.adminPassword }, origin)
   expect(tokens).toMatchObject({ expiresIn: 900, tokenType: 'Bearer' })
+})
+
+test('setup makes the organisation of the platform with one administrator, and tells it', async () => {
+  const tokens = await complete({ ...administrator, initialAdminToken: await adminToken() }, origin)
+  const caller = await verifyAccessToken(tokens.accessToken)
+  const { organisationId, userId } = caller
+  expect([...caller.permissions].toSorted()).toEqual(permissionsOf(['PlatformAdmin']).toSorted())
+  const { platformName, publicUrl, timezone } = administrator
+  const [platform, organisation] = await getAll([keys.platform(), keys.organisation(organisationId)])
+  expect(platform).toMatchObject({ setupComplete: true, platformName, publicUrl, timezone })
+  expect(platform).not.toHaveProperty('tokenHash')
+  expect(organisation).toMatchObject({ id: organisationId, name: platformName, timezone, isPlatform: true })
+  expect(await User.list(caller, { page: 1, pageSize: 20 })).toMatchObject({
+    totalCount: 1,
+    items: [
+      {
+        id: userId,
+        username: 'admin',
+        email: administrator.adminEmail,
+        roles: ['PlatformAdmin'],
+        authProvider: 'local',
+      },
+    ],
+  })
+  expect(await told(organisationId)).toMatchObject([
+    {
+      address: origin.address,
+      audit: { action: 'setup.complete', resource: organisationId, detail: 'Administrator admin' },
+      events: [{ name: 'setup.completed', subject: organisationId, data: { platformName, organisationId } }],
+    },
+  ])
 })
 
 test('a refused request never burns the token', async () => {

@@ -1,0 +1,202 @@
+import { beforeAll, expect, test } from 'vitest'
+import { now, shiftClock } from '@platform/core/clock'
+import * as Cluster from '@platform/core/cluster/cluster'
+import { heartbeat } from '@platform/core/cluster/presence'
+import * as keys from '@platform/core/db/keys'
+import { get } from '@platform/core/db/table'
+import { newId } from '@platform/core/id'
+import { type OutboxRecord } from '@platform/core/record'
+import { enroll, issue } from '@platform/core/relay/enrollment'
+import { refusalBy } from '../../support/asked.ts'
+import { callerOf, enrolledCluster, enrollRequest, refusalOf, started } from '../../support/world.ts'
+import { entriesOf, settle } from '../support/books.ts'
+import { told } from '../support/webhooks.ts'
+
+beforeAll(started)
+
+const hourMs = 3_600_000
+
+const registeredBy = (caller: Awaited<ReturnType<typeof callerOf>>, name: string) =>
+  Cluster.register(caller, { name, type: 'Hypervisor' })
+
+/** How many clusters of the caller's organisation have a status, as lists count them. */
+const countOf = async (caller: Awaited<ReturnType<typeof callerOf>>, status: 'Pending' | 'Healthy' | 'Offline') =>
+  (await Cluster.list(caller, { page: 1, pageSize: 20, status })).totalCount
+
+/** The newest thing that was told in an organisation. */
+const lastTold = async (organisationId: string): Promise<Partial<OutboxRecord>> =>
+  (await told(organisationId)).toSorted((a, b) => (a.id < b.id ? -1 : 1)).at(-1) ?? {}
+
+test('a relay that enrolls makes its cluster Healthy, which lists count, events tell and the audit trail keeps', async () => {
+  const caller = await callerOf()
+  const { id, name, enrollmentToken } = await registeredBy(caller, 'first')
+  expect([await countOf(caller, 'Pending'), await countOf(caller, 'Healthy')]).toEqual([1, 0])
+  const {
+    relayId,
+    clusterId,
+    nodes,
+    keys: { keys: signers },
+  } = await enroll(enrollRequest(enrollmentToken, ['a', 'b']), {
+    address: '192.0.2.9',
+  })
+  expect([clusterId, nodes.map((node) => node.name), signers.length]).toEqual([id, ['a', 'b'], 1])
+  expect([await countOf(caller, 'Pending'), await countOf(caller, 'Healthy')]).toEqual([0, 1])
+  const { audit, events, address } = await lastTold(caller.organisationId)
+  expect([audit, address]).toEqual([
+    { action: 'relay.enroll', resource: id, detail: `${relayId} on host` },
+    '192.0.2.9',
+  ])
+  expect(events).toEqual([
+    {
+      id: expect.any(String),
+      name: 'cluster.enrolled',
+      subject: id,
+      data: { clusterId: id, name, relayId, nodeCount: 2 },
+    },
+    {
+      id: expect.any(String),
+      name: 'cluster.status_changed',
+      subject: id,
+      data: expect.objectContaining({ clusterId: id, previousStatus: 'Pending', status: 'Healthy' }),
+    },
+  ])
+  expect(await get(keys.relay(relayId))).toMatchObject({
+    relayId,
+    clusterId: id,
+    organisationId: caller.organisationId,
+    hostname: 'host',
+    platform: 'linux',
+    relayVersion: '0.1.0',
+  })
+})
+
+test('a relay that takes the place of another is told as that, and of the other nothing is left', async () => {
+  const caller = await callerOf()
+  const { cluster, relay } = await enrolledCluster(caller)
+  const { enrollmentToken } = await issue(caller, cluster.id)
+  const { relayId } = await enroll(enrollRequest(enrollmentToken, ['b']))
+  const { events } = await lastTold(caller.organisationId)
+  const facts = { clusterId: cluster.id, name: cluster.name, relayId }
+  // It was Healthy, and is.
+  expect(events?.map(({ name, data }) => [name, data])).toEqual([
+    ['cluster.enrolled', { ...facts, nodeCount: 1 }],
+    ['relay.replaced', { ...facts, previousRelayId: relay.relayId }],
+  ])
+  expect(await get(keys.relay(relay.relayId))).toBeUndefined()
+  expect(await countOf(caller, 'Healthy')).toBe(1)
+  expect(await Cluster.read(caller, cluster.id)).toMatchObject({ nodes: [{ name: 'b' }], relay: { id: relayId } })
+})
+
+test('two nodes of one name are refused, and leave the token good', async () => {
+  const { enrollmentToken } = await registeredBy(await callerOf(), 'doubled')
+  const refused = enroll(enrollRequest(enrollmentToken, ['a', 'b', 'a']))
+  await expect(refused).rejects.toMatchObject({
+    code: 'validation_failed',
+    extra: { details: [{ in: 'body', path: '/nodes', code: 'not_unique', message: 'node names must be unique' }] },
+  })
+  expect(await enroll(enrollRequest(enrollmentToken))).toMatchObject({ nodes: [{ name: 'node-1' }] })
+})
+
+test('a token is issued for a cluster that is there, by whom it belongs to, and the trail names it', async () => {
+  const caller = await callerOf()
+  const { id, enrollmentToken } = await registeredBy(caller, 'issuing')
+  for (const absent of ['', 'clus', newId('clus'), newId('site')]) {
+    expect([absent, await refusalOf(issue(caller, absent))]).toEqual([absent, 'cluster_not_found'])
+  }
+  expect(await refusalOf(issue(await callerOf(), id))).toBe('cluster_not_found')
+  expect(await refusalOf(issue(await callerOf(caller.organisationId, 'OrgViewer'), id))).toBe('forbidden')
+  const fresh = await issue(caller, id)
+  const [former, latest] = [enrollmentToken, fresh.enrollmentToken].map((text) => text.split('.')[0] ?? '')
+  expect(fresh.relayCommand).toContain(`PLAT_ENROLLMENT_TOKEN=${fresh.enrollmentToken} `)
+  const { audit } = await lastTold(caller.organisationId)
+  expect(audit).toEqual({ action: 'cluster.issue_enrollment_token', resource: id, detail: latest })
+  expect(await get(keys.enrollment(former ?? ''))).toBeUndefined()
+  // A week after its day it is forgotten; until then a second use is told from a made-up token.
+  const { ttl } = (await get(keys.enrollment(latest ?? ''))) as { ttl: number }
+  expect(Math.round((ttl * 1000 - now()) / hourMs)).toBe(8 * 24)
+})
+
+test('of tokens that are issued at once exactly one is good', async () => {
+  const caller = await callerOf()
+  const { id } = await registeredBy(caller, 'hurried')
+  const tries = await Promise.allSettled(Array.from({ length: 6 }, () => issue(caller, id)))
+  const refusals = tries.flatMap((each) => (each.status === 'rejected' ? [each.reason.code] : []))
+  expect(new Set(refusals)).toEqual(new Set(['conflict']))
+  const issued = tries.flatMap((each) => (each.status === 'fulfilled' ? [each.value.enrollmentToken] : []))
+  const outcomes = await Promise.all(issued.map((token) => refusalOf(enroll(enrollRequest(token)))))
+  expect(outcomes.filter((outcome) => outcome === 'nothing was refused')).toHaveLength(1)
+})
+
+test('an enrollment answers the same again for the same key, and is used up for any other', async () => {
+  const caller = await callerOf()
+  const { id, enrollmentToken } = await registeredBy(caller, 'enrolling')
+  const request = enrollRequest(enrollmentToken, ['a', 'b'])
+  const first = await enroll(request)
+  expect(await enroll(request)).toMatchObject({ relayId: first.relayId, nodes: first.nodes })
+  expect(await refusalOf(enroll(enrollRequest(enrollmentToken)))).toBe('enrollment_token_used')
+  expect(await Cluster.read(caller, id)).toMatchObject({
+    status: 'Healthy',
+    nodeCount: 2,
+    relay: { id: first.relayId, status: 'Connected' },
+    nodes: [
+      { name: 'a', status: 'Online' },
+      { name: 'b', status: 'Online' },
+    ],
+  })
+  shiftClock(600_001)
+  expect(await refusalOf(enroll(request))).toBe('enrollment_token_used')
+  shiftClock(-600_001)
+})
+
+test('a used token that comes back again and again raises one alarm an hour, and tells where it came from', async () => {
+  const caller = await callerOf()
+  const { id, enrollmentToken } = await registeredBy(caller, 'alarmed')
+  await enroll(enrollRequest(enrollmentToken))
+  const alarmsAfterKnocks = async () => {
+    for (let knock = 0; knock < 3; knock++) {
+      const attempt = enroll(enrollRequest(enrollmentToken), { address: '192.0.2.9' })
+      expect(await refusalOf(attempt)).toBe('enrollment_token_used')
+      await settle(caller.organisationId)
+    }
+    return (await entriesOf(caller)).filter(({ action }) => action === 'relay.refuse')
+  }
+  const untilNextHourMs = hourMs - (now() % hourMs)
+  shiftClock(untilNextHourMs)
+  expect(await alarmsAfterKnocks()).toMatchObject([{ resource: id, address: '192.0.2.9' }])
+  shiftClock(hourMs)
+  expect(await alarmsAfterKnocks()).toHaveLength(2)
+  shiftClock(-hourMs - untilNextHourMs)
+})
+
+test('of eight keys that enroll with one token at once exactly one wins', async () => {
+  const { enrollmentToken } = await registeredBy(await callerOf(), 'contested')
+  const codes = await Promise.all(Array.from({ length: 8 }, () => refusalOf(enroll(enrollRequest(enrollmentToken)))))
+  expect(codes.filter((code) => code === 'nothing was refused')).toHaveLength(1)
+  expect(codes.filter((code) => code === 'enrollment_token_used')).toHaveLength(7)
+})
+
+test('a token is refused when it is forged, expired, or replaced by a newer one', async () => {
+  const caller = await callerOf()
+  const { id, enrollmentToken } = await registeredBy(caller, 'guarded')
+  for (const more of ['x', '.', '.x', `.${enrollmentToken}`])
+    expect(await refusalOf(enroll(enrollRequest(enrollmentToken + more)))).toBe('enrollment_token_invalid')
+  expect(await refusalOf(enroll(enrollRequest('anything')))).toBe('enrollment_token_invalid')
+  shiftClock(24 * hourMs)
+  expect(await refusalOf(enroll(enrollRequest(enrollmentToken)))).toBe('enrollment_token_expired')
+  const asked = await refusalBy('relay', 'POST /api/v1/relay/enroll', undefined, enrollRequest(enrollmentToken))
+  expect(asked).toBe('enrollment_token_expired')
+  shiftClock(-24 * hourMs)
+  const newer = await issue(caller, id)
+  expect(await refusalOf(enroll(enrollRequest(enrollmentToken)))).toBe('enrollment_token_invalid')
+  expect(await enroll(enrollRequest(newer.enrollmentToken))).toMatchObject({ clusterId: id })
+})
+
+test('enrolling with a new token replaces the relay, and the old one is refused', async () => {
+  const caller = await callerOf()
+  const { cluster, request, beat, relay } = await enrolledCluster(caller)
+  const { enrollmentToken } = await issue(caller, cluster.id)
+  await heartbeat(request(), beat)
+  const successor = await enroll(enrollRequest(enrollmentToken))
+  expect(successor.relayId).not.toBe(relay.relayId)
+  expect(await refusalOf(heartbeat(request(), beat))).toBe('unauthenticated')
+})
