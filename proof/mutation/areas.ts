@@ -88,7 +88,7 @@ const jobs: Area = {
     },
     {
       mutate: ['packages/core/src/job/{overdue,dead-letter}.ts'],
-      tests: ['test/core/job/{end,dead-letter,cancel}.test.ts'],
+      tests: ['test/core/job/{overdue,end,dead-letter,cancel}.test.ts'],
       isShared: true,
     },
     {

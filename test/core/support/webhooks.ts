@@ -1,4 +1,3 @@
-import { SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs'
 import { type EventOf } from '@platform/contract/event'
 import { bookRecords } from '@platform/core/books/books'
 import { type Caller } from '@platform/core/caller'
@@ -15,6 +14,7 @@ import { webhookBook } from '@platform/core/webhook/book'
 import { Webhook as Verifier } from 'standardwebhooks'
 import { afterEach, vi } from 'vitest'
 import { type Got, type Receiver } from './receivers.ts'
+import { sentWhile } from './sent.ts'
 
 let shiftedMs = 0
 
@@ -74,14 +74,5 @@ export function verified(secret: string, { headers, body }: Got, atMs = Date.now
 }
 
 /** The webhooks that are announced meanwhile, for now or for later, each as often as it is. */
-export async function announcedWhile(work: () => Promise<unknown>): Promise<string[]> {
-  const send = vi.spyOn(SQSClient.prototype, 'send')
-  try {
-    await work()
-    const sent = send.mock.calls.map(([command]) => command).filter((command) => command instanceof SendMessageCommand)
-    const announcements = sent.filter(({ input }) => input.QueueUrl === config.PLAT_QUEUE_WEBHOOKS)
-    return announcements.map(({ input }) => JSON.parse(input.MessageBody ?? '').webhookId)
-  } finally {
-    send.mockRestore()
-  }
-}
+export const announcedWhile = async (work: () => Promise<unknown>): Promise<string[]> =>
+  (await sentWhile(config.PLAT_QUEUE_WEBHOOKS, work)).map(({ webhookId }) => webhookId)

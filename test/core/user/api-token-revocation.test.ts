@@ -12,6 +12,7 @@ import { colleague, type Person, platformAdministrator, tenantAdministrator } fr
 import { justBefore } from '../../support/store-calls.ts'
 import { refusalOf } from '../../support/world.ts'
 import { atStoreCalls } from '../support/store-hook.ts'
+import { told } from '../support/webhooks.ts'
 
 /** How an administrator ends the API tokens of somebody else. */
 
@@ -88,4 +89,25 @@ test('that the use of a token cannot be written down keeps nobody out', async ()
     },
   })
   expect(await rightsOf(token)).toEqual(permissionsOf(['Viewer']))
+})
+
+test('tokens are listed newest first; the audit trail names each that was made, and each that was revoked', async () => {
+  const { caller } = await colleague(tenant.caller, 'Viewer')
+  const [first, second] = [await ApiToken.create(caller, { name }), await ApiToken.create(caller, { name: 'weekly' })]
+  expect((await ApiToken.list(caller)).items.map(({ id }) => id)).toEqual([second.id, first.id])
+  for (const other of ['', 'tok', first.id.replace('tok_', 'user_')]) {
+    expect([other, await refusalOf(ApiToken.remove(caller, other))]).toEqual([other, 'token_not_found'])
+  }
+  await ApiToken.remove(caller, first.id)
+  const records = (await told(caller.organisationId)).filter(({ actor }) => actor.id === caller.userId)
+  expect(new Set(records.map(({ audit }) => audit).filter((audit) => audit?.action.startsWith('token.')))).toEqual(
+    new Set([
+      { action: 'token.create', resource: first.id, detail: name },
+      { action: 'token.create', resource: second.id, detail: 'weekly' },
+      { action: 'token.delete', resource: first.id, detail: '' },
+    ]),
+  )
+  // A row that is gone although its user still names it, as after a lost restore, is no token.
+  await transact([remove(keys.apiToken(second.id))])
+  expect(await ApiToken.list(caller)).toEqual({ items: [] })
 })
