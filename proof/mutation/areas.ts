@@ -31,7 +31,7 @@ const authorization: Area = {
       mutate: ['packages/core/src/user/{standing,api-token-caller}.ts'],
       tests: [
         'test/functions/authorize.test.ts',
-        'test/core/user/{standing,api-token,api-token-revocation}.test.ts',
+        'test/core/user/{standing,api-token,api-token-caller,api-token-revocation}.test.ts',
         'test/core/identity/external-user-rights.test.ts',
       ],
     },

@@ -1,6 +1,5 @@
 // First: it sets what the platform may reach, which core reads when it is imported.
 import { acceptRemoval, be, nothing, pick, runtime, seenBy, tracesOf } from '../support/module-platform.ts'
-import { SQSClient } from '@aws-sdk/client-sqs'
 import { afterEach, expect, test, vi } from 'vitest'
 import { commit } from '@platform/core/change'
 import { nowSeconds } from '@platform/core/clock'
@@ -19,6 +18,7 @@ import { settle, waitingRecords } from '../support/books.ts'
 import { takeMessages } from '../support/messages.ts'
 import { happen, subscriber, userCreated } from '../support/module-events.ts'
 import { newModuleId } from '../support/modules.ts'
+import { sentWhile } from '../support/sent.ts'
 import { later } from '../support/told.ts'
 import { deliveriesOf } from '../support/webhooks.ts'
 
@@ -33,17 +33,6 @@ const messagesAbout = async (id: string) =>
   (await takeMessages(config.PLAT_QUEUE_MODULES)).filter((message) => (message as ModuleMessage).moduleId === id)
 interface ModuleMessage {
   moduleId: string
-}
-
-/** How many messages are sent meanwhile, later ones included. */
-async function sentWhile(work: () => Promise<void>): Promise<number> {
-  const send = vi.spyOn(SQSClient.prototype, 'send')
-  try {
-    await work()
-    return send.mock.calls.length
-  } finally {
-    send.mockRestore()
-  }
 }
 
 afterEach(async () => void (await takeMessages(config.PLAT_QUEUE_MODULES)))
@@ -189,11 +178,11 @@ test('while a module is left alone messages about it bring nothing, and no furth
   const [status] = await runtime.list()
   await runtime.remove(status!.deployment, 0)
   await happen(newId('org'))
-  expect(await sentWhile(() => deliver(id))).toBe(1)
+  expect(await sentWhile(config.PLAT_QUEUE_MODULES, () => deliver(id))).toHaveLength(1)
   const again = async () => {
     for (let count = 0; count < 5; count++) await deliver(id)
   }
-  expect(await sentWhile(again)).toBe(0)
+  expect(await sentWhile(config.PLAT_QUEUE_MODULES, again)).toEqual([])
   expect(await waitingFor(id)).toBe(1)
 })
 

@@ -11,7 +11,7 @@ import { verifyAccessToken } from '@platform/core/signing/token'
 import * as User from '@platform/core/user/user'
 import { refusalBy } from '../../support/asked.ts'
 import { administrator, adminToken, refusalOf, started } from '../../support/world.ts'
-import { told } from '../support/webhooks.ts'
+import { waitingRecords } from '../support/books.ts'
 
 const origin = { address: '192.0.2.1' }
 
@@ -59,7 +59,7 @@ test('setup makes the organisation of the platform with one administrator, and t
       },
     ],
   })
-  expect(await told(organisationId)).toMatchObject([
+  expect(await waitingRecords(organisationId)).toMatchObject([
     {
       address: origin.address,
       audit: { action: 'setup.complete', resource: organisationId, detail: 'Administrator admin' },

@@ -4,11 +4,8 @@ import { type Caller } from '@platform/core/caller'
 import { commit } from '@platform/core/change'
 import { shiftClock } from '@platform/core/clock'
 import { config } from '@platform/core/config'
-import * as keys from '@platform/core/db/keys'
-import { query } from '@platform/core/db/table'
 import { newId } from '@platform/core/id'
 import * as Delivery from '@platform/core/webhook/delivery-log'
-import { parseRecord } from '@platform/core/record'
 import * as Webhook from '@platform/core/webhook/webhook'
 import { webhookBook } from '@platform/core/webhook/book'
 import { Webhook as Verifier } from 'standardwebhooks'
@@ -27,10 +24,6 @@ afterEach(() => {
   shiftClock(-shiftedMs)
   shiftedMs = 0
 })
-
-/** What the outbox of an organisation tells and no book has taken. */
-export const told = async (organisationId: string) =>
-  (await query({ pk: keys.outbox(organisationId, '').pk })).items.map(parseRecord)
 
 /** An event that means nothing, of a name. */
 export const eventOf = (name: 'job.completed' | 'cluster.deleted' = 'cluster.deleted'): EventOf => {

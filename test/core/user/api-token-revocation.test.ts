@@ -4,15 +4,12 @@ import { permissionsOf } from '@platform/contract/permission'
 import * as ApiToken from '@platform/core/user/api-token'
 import { verifyApiToken } from '@platform/core/user/api-token-caller'
 import * as keys from '@platform/core/db/keys'
-import { get, remove } from '@platform/core/db/table'
-import { transact } from '@platform/core/db/transact'
+import { get } from '@platform/core/db/table'
 import { find } from '@platform/core/user/user'
 import * as UserAdmin from '@platform/core/user/admin'
 import { colleague, type Person, platformAdministrator, tenantAdministrator } from '../../support/people.ts'
 import { justBefore } from '../../support/store-calls.ts'
 import { refusalOf } from '../../support/world.ts'
-import { atStoreCalls } from '../support/store-hook.ts'
-import { told } from '../support/webhooks.ts'
 
 /** How an administrator ends the API tokens of somebody else. */
 
@@ -67,47 +64,4 @@ test('nobody revokes the tokens of a user with more rights, or of another organi
   const { caller } = await colleague(platform.caller, 'OrgAdmin')
   expect(await refusalOf(UserAdmin.revokeTokens(caller, platform.id))).toBe('forbidden')
   expect(await refusalOf(UserAdmin.revokeTokens(platform.caller, tenant.id))).toBe('user_not_found')
-})
-
-test('the token of a user who is no more is refused, even where it has stayed behind', async () => {
-  const person = await colleague(tenant.caller, 'Viewer')
-  const [known, unknown] = [
-    await ApiToken.create(person.caller, { name }),
-    await ApiToken.create(person.caller, { name }),
-  ]
-  await verifyApiToken(known.token)
-  await transact([remove(keys.user(person.caller.organisationId, person.id))])
-  for (const { token } of [known, unknown]) expect(await refusalOf(verifyApiToken(token))).toBe('unauthenticated')
-})
-
-test('that the use of a token cannot be written down keeps nobody out', async () => {
-  const { caller } = await colleague(tenant.caller, 'Viewer')
-  const { token } = await ApiToken.create(caller, { name })
-  using _ = atStoreCalls({
-    before: async ({ command }) => {
-      if (command.startsWith('Update')) throw new RangeError('out of order')
-    },
-  })
-  expect(await rightsOf(token)).toEqual(permissionsOf(['Viewer']))
-})
-
-test('tokens are listed newest first; the audit trail names each that was made, and each that was revoked', async () => {
-  const { caller } = await colleague(tenant.caller, 'Viewer')
-  const [first, second] = [await ApiToken.create(caller, { name }), await ApiToken.create(caller, { name: 'weekly' })]
-  expect((await ApiToken.list(caller)).items.map(({ id }) => id)).toEqual([second.id, first.id])
-  for (const other of ['', 'tok', first.id.replace('tok_', 'user_')]) {
-    expect([other, await refusalOf(ApiToken.remove(caller, other))]).toEqual([other, 'token_not_found'])
-  }
-  await ApiToken.remove(caller, first.id)
-  const records = (await told(caller.organisationId)).filter(({ actor }) => actor.id === caller.userId)
-  expect(new Set(records.map(({ audit }) => audit).filter((audit) => audit?.action.startsWith('token.')))).toEqual(
-    new Set([
-      { action: 'token.create', resource: first.id, detail: name },
-      { action: 'token.create', resource: second.id, detail: 'weekly' },
-      { action: 'token.delete', resource: first.id, detail: '' },
-    ]),
-  )
-  // A row that is gone although its user still names it, as after a lost restore, is no token.
-  await transact([remove(keys.apiToken(second.id))])
-  expect(await ApiToken.list(caller)).toEqual({ items: [] })
 })

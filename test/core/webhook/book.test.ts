@@ -7,7 +7,8 @@ import { beforeAll, expect, test } from 'vitest'
 import { callsOf } from '../../support/store-calls.ts'
 import { callerOf, started } from '../../support/world.ts'
 import { transactionsAtOnce } from '../support/store-hook.ts'
-import { deliveriesOf, eventOf, subscribe, told } from '../support/webhooks.ts'
+import { deliveriesOf, eventOf, subscribe } from '../support/webhooks.ts'
+import { waitingRecords } from '../support/books.ts'
 
 beforeAll(() => started())
 
@@ -16,11 +17,11 @@ test('where some of many events are stored already the others follow at once, an
   const { reference, id } = await subscribe(caller, receiver)
   const tell = (count: number) => commit(caller, { steps: [], events: Array.from({ length: count }, () => eventOf()) })
   await tell(20)
-  await webhookBook.prepare?.(caller.organisationId, await told(caller.organisationId))
+  await webhookBook.prepare?.(caller.organisationId, await waitingRecords(caller.organisationId))
   await workOff(reference)
   expect(receiver.got).toHaveLength(20)
   await tell(25)
-  const all = (await told(caller.organisationId)).filter(({ events }) => events.length > 0)
+  const all = (await waitingRecords(caller.organisationId)).filter(({ events }) => events.length > 0)
   // The webhooks; what is refused, what is there, and the rest.
   expect(await callsOf(async () => webhookBook.prepare?.(caller.organisationId, all))).toBe(4)
   // All are there: nothing is left to store.
@@ -38,7 +39,7 @@ test('an organisation with many webhooks stores for three of them at a time, and
   const hooks = []
   for (let count = 0; count < 8; count++) hooks.push(await subscribe(caller, receiver))
   await commit(caller, { steps: [], events: [eventOf()] })
-  const records = await told(caller.organisationId)
+  const records = await waitingRecords(caller.organisationId)
   expect(await transactionsAtOnce(async () => webhookBook.prepare?.(caller.organisationId, records))).toBe(3)
   const stored = await Promise.all(hooks.map(({ id }) => deliveriesOf(caller, id)))
   expect(stored.map((deliveries) => deliveries.length)).toEqual(hooks.map(() => 1))

@@ -6,7 +6,8 @@ import { failureLimit } from '@platform/core/webhook/delivery-record'
 import * as Webhook from '@platform/core/webhook/webhook'
 import { beforeAll, expect, test } from 'vitest'
 import { callerOf, started } from '../../support/world.ts'
-import { deliveriesOf, eventOf, happen, pass, subscribe, told } from '../support/webhooks.ts'
+import { deliveriesOf, eventOf, happen, pass, subscribe } from '../support/webhooks.ts'
+import { waitingRecords } from '../support/books.ts'
 
 beforeAll(() => started())
 
@@ -88,7 +89,7 @@ test('a receiver that answers 410 is gone: its webhook is switched off at once a
   await workOff(reference)
   expect(receiver.got).toHaveLength(1)
   expect((await Webhook.list(caller)).items[0]).toMatchObject({ enabled: false, disabledAt: expect.any(String) })
-  expect((await told(caller.organisationId)).map(({ events, audit }) => [audit, events[0]?.name])).toEqual([
+  expect((await waitingRecords(caller.organisationId)).map(({ events, audit }) => [audit, events[0]?.name])).toEqual([
     [{ action: 'webhook.disable', resource: id, detail: 'answered 410 Gone' }, 'webhook.disabled'],
   ])
   expect((await deliveriesOf(caller, id)).map(({ status }) => status)).toEqual(['Pending', 'Pending'])

@@ -7,7 +7,8 @@ import { sweep } from '@platform/core/cluster/sweep'
 import * as Webhook from '@platform/core/webhook/webhook'
 import { beforeAll, expect, test } from 'vitest'
 import { callerOf, started } from '../../support/world.ts'
-import { announcedWhile, deliveriesOf, eventOf, happen, pass, subscribe, told, verified } from '../support/webhooks.ts'
+import { announcedWhile, deliveriesOf, eventOf, happen, pass, subscribe, verified } from '../support/webhooks.ts'
+import { waitingRecords } from '../support/books.ts'
 
 beforeAll(() => started())
 
@@ -131,14 +132,14 @@ test('twenty failures in a row switch a webhook off and tell so; what waits goes
     expect((await Webhook.list(caller)).items[0]).toMatchObject({ enabled: true, failureCount: failure })
     pass(15 * hour)
   }
-  expect(await told(caller.organisationId)).toEqual([])
+  expect(await waitingRecords(caller.organisationId)).toEqual([])
   await workOff(reference)
   expect((await Webhook.list(caller)).items[0]).toMatchObject({
     enabled: false,
     failureCount: failureLimit,
     disabledAt: expect.any(String),
   })
-  expect((await told(caller.organisationId)).map(({ events, audit }) => [audit?.action, events])).toEqual([
+  expect((await waitingRecords(caller.organisationId)).map(({ events, audit }) => [audit?.action, events])).toEqual([
     [
       'webhook.disable',
       [

@@ -16,7 +16,8 @@ import { handler } from '../../../functions/queue/webhooks.ts'
 import { hurried } from '../../support/time-limits.ts'
 import { callerOf, started } from '../../support/world.ts'
 import { atStoreCalls } from '../support/store-hook.ts'
-import { announcedWhile, deliveriesOf, eventOf, happen, pass, subscribe, told, verified } from '../support/webhooks.ts'
+import { announcedWhile, deliveriesOf, eventOf, happen, pass, subscribe, verified } from '../support/webhooks.ts'
+import { waitingRecords } from '../support/books.ts'
 
 beforeAll(() => started())
 
@@ -104,7 +105,7 @@ test('events that are booked again and again, messages that come many times: one
   const [caller, receiver] = [await callerOf(), newReceiver()]
   const { reference, id } = await subscribe(caller, receiver)
   for (const event of [eventOf(), eventOf(), eventOf()]) await commit(caller, { steps: [], events: [event] })
-  const records = (await told(caller.organisationId)).filter(({ events }) => events.length > 0)
+  const records = (await waitingRecords(caller.organisationId)).filter(({ events }) => events.length > 0)
   const prepare = () => webhookBook.prepare?.(caller.organisationId, records)
   await Promise.all([prepare(), prepare(), prepare()])
   await Promise.all(Array.from({ length: 6 }, () => workOff(reference)))
