@@ -44,7 +44,7 @@ async function prove(effort: Effort): Promise<Figure[]> {
   await using recorder = await startRecorder(platform.url)
   const places = new Places(platform)
   const end = new AbortController()
-  const looking = lookOn(places, end.signal)
+  const looking = lookOn(places, end.signal, effort)
   const password = randomSecret('password')
   const initial = await platform.command('npm run -s admin-token')
   const environment = { PLAT_OUTBOUND_ALLOW: receivers, PLAT_CONFORMANCE_PASSWORD: password }
@@ -74,10 +74,11 @@ async function prove(effort: Effort): Promise<Figure[]> {
 }
 
 /** Looks again and again; what is there grows, and looking at it must leave most of the machine to what is looked at. */
-async function lookOn(places: Places, end: AbortSignal): Promise<void> {
+async function lookOn(places: Places, end: AbortSignal, { say }: Effort): Promise<void> {
   while (!end.aborted) {
     const startedAtMs = performance.now()
-    await places.look()
+    // The next look, and the one after all is done, see what this one could not.
+    await places.look().catch((error: unknown) => say(`A look at the table and the queues failed: ${String(error)}`))
     await delay(Math.max(500, 4 * (performance.now() - startedAtMs)))
   }
 }

@@ -70,6 +70,8 @@ export async function plantRelay(api: Platform): Promise<{ secrets: Secret[]; wr
   await using relay = runRelayCommand(cluster.relayCommand, folder.path)
   const jobId = await api.submit(cluster.id, { script: 'echo done' })
   await until('the script has run', async () => (await api.job(jobId)).status === 'Completed')
+  // A relay that runs moves and removes its files while they are read.
+  await relay.kill()
   const names = await readdir(folder.path, { recursive: true, withFileTypes: true })
   const files = await Promise.all(
     names.filter((entry) => entry.isFile()).map(({ parentPath, name }) => readFile(join(parentPath, name), 'utf8')),

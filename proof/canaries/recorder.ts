@@ -52,6 +52,8 @@ async function pass(
   const body = await buffer(incoming)
   const onward = request({ hostname, port, method, path: target, headers: rawHeaders, agent: false })
   outgoing.on('close', () => onward.destroy())
+  // A connection may break after its answer, too.
+  onward.on('error', () => undefined)
   onward.end(body)
   const [answer]: IncomingMessage[] = await once(onward, 'response')
   if (answer === undefined) throw new Error('There was no answer.')

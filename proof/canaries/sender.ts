@@ -8,6 +8,8 @@ export async function sendSlip(baseUrl: string, { method, path, headers, body }:
   const { hostname, port } = new URL(baseUrl)
   try {
     const onward = request({ hostname, port, method, path, ...(headers && { headers }), agent: false })
+    // A connection may break after its answer, too.
+    onward.on('error', () => undefined)
     onward.end(body)
     const [answer] = await once(onward, 'response')
     await text(answer)
