@@ -21,7 +21,8 @@ let relay: Program
 let folder: string
 
 beforeAll(async () => {
-  platform = resources.use(await PlatformProcess.start())
+  // Two threads, as a platform has by itself.
+  platform = resources.use(await PlatformProcess.start({ PLAT_FUNCTION_THREADS: '2' }))
   folder = resources.use(await temporaryFolder()).path
 })
 afterAll(() => resources.disposeAsync())

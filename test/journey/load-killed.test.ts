@@ -57,7 +57,7 @@ async function expectRemovable(api: Platform, clusterId: string): Promise<void> 
 }
 
 test('kill -9 again and again under load loses nothing that was answered, runs nothing twice, and leaves every count right', async () => {
-  await using platform = await PlatformProcess.start()
+  await using platform = await PlatformProcess.start({ PLAT_FUNCTION_THREADS: '2' })
   await using folder = await temporaryFolder()
   const api = await platform.setUp()
   const admin = await api.admin

@@ -18,11 +18,7 @@ let api: Platform
 let admin: Client
 
 beforeAll(async () => {
-  platform = await PlatformProcess.start({
-    PLAT_UPDATE_BAKE_SECONDS: '1',
-    // Every function of a release is loaded on each of them.
-    ...(isLong ? {} : { PLAT_FUNCTION_THREADS: '1' }),
-  })
+  platform = await PlatformProcess.start({ PLAT_UPDATE_BAKE_SECONDS: '1' })
   api = await platform.setUp()
   admin = await api.admin
 })

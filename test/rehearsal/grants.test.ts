@@ -11,7 +11,7 @@ import { isMissed, type Need, type Outcome, statementOf } from './grants/withhol
 
 /**
  * Least privilege, shown: without any one grant of its role a function keeps somebody from what the platform promises. What
- * modules and updates need is shown in a file of its own. By default every sixth kind of grant is taken away, from one function.
+ * modules and updates need is shown in a file of its own. By default every twelfth kind of grant is taken away, from one function.
  */
 
 let stage: Stage
@@ -23,7 +23,7 @@ beforeAll(async () => {
   needs = [...beginningNeeds, ...later]
   const laterGrants = new Set(later.map(({ grant }) => grant))
   outcomes.push(...(await playBeginnings(stage.newScene, (grant) => isLong || !laterGrants.has(grant))))
-  outcomes.push(...(await playAll(stage, isLong ? later : sampled(oneOfEach(later), 6))))
+  outcomes.push(...(await playAll(stage, isLong ? later : sampled(oneOfEach(later), 12))))
 }, 600_000)
 afterAll(() => stage[Symbol.asyncDispose]())
 

@@ -5,6 +5,7 @@ import { promisify } from 'node:util'
 import { answered } from '../../conformance/answer.ts'
 import { connect, type Platform } from '../../conformance/platform.ts'
 import packageFile from '../../package.json' with { type: 'json' }
+import { isLong } from './long.ts'
 import { Program } from './program.ts'
 import { temporaryFolder } from './temporary-folder.ts'
 
@@ -13,6 +14,12 @@ const shell = promisify(execFile)
 
 /** Settings of the machine that runs the tests are not those of a platform under test. */
 const ownEnvironment = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^(PLAT|AWS)_/.test(name)))
+
+/**
+ * Each thread loads all that the platform answers with, a quarter of the work of a start. Where much is at once a test asks for two,
+ * as there are by default, and as the long tests and the proof have them.
+ */
+const ofShortTests = process.env['VITEST'] !== undefined && !isLong ? { PLAT_FUNCTION_THREADS: '1' } : {}
 
 /** The administrator that platforms under test are set up with. */
 export const options = {
@@ -56,6 +63,7 @@ export class PlatformProcess implements AsyncDisposable {
       PLAT_ANNOUNCE_AGAIN_SECONDS: '2',
       PLAT_LOG_LEVEL: 'warn',
       PLAT_CHECK_RESPONSES: '1',
+      ...ofShortTests,
       ...settings,
     }
     await using starting = new AsyncDisposableStack()

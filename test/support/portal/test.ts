@@ -4,6 +4,7 @@ import type { Platform } from '../../../conformance/platform.ts'
 import { PlatformProcess } from '../platform.ts'
 import { chromiumOfWorker, lacking } from './chromium.ts'
 import { administrator, type Credentials, faultsOf, leave, newContext, settled, signIn, type View } from './open.ts'
+import { showPrograms } from '../program.ts'
 import { picture } from './shot.ts'
 
 /** Opens a browser of its own for one user, with one empty page. */
@@ -95,6 +96,9 @@ async function close(pages: readonly Page[], failed: string | undefined): Promis
   }
   try {
     for (const page of pages) faultsOf(page).expectNone()
+  } catch (error) {
+    showPrograms()
+    throw error
   } finally {
     await Promise.all(pages.map(leave))
   }

@@ -6,7 +6,6 @@ import type { Platform } from '../../conformance/platform.ts'
 import { until } from '../../conformance/until.ts'
 import { programOf } from '../support/author.ts'
 import { failpointsIn } from '../support/failpoints.ts'
-import { isLong } from '../support/long.ts'
 import { type ModuleRegistry, startModuleRegistry } from '../support/module-registry.ts'
 import { PlatformProcess } from '../support/platform.ts'
 import { nothingRemainsOf, processesOf } from '../support/remains.ts'
@@ -99,16 +98,6 @@ const uninstalling =
   () =>
     admin.delete(`/api/modules/${id}`)
 
-test('a module is installed once and whole, and uninstalled without a trace, though kill -9 strikes while it is installed', async () => {
-  await using world = await startWorld()
-  await surviving(world, ['module.deployed'], await installing(world, 'new', '1.0.0'))
-  await expectExactly(world, 'new', '1.0.0')
-  expect(await over(world.api, answered(await uninstalling(world, 'new')(), 202))).toMatchObject({
-    status: 'Completed',
-  })
-  await nothingRemainsOf(world.platform)
-}, 300_000)
-
 /** An installation that dies at each of these places. */
 const waysToInstall = [
   ['operation.begun', 'module.verified'],
@@ -118,46 +107,42 @@ const waysToInstall = [
 ]
 
 // The tests of the manager break off at each place as well.
-test.runIf(isLong)(
-  'modules are there once and whole or not at all, wherever kill -9 strikes',
-  { timeout: 900_000 },
-  async () => {
-    await using world = await startWorld()
-    const { platform, api } = world
-    for (const [index, places] of waysToInstall.entries()) {
-      const id = `new-${index}`
-      await surviving(world, places, await installing(world, id, '1.0.0'))
-      await expectExactly(world, id, '1.0.0')
-      expect(await over(api, answered(await uninstalling(world, id)(), 202))).toMatchObject({ status: 'Completed' })
-    }
-    await surviving(world, ['module.undone'], await installing(world, 'refused', '1.0.0', 'throws'), 'Failed')
-    await expectExactly(world, 'refused')
+test('modules are there once and whole or not at all, wherever kill -9 strikes', { timeout: 900_000 }, async () => {
+  await using world = await startWorld()
+  const { platform, api } = world
+  for (const [index, places] of waysToInstall.entries()) {
+    const id = `new-${index}`
+    await surviving(world, places, await installing(world, id, '1.0.0'))
+    await expectExactly(world, id, '1.0.0')
+    expect(await over(api, answered(await uninstalling(world, id)(), 202))).toMatchObject({ status: 'Completed' })
+  }
+  await surviving(world, ['module.undone'], await installing(world, 'refused', '1.0.0', 'throws'), 'Failed')
+  await expectExactly(world, 'refused')
 
-    const before = ['operation.begun', 'module.verified', 'module.loaded']
-    await surviving(world, before, await installing(world, 'upgraded', '1.0.0'))
-    await expectExactly(world, 'upgraded', '1.0.0')
-    const places = ['module.deployed', 'module.published', 'module.loaded']
-    for (const [index, place] of places.entries()) {
-      const version = `1.${index + 1}.0`
-      await surviving(world, [place], await installing(world, 'upgraded', version))
-      await expectExactly(world, 'upgraded', version)
-    }
-    const last = `1.${places.length}.0`
-    await surviving(world, ['module.undone'], await installing(world, 'upgraded', '2.0.0', 'throws'), 'Failed')
-    await expectExactly(world, 'upgraded', last)
+  const before = ['operation.begun', 'module.verified', 'module.loaded']
+  await surviving(world, before, await installing(world, 'upgraded', '1.0.0'))
+  await expectExactly(world, 'upgraded', '1.0.0')
+  const places = ['module.deployed', 'module.published', 'module.loaded']
+  for (const [index, place] of places.entries()) {
+    const version = `1.${index + 1}.0`
+    await surviving(world, [place], await installing(world, 'upgraded', version))
+    await expectExactly(world, 'upgraded', version)
+  }
+  const last = `1.${places.length}.0`
+  await surviving(world, ['module.undone'], await installing(world, 'upgraded', '2.0.0', 'throws'), 'Failed')
+  await expectExactly(world, 'upgraded', last)
 
-    await killedAt(world, ['module.probed'], async () => undefined)
-    await expectExactly(world, 'upgraded', last)
-    let cluster: any
-    await killedAt(world, ['module.delivered'], async () => (cluster = await api.newCluster()))
-    const later = await api.newCluster()
-    for (const { id } of [cluster, later]) await platform.writes(new RegExp(`heard of ${id}`))
-    await expectExactly(world, 'upgraded', last)
+  await killedAt(world, ['module.probed'], async () => undefined)
+  await expectExactly(world, 'upgraded', last)
+  let cluster: any
+  await killedAt(world, ['module.delivered'], async () => (cluster = await api.newCluster()))
+  const later = await api.newCluster()
+  for (const { id } of [cluster, later]) await platform.writes(new RegExp(`heard of ${id}`))
+  await expectExactly(world, 'upgraded', last)
 
-    await surviving(world, ['module.stopped', 'module.forgotten'], uninstalling(world, 'upgraded'))
-    await expectExactly(world, 'upgraded')
-    await nothingRemainsOf(platform)
-    expect(new Set(world.struck)).toEqual(new Set([...failpointsIn('packages/modules'), 'operation.begun']))
-    console.log(`${world.struck.length} kills: each module was there once, or not at all.`)
-  },
-)
+  await surviving(world, ['module.stopped', 'module.forgotten'], uninstalling(world, 'upgraded'))
+  await expectExactly(world, 'upgraded')
+  await nothingRemainsOf(platform)
+  expect(new Set(world.struck)).toEqual(new Set([...failpointsIn('packages/modules'), 'operation.begun']))
+  console.log(`${world.struck.length} kills: each module was there once, or not at all.`)
+})
