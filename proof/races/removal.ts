@@ -11,6 +11,9 @@ import { Balance, bearerOf, firstOf, type Race, saying, withStatus } from './rou
 
 const submittersAtOnce = 6
 
+/** In fewer it is left to chance whether both sides win a round. */
+const manyRounds = 100
+
 type Kind = 'jobs' | 'batches'
 
 /** A cluster is removed while jobs or batches are submitted to it: the one or the other is refused, in every round. */
@@ -43,8 +46,9 @@ export async function raceForRemoval(race: Race, kind: Kind, rounds: number): Pr
   }
   return [
     none(`removal against ${kind}: rounds with a 204 and an accepted job of the cluster`, both, `${rounds}`),
-    atLeast('… in which the removal won', removed, 1),
-    atLeast('… in which a submission won', refused, 1),
+    ...(rounds < manyRounds
+      ? []
+      : [atLeast('… in which the removal won', removed, 1), atLeast('… in which a submission won', refused, 1)]),
     none('… answers that neither do it nor say why not', strange, `${rounds * (submittersAtOnce + 1)}`),
   ]
 }

@@ -9,11 +9,13 @@ import { Workplace } from './support/relay-process.ts'
 let farSide: Workplace
 let stage: Stage
 let argumentsFile: string
+let sshPath: string
 
 beforeAll(async () => {
   farSide = await Workplace.make()
   const ssh = installFakeSsh(farSide.folder)
   argumentsFile = ssh.argumentsFile
+  sshPath = ssh.path
   const nodes = [
     { name: "one's own", executor: 'ssh', host: 'one', user: 'ops', port: 2222, identityFile: '/keys/one' },
     { name: 'two', executor: 'ssh', host: 'two' },
@@ -22,7 +24,7 @@ beforeAll(async () => {
   ]
   const nodesFile = join(farSide.folder, 'nodes.json')
   writeFileSync(nodesFile, JSON.stringify({ nodes }))
-  stage = await Stage.set({ args: ['--nodes', nodesFile], environment: { PATH: ssh.path } })
+  stage = await Stage.set({ args: ['--nodes', nodesFile], environment: { PATH: sshPath } })
   await stage.relay.said('Connected')
 })
 
@@ -97,4 +99,22 @@ test('a script on the far side ends when the relay is killed', async ({ expect }
   await stage.relay.end('SIGKILL')
   await gone(Number(job.output))
   expect(job.completion).toBeUndefined()
+})
+
+test('a relay beats although a hundred of its nodes do not answer: those that it has not reached yet are Offline at first', async ({
+  expect,
+}) => {
+  const silent = Array.from({ length: 100 }, (_, index) => ({ name: `n${index}`, executor: 'ssh', host: 'silent' }))
+  const nodesFile = join(farSide.folder, 'silent.json')
+  writeFileSync(nodesFile, JSON.stringify({ nodes: [{ name: 'here', executor: 'local' }, ...silent] }))
+  const other = await Stage.set({ args: ['--nodes', nodesFile], environment: { PATH: sshPath } })
+  try {
+    await other.peer.until(() => other.peer.beats.length > 0)
+    const asked = readFileSync(argumentsFile, 'utf8').split('-- silent').length - 1
+    expect(asked).toBeLessThan(silent.length)
+    const statuses = other.peer.beats[0]?.nodes.map(({ status }) => status)
+    expect(statuses).toEqual(['Online', ...silent.map(() => 'Offline')])
+  } finally {
+    await other.clear()
+  }
 })

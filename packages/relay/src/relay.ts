@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { Beat } from './beat.ts'
 import { Client } from './client.ts'
 import type { ServerClock } from './clock.ts'
@@ -14,6 +15,8 @@ import { connectNodes } from './node.ts'
 import { NodeWatch } from './node-watch.ts'
 import { Spool } from './spool.ts'
 
+/** So long a relay waits at its start to know all its nodes; those that it does not know by then are told as Offline at first. */
+const firstLookMs = 5000
 const reportMs = 6000
 const goodbyeMs = 2000
 
@@ -57,9 +60,10 @@ export class Relay {
     signal.throwIfAborted()
     signal.addEventListener('abort', () => this.#beat.stop())
     this.#recover()
-    await Promise.race([this.#watch.check(), once(signal, 'abort')])
     // It ends with the process: a check of a node that does not answer must not hold up the end.
     void this.#watch.run(this.#reporting.signal)
+    const patience = sleep(firstLookMs, undefined, { ref: false })
+    await Promise.race([this.#watch.first(), patience, once(signal, 'abort')])
     await this.#beat.run()
     await (this.#isRevoked ? this.#abandon() : this.#leave(String(signal.reason)))
     this.#journal.close()

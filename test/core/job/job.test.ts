@@ -1,5 +1,6 @@
 import { beforeAll, expect, test } from 'vitest'
 import * as Cluster from '@platform/core/cluster/cluster'
+import * as keys from '@platform/core/db/keys'
 import { dispatch } from '@platform/core/job/dispatch'
 import * as Job from '@platform/core/job/job'
 import { claim, complete } from '@platform/core/job/lease'
@@ -7,6 +8,7 @@ import { append, readOutput } from '@platform/core/job/output'
 import { heartbeat } from '@platform/core/cluster/presence'
 import { callerOf, enrolledCluster, refusalOf, started } from '../../support/world.ts'
 import { completion, counters, script, waitingJob } from '../support/jobs.ts'
+import { atStoreCalls } from '../support/store-hook.ts'
 
 beforeAll(started)
 
@@ -151,4 +153,23 @@ test('submitting and removing at the same moment leave either the job or no clus
       outcome,
     )
   }
+})
+
+test('a job that ends while it is read has its result', async () => {
+  const caller = await callerOf()
+  const world = await enrolledCluster(caller)
+  const jobId = await waitingJob(caller, world)
+  const { leaseId } = await claim(world.request(), jobId, undefined)
+  await complete(world.request(), jobId, completion(world, leaseId))
+  const { sk } = keys.result(caller.organisationId, jobId)
+  // The store reads the items of a batch one by one: the result was not there yet.
+  using _ = atStoreCalls({
+    after: async ({ command }, answer) => {
+      if (!command.startsWith('BatchGet')) return
+      for (const [table, items] of Object.entries<any[]>(answer.Responses)) {
+        answer.Responses[table] = items.filter((item) => item.sk !== sk)
+      }
+    },
+  })
+  expect(await Job.read(caller, jobId)).toMatchObject({ status: 'Completed', result: { exitCode: 0 } })
 })

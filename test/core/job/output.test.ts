@@ -72,3 +72,31 @@ test('output that JSON would blow up is cut to what an answer can hold, and says
   expect(job.result?.output.startsWith('first')).toBe(true)
   expect(job.result?.output.endsWith('last')).toBe(true)
 })
+
+/** What Lambda carries of an answer: the body is a text of its JSON. */
+const carriedBytes = (body: unknown): number => Buffer.byteLength(JSON.stringify({ body: JSON.stringify(body) }))
+
+test.each([
+  ['line breaks', '\n'],
+  ['quotes', '"'],
+  ['backslashes', '\\'],
+  ['control characters', '\u001b'],
+  ['quotes in lines', '"\n'],
+])('a job that has printed 1 MiB of %s can be read, whoever carries the answer', async (_, piece) => {
+  const caller = await callerOf()
+  const world = await enrolledCluster(caller)
+  const nodeId = world.relay.nodes[0]?.id ?? ''
+  const jobId = await waitingJob(caller, world)
+  const { leaseId } = await claim(world.request(), jobId, undefined)
+  const data = piece.repeat(65_536 / piece.length)
+  for (let seq = 0; seq < 16; seq++) {
+    await append(world.request(), jobId, { leaseId, seq, nodeId, stream: 'stdout', data })
+  }
+  await complete(world.request(), jobId, completion(world, leaseId))
+  const { result, ...job } = await Job.read(caller, jobId)
+  const output = result?.output ?? ''
+  expect(output.length).toBeGreaterThan(300_000)
+  expect(result).toMatchObject({ totalBytes: 1_048_576, nodes: [{ output }], truncated: output.length < 1_048_576 })
+  // The largest payload takes half a megabyte more.
+  expect(carriedBytes({ ...job, result })).toBeLessThan(5_000_000)
+})

@@ -13,11 +13,14 @@ import {
 } from '../support/module-platform.ts'
 import { pushModule } from '../support/module-images.ts'
 import { expect, test } from 'vitest'
+import * as keys from '@platform/core/db/keys'
 import * as Module from '@platform/core/module/module'
+import { operationLeaseMs } from '@platform/core/operation/operation'
 import { supervise } from '@platform/modules/manager/supervise'
 import { type ModuleRuntime } from '@platform/modules/runtime/port'
 import { started } from '../../support/world.ts'
 import { perform } from '../support/module-work.ts'
+import { atStoreCalls } from '../support/store-hook.ts'
 import { later } from '../support/told.ts'
 
 await started()
@@ -79,4 +82,25 @@ test('a job that never ends misses every beat, as one that fails does', async ()
   expect((await seenBy(id)).jobs).toHaveLength(1)
   expect((await Module.read(id)).health).toBe('Unhealthy')
   expect((await toldOf(caller)).map(({ name }) => name)).toEqual(['module.heartbeat_missed', 'module.health_changed'])
+})
+
+test('whoever uninstalls slower than its claim leaves alone what was installed again meanwhile', async () => {
+  const { caller, id } = await running()
+  const { reference } = await pushModule({ id })
+  const removal = await acceptRemoval(caller, id)
+  let isOvertaken = false
+  using _ = atStoreCalls({
+    before: async ({ command, input }) => {
+      // It is just going to look at the module that it is to stop.
+      if (isOvertaken || !command.startsWith('Get') || input.Key.sk !== keys.module(id).sk) return
+      isOvertaken = true
+      later(operationLeaseMs + 1)
+      await perform(removal, pick)
+      expect(await tracesOf(id)).toEqual(nothing)
+      await perform(await accept(caller, reference), pick)
+    },
+  })
+  await perform(removal, pick)
+  expect([isOvertaken, (await Module.read(id)).state]).toEqual([true, 'Running'])
+  expect((await seenBy(id)).hooks).not.toContain('stop')
 })

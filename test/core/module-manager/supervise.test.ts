@@ -58,6 +58,17 @@ test.each([
   },
 )
 
+test('a module that declares no checks and does not answer twice in a row has one check that says so', async () => {
+  const { id } = await running({ spec: { healthChecks: [] } })
+  expect(await Module.read(id)).toMatchObject({ health: 'Healthy', checks: [] })
+  await runtime.remove((await runtime.list())[0]!.deployment, 0)
+  await supervise(away)
+  expect(await Module.read(id)).toMatchObject({ health: 'Healthy', checks: [] })
+  await supervise(away)
+  const check = { name: 'health', status: 'Unhealthy', description: 'The health endpoint does not answer.' }
+  expect(await Module.read(id)).toMatchObject({ health: 'Unhealthy', checks: [check] })
+})
+
 test('a module that does not answer twice in a row is Unhealthy, which is told once to those who install modules', async () => {
   const { caller, id } = await running()
   const reader = await callerOf(caller.organisationId, 'Viewer')

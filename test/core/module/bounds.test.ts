@@ -91,7 +91,8 @@ test('where there is no room for another module an install says so, and the modu
   const caller = await callerOf(undefined, 'PlatformAdmin')
   const long = Array.from({ length: 50 }, (_, index) => `module.${'x'.repeat(280)}.${index}`)
   const release = releaseFor(newModuleId())
-  const accept = async () => refusalOf(acceptInstall(caller, releaseFor(newModuleId()), await standing()))
+  const accept = async () =>
+    refusalOf(acceptInstall(caller, releaseFor(newModuleId()), { first: await standing(), isUnasked: false }))
   let answer = await accept()
   for (let count = 0; answer === 'nothing was refused'; count++) {
     const id = `${release.moduleId}-${count}`

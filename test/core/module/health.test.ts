@@ -93,6 +93,38 @@ test('a module that is on its way out does not count; one that has failed does',
   expect(await ready()).toMatchObject({ ready: false, body: { status: 'unavailable' } })
 })
 
+test('of a module that has failed nothing is well, whatever its last probe has found, and however long ago', async () => {
+  const id = await probed([check('good', { tags: ['critical'] })])
+  const error = { code: 'PLAT-MOD-5008', message: 'It crashed: secret.', atMs: now() } as const
+  await putModule(releaseFor(id), { state: 'Failed', error })
+  for (const passed of [0, 10 * minute]) {
+    later(passed)
+    const { ready: isReady, body } = await ready()
+    expect([isReady, body.aggregate]).toEqual([false, 'Unhealthy'])
+    expect(body.checks).toMatchObject([
+      { name: 'database' },
+      { name: 'good', status: 'Unhealthy', description: expect.stringMatching(/It has failed: PLAT-MOD-5008\.$/) },
+    ])
+  }
+})
+
+test('a module that has failed and declares no checks counts as one check that may be missed; one that never ran does not', async () => {
+  const error = { code: 'PLAT-MOD-5008', message: 'It crashed.', atMs: now() } as const
+  await putModule(releaseFor(newModuleId()), { state: 'Failed', error })
+  expect((await ready()).body).toMatchObject({ aggregate: 'Healthy', checks: [{ name: 'database' }] })
+  const id = newModuleId()
+  await putModule(releaseFor(id), { state: 'Failed', error })
+  await putHealth(id, 'Healthy')
+  const { ready: isReady, body } = await ready()
+  expect([isReady, body.aggregate]).toEqual([true, 'Degraded'])
+  expect(body.checks[1]).toMatchObject({
+    name: 'health',
+    source: `module:${id}`,
+    status: 'Unhealthy',
+    tags: ['degradable'],
+  })
+})
+
 test('modules that cannot be read do not hide that the store answers otherwise', async () => {
   await probed([check('bad', { status: 'Unhealthy', tags: ['critical'] })])
   using _ = atStoreCalls({

@@ -64,6 +64,16 @@ describe('an upgrade', () => {
     expect(await installFromImage(caller, { imageRef: reference })).toMatchObject({ version: '1.0.0' })
   })
 
+  test('that nobody has named a version for does not go back where somebody else was faster with a newer one', async () => {
+    const caller = await admin()
+    const id = newModuleId()
+    await running(id)
+    await offer(world, id, '1.1.0')
+    justBefore(/^TransactWrite/, () => running(id, '1.2.0'))
+    expect(await refusalOf(installFromCatalog(caller, id, {}))).toBe('module_already_installed')
+    expect(await rowOf(id)).toMatchObject({ state: 'Running', release: { version: '1.2.0' } })
+  })
+
   test('of a module that has failed may be to the same version', async () => {
     const caller = await admin()
     const id = newModuleId()

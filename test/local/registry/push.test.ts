@@ -186,6 +186,9 @@ test.for([
   ['is a list', '[]', 'MANIFEST_INVALID'],
   ['is of version 1', image.replace('"schemaVersion":2', '"schemaVersion":1'), 'MANIFEST_INVALID'],
   ['says another type than its header', image.replace(mediaTypes.manifest, mediaTypes.index), 'MANIFEST_INVALID'],
+  ['has annotations that are none', image.replace('{', '{"annotations":null,'), 'MANIFEST_INVALID'],
+  ['has an annotation that is no text', image.replace('{', '{"annotations":{"n":1},'), 'MANIFEST_INVALID'],
+  ['has a type that is no text', image.replace('{', '{"artifactType":1,'), 'MANIFEST_INVALID'],
   ['has no config', JSON.stringify({ schemaVersion: 2, layers: [] }), 'MANIFEST_INVALID'],
   [
     'is image and index in one',

@@ -101,13 +101,18 @@ export async function read({ organisationId }: Caller, jobId: string): Promise<J
 }
 
 async function storedWhole(organisationId: string, jobId: string) {
+  const resultKey = keys.result(organisationId, jobId)
   const [row, payload, result] = await getAll([
     keys.job(organisationId, jobId),
     keys.payload(organisationId, jobId),
-    keys.result(organisationId, jobId),
+    resultKey,
   ])
   if (row && isOperation(row)) return { operation: parseOperation(row) }
-  return row && payload && { job: parseJob(row), payload: payload['payload'], result }
+  if (!row || !payload) return undefined
+  const job = parseJob(row)
+  // The three are read one by one: the job may have ended after its result was looked for.
+  const isMissing = result === undefined && isOver(job) && job.startedAtMs !== undefined
+  return { job, payload: payload['payload'], result: isMissing ? await get(resultKey) : result }
 }
 
 /** Cancels a job: at once while it is Queued, by its relay while it is Running. Two calls. */

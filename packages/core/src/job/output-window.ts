@@ -45,14 +45,15 @@ export function cutBefore({ offset, data }: Stretch, from: number): Stretch {
   return { offset: offset + bytes.length - rest.length, data: rest.toString() }
 }
 
-/** The text, or so much of its first quarter and its end that it fits into `jsonBytes` of JSON. */
-export function fitting(text: string, jsonBytes: number): string {
+/** The text, or so much of its first quarter and its end that it takes no more than `carriedBytes` of a function's answer. */
+export function fitting(text: string, carriedBytes: number): string {
   let kept = text
-  for (let size = jsonSize(kept); size > jsonBytes; size = jsonSize(kept)) {
-    const quarter = Math.floor((kept.length * jsonBytes * 0.24) / size)
+  for (let size = carriedSize(kept); size > carriedBytes; size = carriedSize(kept)) {
+    const quarter = Math.floor((kept.length * carriedBytes * 0.24) / size)
     kept = (kept.slice(0, quarter) + kept.slice(kept.length - 3 * quarter)).toWellFormed()
   }
   return kept
 }
 
-const jsonSize = (text: string): number => Buffer.byteLength(JSON.stringify(text))
+/** A function's answer is JSON, and the body in it is a text of it: a quote in the output is four characters there. */
+const carriedSize = (text: string): number => Buffer.byteLength(JSON.stringify(JSON.stringify(text)))

@@ -14,8 +14,8 @@ const inlineBytes = 32_768
 const inlineChunks = 200
 const inlineJsonBytes = 100_000
 
-/** A function may answer 6 MB, and control characters grow sixfold as JSON: output and nodes get this much each. */
-const shownJsonBytes = 2_400_000
+/** A function may answer 6 MB, in which line breaks grow threefold, and control characters sevenfold: output and nodes get this much each. */
+const shownBytes = 2_400_000
 
 const Chunks = z.array(
   z.object({ offset: z.number(), nodeId: z.string(), stream: z.enum(outputStreams), data: z.string() }),
@@ -72,9 +72,9 @@ export async function readResult(job: JobRow, item: Item): Promise<JobResult> {
   const textOf = (part: readonly OutputChunk[], share: number) => fitting(keptText(part, job.outputBytes), share)
   const nodes = NodeExits.parse(JSON.parse(row.nodes))
   const whole = keptText(chunks, job.outputBytes)
-  const output = fitting(whole, shownJsonBytes)
+  const output = fitting(whole, shownBytes)
   const isCut = output !== whole
-  const share = isCut ? shownJsonBytes / nodes.length : shownJsonBytes
+  const share = isCut ? shownBytes / nodes.length : shownBytes
   return {
     output,
     exitCode: row.exitCode,

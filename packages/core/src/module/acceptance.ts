@@ -26,17 +26,21 @@ export function refuseKnown({ state, release }: ModuleRow, version: string, isUn
 }
 
 /**
- * Takes the module and stores its job, in one transaction; looks again where somebody else was faster. One call without
- * collisions, and a message.
+ * Takes the module and stores its job, in one transaction; looks again where somebody else was faster. `isUnasked` where nobody
+ * has named the version: then it is not older than what is installed by now. One call without collisions, and a message.
  */
-export async function acceptInstall(caller: Caller, release: ModuleRelease, first: Standing): Promise<InstallAccepted> {
+export async function acceptInstall(
+  caller: Caller,
+  release: ModuleRelease,
+  { first, isUnasked }: { first: Standing; isUnasked: boolean },
+): Promise<InstallAccepted> {
   let known: Standing | undefined = first
   return takingTurns(async () => {
     const standing = known ?? (await standingOf(caller, release.moduleId))
     known = undefined
     const { row, routes } = standing
     refuseIfLocked(row)
-    if (row !== undefined) refuseKnown(row, release.version, false)
+    if (row !== undefined) refuseKnown(row, release.version, isUnasked)
     const { apiBasePath } = release.manifest.spec
     if (collisionOf(routes, release.moduleId, apiBasePath) !== undefined) throw fault('module_route_taken')
     if (row === undefined && !hasRoom(routes)) throw fault('limit_reached')

@@ -32,11 +32,12 @@ export async function installFromCatalog(
   // What the catalog says of signatures may be outdated: the image itself is asked.
   const offer = version === undefined ? latestOf(offers ?? []) : releaseOf(offers ?? [], version)
   if (offer === undefined) throw fault('version_not_available')
-  if (row !== undefined) refuseKnown(row, offer.version, version === undefined)
+  const isUnasked = version === undefined
+  if (row !== undefined) refuseKnown(row, offer.version, isUnasked)
   const reference = parseReference(`${offer.reference}@${offer.digest}`)
   if (reference === undefined) throw fault('version_not_available')
   const release = await resolveRelease({ reference, id: moduleId, version: offer.version })
-  return acceptInstall(caller, release, standing)
+  return acceptInstall(caller, release, { first: standing, isUnasked })
 }
 
 /**
@@ -50,5 +51,5 @@ export async function installFromImage(
   const reference = parseReference(imageRef)
   if (reference === undefined) throw new Fault('image_unreachable', 'imageRef must name its registry: host/name:tag.')
   const release = await resolveRelease({ reference, manifestUrl })
-  return acceptInstall(caller, release, await standingOf(caller, release.moduleId))
+  return acceptInstall(caller, release, { first: await standingOf(caller, release.moduleId), isUnasked: false })
 }

@@ -53,10 +53,10 @@ const tokenSet = async (family: Family, refreshToken: string): Promise<TokenSet>
 })
 
 /** A fresh refresh token of a session, as text and as the step that stores its hash. */
-function mintRefreshToken(sessionId: string) {
+function mintRefreshToken(sessionId: string, atMs: number) {
   const tokenId = newSecret().slice(0, 12)
   const secret = newSecret()
-  const expiresAtMs = now() + refreshTokenMs
+  const expiresAtMs = atMs + refreshTokenMs
   const item = { hash: sha256(secret), expiresAtMs, ttl: ttlOf(expiresAtMs) }
   return { text: `${sessionId}.${tokenId}.${secret}`, step: create(keys.refreshToken(sessionId, tokenId), item) }
 }
@@ -78,8 +78,8 @@ export function open(
 ) {
   const sessionId = newId('sess')
   const { id: userId, organisationId, roles } = user
-  const token = mintRefreshToken(sessionId)
   const createdAtMs = now()
+  const token = mintRefreshToken(sessionId, createdAtMs)
   const times = { createdAtMs, lastUsedAtMs: createdAtMs, ttl: ttlOf(createdAtMs + refreshTokenMs) }
   const row: SessionRow = { id: sessionId, userId, organisationId, address, epoch, ...times }
   const session = { ...row, gsi1pk: keys.userSessions(userId) }
@@ -145,12 +145,13 @@ export async function refresh({ refreshToken }: { refreshToken: string }, origin
   const user = await find(session.organisationId, session.userId)
   if (user === undefined || !isOpen(session, user)) throw fault('invalid_refresh_token')
   if (!(await isVouchedFor(user))) return endUnvouched(family, origin)
-  const successor = mintRefreshToken(sessionId)
+  const atMs = now()
+  const successor = mintRefreshToken(sessionId, atMs)
   // Signed before the old token is used up: where keys cannot be had just now, it stays good.
   const tokens = await tokenSet({ sessionId, ...session, roles: user.roles }, successor.text)
-  const used = { set: { lastUsedAtMs: now(), ttl: ttlOf(now() + refreshTokenMs) } }
+  const used = { set: { lastUsedAtMs: atMs, ttl: ttlOf(atMs + refreshTokenMs) } }
   const refusal = await transact([
-    patch(tokenKey, { set: { usedAtMs: now() } }, { usedAtMs: { absent: true } }),
+    patch(tokenKey, { set: { usedAtMs: atMs } }, { usedAtMs: { absent: true } }),
     patch(keys.session(sessionId), used, { revokedAtMs: { absent: true } }),
     successor.step,
   ])
@@ -194,7 +195,8 @@ async function endUnvouched({ sessionId, organisationId }: Omit<Family, 'roles'>
 
 /** The step that ends a session; refused where it has ended already, or the store has forgotten it. */
 export function revoking(sessionId: string, condition: Condition = {}): Step {
-  const set = { revokedAtMs: now(), ttl: ttlOf(now() + refreshTokenMs) }
+  const revokedAtMs = now()
+  const set = { revokedAtMs, ttl: ttlOf(revokedAtMs + refreshTokenMs) }
   const isAlive = { revokedAtMs: { absent: true } } as const
   return patch(keys.session(sessionId), { set, remove: ['gsi1pk'] }, { ...isAlive, ...condition })
 }

@@ -10,7 +10,9 @@ const Reference = z.object({ digest: z.string().refine(isDigest), size: z.number
 const ManifestBody = z.object({
   schemaVersion: z.literal(2),
   mediaType: z.string().optional(),
-  config: Reference.optional(),
+  artifactType: z.string().optional(),
+  annotations: z.record(z.string(), z.string()).optional(),
+  config: Reference.extend({ mediaType: z.string() }).optional(),
   layers: z.array(Reference).default([]),
   manifests: z.array(Reference).default([]),
   subject: Reference.optional(),

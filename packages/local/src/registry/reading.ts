@@ -67,8 +67,9 @@ const Referrer = z.object({
   annotations: z.record(z.string(), z.string()).optional(),
 })
 
+/** One that an older release has taken may not be of the form: what it says of itself is left out, and hides no other. */
 function descriptorOf({ mediaType, digest, bytes }: KeptManifest) {
-  const { artifactType, config, annotations } = Referrer.parse(JSON.parse(bytes.toString('utf8')))
+  const { artifactType, config, annotations } = Referrer.safeParse(JSON.parse(bytes.toString('utf8'))).data ?? {}
   const type = artifactType ?? config?.mediaType
   return {
     mediaType,

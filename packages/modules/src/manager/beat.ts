@@ -75,8 +75,10 @@ export async function beat(runtime: ModuleRuntime, { row, health }: Beating): Pr
 
 /** A module that declares no checks is as well as its health endpoint says. */
 function checksOf({ answers, isHealthy, checks }: Probe, checkedAtMs: number): StoredCheck[] {
-  if (!answers || isHealthy || checks.length > 0) return checks
-  const description = 'The health endpoint answers that it is not well.'
+  if (isHealthy || checks.length > 0) return checks
+  const description = answers
+    ? 'The health endpoint answers that it is not well.'
+    : 'The health endpoint does not answer.'
   return [{ name: 'health', status: 'Unhealthy', tags: ['degradable'], description, durationMs: 0, checkedAtMs }]
 }
 

@@ -23,7 +23,8 @@ export async function uninstall(journal: Journal, runtime: ModuleRuntime): Promi
   const { moduleId } = uninstallPlan(operation)
   await journal.enter('stop')
   const row = await findModule(moduleId)
-  if (row?.deployment !== undefined) {
+  // Whoever was slower than its claim may find the module installed again.
+  if (row?.jobId === operation.id && row.deployment !== undefined) {
     const { problems, published } = await unload(runtime, row.deployment)
     if (problems.length > 0) log('warn', 'A module did not stop as it should', { moduleId, problems })
     await tellPublished(row, published, { atMs: now(), name: operation.id })

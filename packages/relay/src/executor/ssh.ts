@@ -39,13 +39,13 @@ function start(node: SshNode, task: Task): Running {
 }
 
 async function isOnline(node: SshNode): Promise<boolean> {
-  const child = spawn('ssh', ['-n', ...sshArguments(node, 'true')], {
-    env: scriptEnvironment(),
-    stdio: 'ignore',
-    timeout: checkTimeoutMs,
-    killSignal: 'SIGKILL',
-  })
   try {
+    const child = spawn('ssh', ['-n', ...sshArguments(node, 'true')], {
+      env: scriptEnvironment(),
+      stdio: 'ignore',
+      timeout: checkTimeoutMs,
+      killSignal: 'SIGKILL',
+    })
     const [code] = await once(child, 'exit')
     return code === 0
   } catch {
