@@ -41,7 +41,7 @@ export const Config = z.object({
   PLAT_ASSETS_DIR: z.string().default(''),
   /** Rings the gateway that holds waiting relays; empty where no gateway can hold a request. */
   PLAT_WAKE_URL: z.string().default(''),
-  PLAT_HEARTBEAT_INTERVAL_SECONDS: whole(30, 1, 240),
+  PLAT_HEARTBEAT_INTERVAL_SECONDS: whole(30, 1, 3600),
   /** What no message has led to its consumer by then is announced again. */
   PLAT_ANNOUNCE_AGAIN_SECONDS: whole(30, 1, 3600),
   /** Private addresses that outbound calls may reach all the same: `host:port`, separated by commas. */

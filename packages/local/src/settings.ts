@@ -55,7 +55,7 @@ const Environment = z.object({
   PLAT_DATA_DIR: z.string().default('.platform'),
   PLAT_FUNCTION_THREADS: whole(2, 1, 64),
   PLAT_SWEEP_INTERVAL_SECONDS: whole(60, 1, 3600),
-  PLAT_HEARTBEAT_INTERVAL_SECONDS: whole(30, 1, 240),
+  PLAT_HEARTBEAT_INTERVAL_SECONDS: whole(30, 1, 3600),
   PLAT_TABLE: z.string().default('platform'),
   PLAT_SECRET_ADMIN_TOKEN: z.string().default('platform/initial-admin-token'),
   PLAT_API_URL: z.url({ protocol: /^https?$/ }).optional(),

@@ -9,8 +9,7 @@ const mostChecks = 16
 /** Knows which nodes are within reach, without making a heartbeat wait for the answer. */
 export class NodeWatch {
   readonly #nodes: RelayNode[]
-  readonly #online = new Set<string>()
-  #first: Promise<void> | undefined
+  #online = new Set<string>()
 
   constructor(nodes: RelayNode[]) {
     this.#nodes = nodes
@@ -20,24 +19,19 @@ export class NodeWatch {
     return this.#nodes.map(({ id }) => ({ id, status: this.#online.has(id) ? 'Online' : 'Offline' }))
   }
 
-  /** Checks every node for the first time; whoever asks again waits for the same check. */
-  first(): Promise<void> {
-    return (this.#first ??= this.#check())
-  }
-
-  /** Checks every node at once, and again every minute, until the signal aborts. */
-  async run(signal: AbortSignal): Promise<void> {
-    await this.first()
-    while (!signal.aborted) {
-      await sleep(checkEveryMs, undefined, { signal }).catch(() => {})
-      if (!signal.aborted) await this.#check()
-    }
-  }
-
-  async #check(): Promise<void> {
+  /** Checks every node once. */
+  async check(): Promise<void> {
     await mapAtMost(mostChecks, this.#nodes, async ({ id, executor }) => {
       if (await executor.isOnline()) this.#online.add(id)
       else this.#online.delete(id)
     })
+  }
+
+  /** Checks every minute until the signal aborts. */
+  async run(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      await sleep(checkEveryMs, undefined, { signal }).catch(() => {})
+      if (!signal.aborted) await this.check()
+    }
   }
 }

@@ -15,7 +15,7 @@ import { connectNodes } from './node.ts'
 import { NodeWatch } from './node-watch.ts'
 import { Spool } from './spool.ts'
 
-/** So long a relay waits at its start to know all its nodes; those that it does not know by then are told as Offline at first. */
+/** So long a start waits to know all nodes; those that it does not know by then are told as Offline at first. */
 const firstLookMs = 5000
 const reportMs = 6000
 const goodbyeMs = 2000
@@ -61,9 +61,9 @@ export class Relay {
     signal.addEventListener('abort', () => this.#beat.stop())
     this.#recover()
     // It ends with the process: a check of a node that does not answer must not hold up the end.
-    void this.#watch.run(this.#reporting.signal)
-    const patience = sleep(firstLookMs, undefined, { ref: false })
-    await Promise.race([this.#watch.first(), patience, once(signal, 'abort')])
+    const look = this.#watch.check()
+    void look.then(() => this.#watch.run(this.#reporting.signal))
+    await Promise.race([look, sleep(firstLookMs, undefined, { ref: false }), once(signal, 'abort')])
     await this.#beat.run()
     await (this.#isRevoked ? this.#abandon() : this.#leave(String(signal.reason)))
     this.#journal.close()

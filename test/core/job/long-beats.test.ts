@@ -1,0 +1,24 @@
+import { beforeAll, expect, test, vi } from 'vitest'
+import { now } from '@platform/core/clock'
+import * as keys from '@platform/core/db/keys'
+import { get } from '@platform/core/db/table'
+import { cancelConfirmMs } from '@platform/core/job/end'
+import { claim, dueWhileRunning } from '@platform/core/job/lease'
+import { parseJob } from '@platform/core/job/row'
+import { callerOf, enrolledCluster, started } from '../../support/world.ts'
+import { waitingJob } from '../support/jobs.ts'
+
+vi.hoisted(() => Object.assign(process.env, { PLAT_HEARTBEAT_INTERVAL_SECONDS: '900' }))
+
+beforeAll(started)
+
+test('where relays beat seldom, a quiet job has its lease for as long as its relay is Healthy', async () => {
+  const caller = await callerOf()
+  const world = await enrolledCluster(caller)
+  const jobId = await waitingJob(caller, world, { timeoutSeconds: 7200 })
+  const { leaseExpiresAt } = await claim(world.request(), jobId, undefined)
+  const healthyMs = (2 * 900 + 20) * 1000
+  expect(Date.parse(leaseExpiresAt) - now()).toBeGreaterThan(healthyMs - 60_000)
+  const row = parseJob((await get(keys.job(caller.organisationId, jobId))) ?? {})
+  expect(dueWhileRunning(row, cancelConfirmMs)).toBe(row.leaseRenewedAtMs + healthyMs)
+})
