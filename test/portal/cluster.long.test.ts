@@ -77,6 +77,24 @@ test('a cluster is renamed and moved; a name that is taken is refused where it w
   expect((await api.cluster(id)).siteId).toBeUndefined()
 })
 
+test('whoever moves a cluster does not undo the name that somebody else has given it meanwhile', async ({
+  open,
+  api,
+}) => {
+  const { id, name } = await api.newCluster()
+  const { id: siteId, name: siteName } = await api.newSite()
+  const page = await open(`/clusters/${id}`)
+  await heading(page, name).waitFor()
+  await page.getByRole('button', { name: 'Edit cluster' }).click()
+  await dialog(page).getByLabel('Site').selectOption(siteName)
+  const given = api.newName()
+  answered(await (await api.admin).patch(`/api/v1/clusters/${id}`, { name: given }), 200)
+  await page.getByText(given).first().waitFor({ state: 'attached' })
+  await dialog(page).getByRole('button', { name: 'Save changes' }).click()
+  await dialog(page).waitFor({ state: 'detached' })
+  expect(await api.cluster(id)).toMatchObject({ name: given, siteId })
+})
+
 test('a cluster is removed by typing its name; not while jobs run, which are shown', async ({ open, api }) => {
   const { clusterId } = await beating(api)
   const { name } = await api.cluster(clusterId)

@@ -31,3 +31,12 @@ test.each([201, 409, 429])('what was answered with %d is over: the same is anoth
   first.settle(new Response(null, { status }))
   expect((await repeatable(request)).key).not.toBe(first.key)
 })
+
+test.each([401, 403, 429])('%d says nothing of a try before whose answer was lost: its key stays', async (status) => {
+  const request = post()
+  const first = await repeatable(request)
+  first.settle(undefined)
+  const second = await repeatable(request)
+  second.settle(new Response(null, { status }))
+  expect((await repeatable(request)).key).toBe(first.key)
+})

@@ -65,6 +65,38 @@ test.runIf(isLong)(
   },
 )
 
+test('whoever signs out while the session is renewed does so after it, and is not signed in again by its answer', async ({
+  open,
+  api: _isSetUp,
+}) => {
+  const page = await open('/dashboard', { allow: over })
+  const seen: string[] = []
+  page.on('request', (request) => {
+    if (request.method() === 'DELETE') seen.push('signed out')
+  })
+  const [asked, goOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  await page.route('**/session/refresh', async (route) => {
+    asked.resolve()
+    await goOn.promise
+    seen.push('renewed')
+    await route.continue()
+  })
+  await expire(page.context())
+  await page.getByRole('link', { name: 'Clusters', exact: true }).first().click()
+  await asked.promise
+  await page.getByRole('button', { name: /^Account of/ }).click()
+  await page.getByRole('menuitem', { name: 'Sign out' }).click()
+  const waiting = async () => {
+    const { pending }: any = await page.evaluate('navigator.locks.query()')
+    return pending.map(({ name }: any) => name)
+  }
+  await expect.poll(waiting).toContain('session')
+  goOn.resolve()
+  await heading(page, 'Sign in').waitFor()
+  expect(seen).toEqual(['renewed', 'signed out'])
+  expect(await page.context().cookies()).toEqual([])
+})
+
 test('what is sent again because its answer was lost is not done again', async ({ open, api: _isSetUp }) => {
   const page = await open('/clusters/register', { allow: [/^failed POST /, /^console error: .*ERR_FAILED /] })
   await page.route(

@@ -46,6 +46,18 @@ test('each step is checked before the next, beside the field that it is about', 
   await heading(page, 'Administrator').waitFor()
 })
 
+test('a password that was typed once only is not confirmed', async ({ open }) => {
+  const page = await open('/setup', stranger)
+  await fillUpTo(page, 'Administrator')
+  await field(page, 'Password').pressSequentially(password)
+  expect(await field(page, 'Password, once more').inputValue()).toBe('')
+  await next(page)
+  await page.getByText('The two are not the same.').waitFor()
+  await field(page, 'Password, once more').pressSequentially(password)
+  await next(page)
+  await heading(page, 'One-time token').waitFor()
+})
+
 test.runIf(isLong)('the time zone is that of the browser until another one is chosen', async ({ open }) => {
   const page = await open('/setup', { ...stranger, timezone: 'Asia/Tokyo' })
   await next(page)

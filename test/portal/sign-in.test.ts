@@ -207,6 +207,19 @@ test('who comes back from a provider is signed in where the way began; the code 
   expect(page.url()).not.toContain(code)
 })
 
+test('whoever comes back from a provider in vain, and then mistypes the password, is told and may go on', async ({
+  open,
+  api: _isSetUp,
+}) => {
+  const page = await open('/sign-in?code=nobodys', { as: 'nobody', allow: [/^answer 40[01] /] })
+  await page.getByRole('alert').waitFor()
+  await signIn(page, { ...administrator, password: 'not the one' })
+  await page.getByRole('alert').getByText('password').waitFor()
+  expect(await page.getByLabel('User name').inputValue()).toBe(administrator.username)
+  await signIn(page)
+  await page.waitForURL('**/dashboard')
+})
+
 test.runIf(isLong)('a session that ends leads to the sign-in, and from there back', async ({ open, api: _isSetUp }) => {
   const page = await open('/settings/account', { allow: [/^answer 401 /] })
   await page.getByRole('heading', { name: 'Account', exact: true }).waitFor()

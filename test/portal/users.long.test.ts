@@ -86,6 +86,34 @@ test('e-mail, roles and password of a user are changed, at an address of its own
   answered(await api.anonymous.post('/api/v1/auth/refresh', { refreshToken: person.tokens.refreshToken }), 401)
 })
 
+test('whoever changes an e-mail does not give back the roles that somebody else has taken meanwhile', async ({
+  open,
+  api,
+}) => {
+  const person = await api.newPerson('Operator')
+  const page = await open('/settings/users')
+  const dialog = await act(page, person.username, 'Edit')
+  await dialog.getByLabel('E-mail').fill('kept@example.com')
+  answered(await (await api.admin).patch(`/api/v1/users/${person.id}`, { roles: ['Viewer'] }), 200)
+  await dialog.getByRole('button', { name: 'Save' }).click()
+  await dialog.waitFor({ state: 'hidden' })
+  const changed = answered(await (await api.admin).get(`/api/v1/users/${person.id}`), 200)
+  expect(changed).toMatchObject({ email: 'kept@example.com', roles: ['Viewer'] })
+})
+
+test('an arrow key leads from row to row, and opens the menu of none', async ({ open, api }) => {
+  for (let count = 0; count < 2; count++) await api.newPerson('Viewer')
+  const page = await open('/settings/users')
+  const buttons = page.getByRole('button', { name: /^Actions for / })
+  const labels = await buttons.evaluateAll((all) => all.map((button: any) => button.getAttribute('aria-label')))
+  await buttons.first().focus()
+  await page.keyboard.press('ArrowDown')
+  await expect
+    .poll(() => page.evaluate(() => (globalThis as any).document.activeElement.getAttribute('aria-label')))
+    .toBe(labels[1])
+  expect(await page.getByRole('menu').count()).toBe(0)
+})
+
 test('sessions are ended, API tokens revoked and users removed, each after one was asked', async ({ open, api }) => {
   const person = await api.newPerson('Operator')
   const { token } = answered(await person.client.post('/api/v1/users/me/tokens', { name: 'nightly' }), 201)

@@ -19,15 +19,29 @@ export interface BatchFile {
  * a name in the place of `clusterId`, `script` and `timeoutSeconds` stand for those of `payload`, `type` is InvokeScript.
  */
 export function readBatchFile(text: string): BatchFile {
-  const { jobs, maxConcurrency, maxErrors } = fieldsOf(valueOf(text))
+  const fields = fieldsOf(valueOf(text))
+  const { jobs } = fields
   if (!Array.isArray(jobs) || jobs.length === 0) throw new Failure('usage', 'The batch holds no jobs.')
+  const unknown = Object.keys(fields).find((name) => !batchFields.has(name))
+  if (unknown !== undefined) throw ofBatch(`has ${cellOf(unknown)}, which no batch has`)
   return {
     entries: jobs.map((job: unknown, index) => entryOf(job, index + 1)),
-    limits: {
-      ...(typeof maxConcurrency === 'number' && { maxConcurrency }),
-      ...(typeof maxErrors === 'number' && { maxErrors }),
-    },
+    limits: { ...numberOf(fields, 'maxConcurrency', ofBatch), ...numberOf(fields, 'maxErrors', ofBatch) },
   }
+}
+
+const batchFields = new Set(['jobs', 'maxConcurrency', 'maxErrors'])
+
+type Fault = (what: string) => Failure
+const ofBatch: Fault = (what) => new Failure('usage', `The batch ${what}.`)
+
+/** A limit that is there but no number is refused: without it more would run, and for longer, than somebody wants. */
+function numberOf<Name extends string>(fields: Fields, name: Name, fault: Fault): { [name in Name]?: number } {
+  const value = fields[name]
+  if (value === undefined) return {}
+  if (typeof value !== 'number') throw fault(`has a ${name} that is no number`)
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- TypeScript widens a computed name to any text
+  return { [name]: value } as { [name in Name]?: number }
 }
 
 type Fields = Record<string, unknown>
@@ -75,19 +89,16 @@ function entryOf(job: unknown, number: number): Entry {
   const fault = (what: string) => new Failure('usage', `Job ${number} of the batch ${what}.`)
   const unknown = Object.keys(fields).find((name) => !jobFields.has(name))
   if (unknown !== undefined) throw fault(`has ${cellOf(unknown)}, which no job has`)
-  const { cluster, clusterId = cluster, type = 'InvokeScript', deliverWithinSeconds } = fields
-  const payload = payloadOf(fields)
+  const { cluster, clusterId = cluster, type = 'InvokeScript' } = fields
+  const payload = payloadOf(fields, fault)
   if (typeof clusterId !== 'string' || clusterId === '') throw fault('names no cluster: give "cluster" or "clusterId"')
   if (payload === undefined) throw fault('has no script: give "script", or "payload" with a "script"')
   if (typeof type !== 'string') throw fault('has a type that is no text')
-  const deadline = typeof deliverWithinSeconds === 'number' ? { deliverWithinSeconds } : {}
-  return { cluster: clusterId, submission: { type, payload, ...deadline } }
+  return { cluster: clusterId, submission: { type, payload, ...numberOf(fields, 'deliverWithinSeconds', fault) } }
 }
 
-function payloadOf({ payload, script, timeoutSeconds }: Fields): Entry['submission']['payload'] | undefined {
-  const given = isFields(payload) ? payload : {}
-  const text = script ?? given['script']
-  return typeof text === 'string'
-    ? { ...given, ...(typeof timeoutSeconds === 'number' && { timeoutSeconds }), script: text }
-    : undefined
+function payloadOf(fields: Fields, fault: Fault): Entry['submission']['payload'] | undefined {
+  const given = isFields(fields['payload']) ? fields['payload'] : {}
+  const script = fields['script'] ?? given['script']
+  return typeof script === 'string' ? { ...given, ...numberOf(fields, 'timeoutSeconds', fault), script } : undefined
 }

@@ -4,6 +4,9 @@ const unanswered = new Map<string, { key: string; atMs: number }>()
 /** Whoever sends the same again within this time means the same; later it may well be meant to happen again. */
 const sameMs = 5 * 60_000
 
+/** Who is not known, may not do it, or asks too often: said before the platform looks at the key. */
+const atTheDoor = new Set([401, 403, 429])
+
 /** What a POST is known by. */
 export interface Repeatable {
   /** The value of its `Idempotency-Key`. */
@@ -23,7 +26,8 @@ export async function repeatable(request: Request): Promise<Repeatable> {
   const settle = (response: Response | undefined): void => {
     // A platform that failed, or took too long for a gateway, may have done its part.
     if (response === undefined || response.status >= 500) unanswered.set(sent, { key, atMs: Date.now() })
-    else unanswered.delete(sent)
+    // Refused before it was looked at, it says nothing of what became of it before.
+    else if (!atTheDoor.has(response.status)) unanswered.delete(sent)
   }
   return { key, settle }
 }

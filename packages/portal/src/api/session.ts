@@ -59,8 +59,11 @@ function renewed(): Promise<Response> {
   return renewal
 }
 
-/** One tab after the other. Without TLS there are no locks, and no session that tabs could share. */
-const inTurn = (work: () => Promise<Response>): Promise<Response> =>
+/**
+ * One tab after the other, for whatever changes the session: the cookies of an answer that comes late would undo those of a later
+ * one. Without TLS there are no locks, and no session that tabs could share.
+ */
+export const inTurn = async <Result>(work: () => Promise<Result>): Promise<Result> =>
   'locks' in navigator ? navigator.locks.request('session', work) : work()
 
 async function renew(): Promise<Response> {

@@ -46,6 +46,8 @@ export function useWindowRows({ count, height, leastRem, keyAt }: RowsOptions) {
       const next = nextRow(event, focused, count)
       if (next === undefined) return
       event.preventDefault()
+      // The button that is left would take the key for its own, and open its menu.
+      event.stopPropagation()
       focusRow(next)
     },
   })

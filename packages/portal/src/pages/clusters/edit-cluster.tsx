@@ -24,9 +24,11 @@ export const EditCluster = ({ isOpen, onClose, ...rest }: EditProps) => (
 )
 
 function EditForm({ cluster, onDone }: { cluster: Cluster; onDone: () => void }) {
-  const [siteId, setSiteId] = useState(cluster.siteId ?? '')
+  // As it was when the form was opened: what others change meanwhile is shown, but is not what was edited here.
+  const [before] = useState(cluster)
+  const [siteId, setSiteId] = useState(before.siteId ?? '')
   const save = async ({ name = '' }: Record<string, string>) => {
-    const body = changeOf(cluster, name, siteId)
+    const body = changeOf(before, name, siteId)
     if (Object.keys(body).length > 0) {
       const { id } = cluster
       const changed = await ask(api.PATCH('/api/v1/clusters/{id}', { params: { path: { id } }, body }))
@@ -38,7 +40,7 @@ function EditForm({ cluster, onDone }: { cluster: Cluster; onDone: () => void })
   }
   return (
     <Form submitLabel="Save changes" onSubmit={save} actions={<Button onClick={onDone}>Cancel</Button>}>
-      <TextField name="name" label="Name" defaultValue={cluster.name} required maxLength={64} autoComplete="off" />
+      <TextField name="name" label="Name" defaultValue={before.name} required maxLength={64} autoComplete="off" />
       <SiteField value={siteId} onChange={setSiteId} />
     </Form>
   )

@@ -13,7 +13,8 @@ export function useScan(): { isScanning: boolean; scan: () => void } {
   /** When the sources were looked at before, once there was a wish for another look. */
   const [wish, setWish] = useState<{ before: string | undefined }>()
   const { data } = useQuery(catalogQuery)
-  const isScanning = wish !== undefined && data?.scannedAt === wish.before
+  // What is shown may be of a look before the one that came before the wish.
+  const isScanning = wish !== undefined && (data?.scannedAt ?? '') <= (wish.before ?? '')
   useQuery({ ...catalogQuery, ...(isScanning && { refetchInterval: every(1) }) })
   const isDone = wish !== undefined && !isScanning
   const count = data?.totalCount ?? 0

@@ -90,7 +90,8 @@ export const AdministratorStep = (props: StepProps) => (
     <PasswordField
       name="again"
       label="Password, once more"
-      defaultValue={props.setup.answers.adminPassword}
+      value={props.setup.again}
+      onChange={props.setup.setAgain}
       check={(again, { adminPassword }) => (again === adminPassword ? undefined : 'The two are not the same.')}
       autoComplete="new-password"
       maxLength={1024}

@@ -34,6 +34,9 @@ export interface Setup {
   /** Whether a later step was asked for, which needs this one. */
   isSentBack: boolean
   answers: Answers
+  /** The password as it was typed once more. */
+  again: string
+  setAgain: (typed: string) => void
   /** What the platform said of this step. */
   failure: unknown
   /** How one gets the token. */
@@ -48,6 +51,7 @@ export interface Setup {
 export function useSetup(): Setup {
   const [draft] = useState(rememberedDraft)
   const [answers, setAnswers] = useState(() => firstAnswers(draft))
+  const [again, setAgain] = useState('')
   const [refusal, setRefusal] = useState<{ step: StepName; error: unknown }>()
   const navigate = useNavigate()
   const { step: asked } = useSearch({ from: '/setup' })
@@ -97,6 +101,8 @@ export function useSetup(): Setup {
     step,
     isSentBack: step !== wanted && wanted !== undefined,
     answers,
+    again,
+    setAgain,
     hint,
     failure: refusal?.step === step ? refusal.error : undefined,
     answer: (given) => setAnswers((before) => ({ ...before, ...given })),

@@ -18,6 +18,7 @@ export function useEntrance() {
   const navigate = useNavigate()
   const [{ code, error, traceId }] = useState(search)
   const [failure, setFailure] = useState<unknown>(() => error && providerFailure(error, traceId))
+  const [isTrading, setIsTrading] = useState(code !== undefined)
   const returnTo = ownPlace(search.returnTo)
 
   const goOn = () => navigate({ href: returnTo ?? '/dashboard', replace: true })
@@ -37,7 +38,10 @@ export function useEntrance() {
     if (traded.has(secret)) return
     traded.add(secret)
     await navigate({ to: '/sign-in', search: defined({ returnTo: search.returnTo }), replace: true })
-    await open({ code: secret }).catch(setFailure)
+    await open({ code: secret }).catch((refusal: unknown) => {
+      setFailure(refusal)
+      setIsTrading(false)
+    })
   }
   const goOnIfSignedIn = async () => {
     // Whoever was just led here by a page has no session, or none any more.
@@ -50,5 +54,5 @@ export function useEntrance() {
     else if (error === undefined) void goOnIfSignedIn()
   })
   useEffect(() => begin(), [])
-  return { enter, failure, returnTo, isTrading: code !== undefined && failure === undefined }
+  return { enter, failure, returnTo, isTrading }
 }

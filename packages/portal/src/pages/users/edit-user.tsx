@@ -46,22 +46,30 @@ const isRole = (name: string): name is Role =>
 
 function EditForm({ user, onClose }: { user: User; onClose: () => void }) {
   const { id } = user
-  const [roles, setRoles] = useState<Role[]>(user.roles.filter(isRole))
+  const [before] = useState(user)
+  const [roles, setRoles] = useState<Role[]>(before.roles.filter(isRole))
   const me = useMe()
   const queries = useQueryClient()
   const isEmpty = roles.length === 0
   const save = async ({ email = '', password = '' }: FormValues) => {
     if (isEmpty) return
-    const body = { email: email.trim(), roles, ...(password !== '' && { password }) }
-    await ask(api.PATCH('/api/v1/users/{id}', { params: { path: { id } }, body }))
-    announce(`${user.username} was changed`)
+    // Only what was changed is sent: somebody else may be changing the rest.
+    const body = {
+      ...(email.trim() !== before.email && { email: email.trim() }),
+      ...(roles.toSorted().join() !== before.roles.toSorted().join() && { roles }),
+      ...(password !== '' && { password }),
+    }
+    if (Object.keys(body).length > 0) {
+      await ask(api.PATCH('/api/v1/users/{id}', { params: { path: { id } }, body }))
+      announce(`${user.username} was changed`)
+    }
     onClose()
     await queries.invalidateQueries({ queryKey: ['users'] })
     if (id === me.id) await queries.invalidateQueries({ queryKey: ['me'] })
   }
   return (
     <Form submitLabel="Save" onSubmit={save} actions={<Button onClick={onClose}>Cancel</Button>}>
-      <EmailField email={user.email} />
+      <EmailField email={before.email} />
       <RolesField chosen={roles} onChange={setRoles} problem={isEmpty ? 'Choose at least one role.' : undefined} />
       {id === me.id ? <p>Your own password is changed under Account.</p> : <ResetPasswordField />}
       <p>New roles count within 15 minutes, and at once for the user’s API tokens.</p>

@@ -38,20 +38,22 @@ const hostOf = (url: string): string => URL.parse(url)?.host ?? url
 
 function WebhookView({ webhook, onClose }: { webhook: Webhook; onClose: () => void }) {
   const params = { path: { id: webhook.id } }
-  const [events, setEvents] = useState(webhook.events)
-  const [isEnabled, setIsEnabled] = useState(webhook.enabled)
+  // As it was when the form was opened, or saved: what the platform and others change meanwhile is not what was edited here.
+  const [before, setBefore] = useState(webhook)
+  const [events, setEvents] = useState(before.events)
+  const [isEnabled, setIsEnabled] = useState(before.enabled)
   const [isRemoving, setIsRemoving] = useState(false)
   const [isTesting, setIsTesting] = useState(false)
   const [isTried, setIsTried] = useState(false)
   const change = async (url: string) => {
     setIsTried(true)
     if (events.length === 0) return
-    await ask(
-      api.PATCH('/api/v1/webhooks/{id}', {
-        params,
-        body: { url, events: subscriptionsOf(events), enabled: isEnabled },
-      }),
-    )
+    const body = {
+      ...(url !== before.url && { url }),
+      ...(events.toSorted().join() !== before.events.toSorted().join() && { events: subscriptionsOf(events) }),
+      ...(isEnabled !== before.enabled && { enabled: isEnabled }),
+    }
+    if (Object.keys(body).length > 0) setBefore(await ask(api.PATCH('/api/v1/webhooks/{id}', { params, body })))
     await queries.invalidateQueries({ queryKey: webhooksKey })
     announce('The webhook was changed')
   }
