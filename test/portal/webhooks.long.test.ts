@@ -144,8 +144,9 @@ test('a receiver that is gone switches its webhook off, and the page says why an
   await press(shown(page), 'Send test event')
   await page.getByText('No test event was sent').first().waitFor()
   status = 204
-  await page.reload()
-  await shown(page).getByRole('checkbox', { name: /^On / }).check()
+  const on = shown(page).getByRole('checkbox', { name: /^On / })
+  await soon(page, () => on.isChecked()).toBe(false)
+  await on.check()
   await press(shown(page), 'Save changes')
   await shown(page).getByText('The platform switched it off').waitFor({ state: 'detached' })
   await press(shown(page), 'Send test event')

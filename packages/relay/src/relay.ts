@@ -15,8 +15,8 @@ import { connectNodes } from './node.ts'
 import { NodeWatch } from './node-watch.ts'
 import { Spool } from './spool.ts'
 
-/** So long a start waits to know all nodes; those that it does not know by then are told as Offline at first. */
-const firstLookMs = 5000
+/** So long a start waits to know all nodes: no silence of that length makes a cluster Degraded. Those not known by then are told as Offline. */
+const firstLookMs = 20_000
 const reportMs = 6000
 const goodbyeMs = 2000
 

@@ -3,6 +3,7 @@ import { Readiness } from '@platform/contract/health'
 import { iso, now } from '@platform/core/clock'
 import * as keys from '@platform/core/db/keys'
 import { removeAll } from '@platform/core/db/remove-all'
+import { read } from '@platform/core/module/module'
 import { ready } from '@platform/core/platform/health'
 import { type ModuleHealthRow, type StoredCheck } from '@platform/core/module/row'
 import { started } from '../../support/world.ts'
@@ -105,6 +106,7 @@ test('of a module that has failed nothing is well, whatever its last probe has f
       { name: 'database' },
       { name: 'good', status: 'Unhealthy', description: expect.stringMatching(/It has failed: PLAT-MOD-5008\.$/) },
     ])
+    expect((await read(id)).checks).toMatchObject([{ name: 'good', status: 'Unhealthy' }])
   }
 })
 

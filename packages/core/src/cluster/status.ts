@@ -15,7 +15,7 @@ export interface Presence {
 }
 
 /** When silence turns a cluster Degraded and Offline. Where the interval is short the grace of 20 s decides both. */
-const silenceLimits = (intervalSeconds: number): { degradedMs: number; offlineMs: number } => {
+export const silenceLimits = (intervalSeconds: number): { degradedMs: number; offlineMs: number } => {
   const degradedMs = (2 * intervalSeconds + 20) * 1000
   return { degradedMs, offlineMs: Math.max(4 * intervalSeconds * 1000, degradedMs) }
 }

@@ -3,6 +3,7 @@ import { CompactSign } from 'jose'
 import { type RelayCaller } from '../caller.ts'
 import { commit } from '../change.ts'
 import { iso, now, nowSeconds } from '../clock.ts'
+import { silenceLimits } from '../cluster/status.ts'
 import { config } from '../config.ts'
 import { sameAs } from '../db/expression.ts'
 import * as keys from '../db/keys.ts'
@@ -19,8 +20,8 @@ import { signer } from '../signing/keys.ts'
 
 /** What a relay does with a job: claim, run under a lease, complete (D21, D24, D25). */
 
-/** A lease dies this long after the relay last spoke of the job (D25), but not while the relay is as Healthy as D20 says. */
-const leaseMs = Math.max(600_000, (2 * config.PLAT_HEARTBEAT_INTERVAL_SECONDS + 20) * 1000)
+/** A lease dies this long after the relay last spoke of the job (D25), but no sooner than a relay that beats seldom is late (D20). */
+const leaseMs = Math.max(600_000, silenceLimits(config.PLAT_HEARTBEAT_INTERVAL_SECONDS).degradedMs)
 /** Beats renew a lease only when this much of it is gone: one write per several beats. */
 const renewAfterMs = 150_000
 /** A relay ends a job at its time limit; the server does when the relay has not by this much later. */

@@ -21,7 +21,7 @@ import { lastChunk, readChunks } from './result.ts'
 const attempts = 4
 /** Output that has left the kept window is cleared away at every multiple of this. */
 const clearEveryBytes = 131_072
-/** At six bytes of JSON for a control character, still below what a function may answer. */
+/** At seven bytes of a function’s answer for a control character, still below what a function may answer. */
 const readChunkLimit = 10
 /** Pauses of a look that waits for output. */
 const firstPauseMs = 250

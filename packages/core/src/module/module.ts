@@ -116,6 +116,16 @@ export function healthNow(row: ModuleRow, health: ModuleHealthRow | undefined): 
   return health.checks.some(({ checkedAtMs }) => isStale(checkedAtMs)) ? 'Unknown' : health.health
 }
 
+/** What is known of its checks. Nobody looks at one any more that has failed: whatever it said last, nothing of it is well. */
+export function checksNow({ state, error }: ModuleRow, health: ModuleHealthRow | undefined): readonly StoredCheck[] {
+  const { checks = [] } = health ?? {}
+  if (state !== 'Failed' || error === undefined || health === undefined) return checks
+  const seen = { status: 'Unhealthy', description: `It has failed: ${error.code}.`, checkedAtMs: error.atMs } as const
+  return checks.length > 0
+    ? checks.map((check) => ({ ...check, ...seen }))
+    : [{ name: 'health', tags: ['degradable'], durationMs: 0, ...seen }]
+}
+
 const checkView = ({ name, status, tags, description, durationMs, checkedAtMs }: StoredCheck): ModuleCheck => ({
   name,
   status,
@@ -135,7 +145,7 @@ function moduleView(row: ModuleRow, health: ModuleHealthRow | undefined): Module
     version,
     state: row.state,
     health: healthNow(row, health),
-    checks: (health?.checks ?? []).map(checkView),
+    checks: checksNow(row, health).map(checkView),
     verified: isVerified,
     ...(verifiedBy !== undefined && { verifiedBy }),
     image: `${repository}@${digest}`,

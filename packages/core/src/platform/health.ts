@@ -1,7 +1,7 @@
 import { type HealthCheck, type Readiness } from '@platform/contract/health'
 import { iso, now } from '../clock.ts'
-import { type InstalledModules, isStale, readModules } from '../module/module.ts'
-import { type ModuleHealthRow, type ModuleRow, type StoredCheck } from '../module/row.ts'
+import { checksNow, type InstalledModules, isStale, readModules } from '../module/module.ts'
+import { type StoredCheck } from '../module/row.ts'
 import { readState } from './state.ts'
 
 /** Whether the platform can serve (D36). */
@@ -51,17 +51,7 @@ async function databaseCheck(): Promise<HealthCheck> {
 export const moduleChecks = ({ modules, healths }: InstalledModules): HealthCheck[] =>
   modules
     .filter(({ state }) => state !== 'Installing' && state !== 'Uninstalling')
-    .flatMap((row) => checksOf(row, healths.get(row.id)).map((check) => checkView(`module:${row.id}`, check)))
-
-/** Nobody looks at a module any more that has failed: whatever it said last, nothing of it is well. */
-function checksOf({ state, error }: ModuleRow, health: ModuleHealthRow | undefined): StoredCheck[] {
-  const { checks = [] } = health ?? {}
-  if (state !== 'Failed' || error === undefined || health === undefined) return checks
-  const seen = { status: 'Unhealthy', description: `It has failed: ${error.code}.`, checkedAtMs: error.atMs } as const
-  return checks.length > 0
-    ? checks.map((check) => ({ ...check, ...seen }))
-    : [{ name: 'health', tags: ['degradable'], durationMs: 0, ...seen }]
-}
+    .flatMap((row) => checksNow(row, healths.get(row.id)).map((check) => checkView(`module:${row.id}`, check)))
 
 const descriptionLength = 500
 

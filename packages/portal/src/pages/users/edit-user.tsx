@@ -46,6 +46,7 @@ const isRole = (name: string): name is Role =>
 
 function EditForm({ user, onClose }: { user: User; onClose: () => void }) {
   const { id } = user
+  // As it was when the form was opened, as for clusters.
   const [before] = useState(user)
   const [roles, setRoles] = useState<Role[]>(before.roles.filter(isRole))
   const me = useMe()

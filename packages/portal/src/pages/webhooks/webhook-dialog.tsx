@@ -38,10 +38,11 @@ const hostOf = (url: string): string => URL.parse(url)?.host ?? url
 
 function WebhookView({ webhook, onClose }: { webhook: Webhook; onClose: () => void }) {
   const params = { path: { id: webhook.id } }
-  // As it was when the form was opened, or saved: what the platform and others change meanwhile is not what was edited here.
+  // As it was when the form was opened, or saved: what others change meanwhile is not what was edited here.
   const [before, setBefore] = useState(webhook)
   const [events, setEvents] = useState(before.events)
-  const [isEnabled, setIsEnabled] = useState(before.enabled)
+  // Shown as it is until somebody chooses: the platform may switch it off meanwhile.
+  const [chosen, setChosen] = useState<boolean>()
   const [isRemoving, setIsRemoving] = useState(false)
   const [isTesting, setIsTesting] = useState(false)
   const [isTried, setIsTried] = useState(false)
@@ -51,10 +52,12 @@ function WebhookView({ webhook, onClose }: { webhook: Webhook; onClose: () => vo
     const body = {
       ...(url !== before.url && { url }),
       ...(events.toSorted().join() !== before.events.toSorted().join() && { events: subscriptionsOf(events) }),
-      ...(isEnabled !== before.enabled && { enabled: isEnabled }),
+      ...(chosen !== undefined && chosen !== webhook.enabled && { enabled: chosen }),
     }
-    if (Object.keys(body).length > 0) setBefore(await ask(api.PATCH('/api/v1/webhooks/{id}', { params, body })))
+    if (Object.keys(body).length === 0) return announce('There was nothing to change')
+    setBefore(await ask(api.PATCH('/api/v1/webhooks/{id}', { params, body })))
     await queries.invalidateQueries({ queryKey: webhooksKey })
+    setChosen(undefined)
     announce('The webhook was changed')
   }
   const remove = async () => {
@@ -90,8 +93,13 @@ function WebhookView({ webhook, onClose }: { webhook: Webhook; onClose: () => vo
         <WebhookState webhook={webhook} /> {webhook.disabledAt !== undefined && <WhyOff at={webhook.disabledAt} />}
       </p>
       <Form submitLabel="Save changes" onSubmit={({ url = '' }) => change(url.trim())}>
-        <AddressField url={webhook.url} />
-        <CheckField label="On" hint="Events are posted there." checked={isEnabled} onChange={setIsEnabled} />
+        <AddressField url={before.url} />
+        <CheckField
+          label="On"
+          hint="Events are posted there."
+          checked={chosen ?? webhook.enabled}
+          onChange={setChosen}
+        />
         <EventChoice chosen={events} onChange={setEvents} problem={isTried ? noEvents(events) : undefined} />
       </Form>
       <Deliveries webhookId={webhook.id} />
