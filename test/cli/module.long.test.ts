@@ -3,7 +3,8 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Plat } from '../support/plat.ts'
 import { type Author, startAuthor } from './support/author.ts'
-import { startWorkplace, type Workplace } from './support/workplace.ts'
+import { startProxy } from './support/proxy.ts'
+import { password, startWorkplace, type Workplace } from './support/workplace.ts'
 
 /** What operators do with modules at the command line, against a real platform. One test follows another. */
 
@@ -53,6 +54,19 @@ test('a module of the catalog is installed by its version, shown, and uninstalle
   expect(uninstalled).toMatchObject({ exitCode: 0, out: 'ModuleUninstall Completed: It is gone.\n' })
   expect(await plat.run(['module', 'list'])).toMatchObject({ exitCode: 0, out: '', err: 'There are none.\n' })
   expect(await plat.run(['module', 'get', 'hello'])).toMatchObject({ exitCode: 1, out: '' })
+})
+
+test('an uninstallation whose acceptance is lost on the way ends well all the same', async () => {
+  await plat.run(['module', 'install', 'hello', '--version', '1.0.0'])
+  await using proxy = await startProxy(workplace.platform.url)
+  const away = plat.with({ PLAT_SERVER: proxy.url, XDG_CONFIG_HOME: join(workplace.folder, 'away') })
+  await away.prints(['login', '--username', 'ada', '--password-stdin'], `${password}\n`)
+  proxy.spoil('DELETE /api/v1/modules/hello', 'lose the answer')
+  const uninstalled = await away.run(['module', 'uninstall', 'hello'])
+  expect(uninstalled.exitCode).toBe(0)
+  // By the time of the next try it is under way, or has ended.
+  expect(uninstalled.out).toMatch(/^(ModuleUninstall Completed: It is gone\.|moduleId +hello\nstatus +Uninstalled)\n$/)
+  expect(await plat.run(['module', 'list'])).toMatchObject({ exitCode: 0, err: 'There are none.\n' })
 })
 
 test('an unsigned module is in the catalog after a scan, with the reason why it is not installed', async () => {

@@ -1,7 +1,9 @@
+import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Plat } from '../support/plat.ts'
 import { builtFunctions, published, telling } from '../support/releases.ts'
-import { startWorkplace, type Workplace } from './support/workplace.ts'
+import { startProxy } from './support/proxy.ts'
+import { password, startWorkplace, type Workplace } from './support/workplace.ts'
 
 /** Updates of the platform at the command line, against a real platform. One test follows another. */
 
@@ -49,6 +51,17 @@ test('a release is found and applied and taken back, step by step', async () => 
   expect(accepted).toMatchObject({ action: 'rollback', targetVersion: serving, status: 'InProgress' })
   expect((await plat.run(['job', 'wait', accepted.jobId])).exitCode).toBe(0)
   expect(await plat.json(['update', 'check'])).toMatchObject({ currentVersion: serving })
+})
+
+test('an update whose acceptance is lost on the way is followed all the same', async () => {
+  await using proxy = await startProxy(workplace.platform.url)
+  const away = plat.with({ PLAT_SERVER: proxy.url, XDG_CONFIG_HOME: join(workplace.folder, 'away') })
+  await away.prints(['login', '--username', 'ada', '--password-stdin'], `${password}\n`)
+  proxy.spoil('PUT /api/v1/platform/updates/apply', 'lose the answer')
+  const applied = await away.run(['update', 'apply', '9.1.0', '--yes'])
+  expect(applied).toMatchObject({ exitCode: 0, out: 'PlatformUpdate Completed: Version 9.1.0 serves.\n' })
+  expect(applied.err).toMatch(/^job_\w+ is doing that already\.$/m)
+  expect(proxy.seen.filter((line) => line.startsWith('PUT '))).toHaveLength(2)
 })
 
 test.for(['update', 'update apply 1.0.0 2.0.0', 'update rollback 1.0.0', 'update apply --forced'])(

@@ -13,6 +13,14 @@ export async function answer<Result extends { data?: unknown; error?: unknown; r
   throw notThePlatform(result.response)
 }
 
+/** The same where there may be nothing left to answer: then undefined, as for what was gone when it was to be deleted again. */
+export async function answerIfAny<Result extends { data?: unknown; error?: unknown; response: Response }>(
+  call: Promise<Result>,
+): Promise<DataOf<Result> | undefined> {
+  const result = await decided(call)
+  return hasData(result) ? result.data : undefined
+}
+
 /** The same for an answer without a body. */
 export async function done(call: Call): Promise<void> {
   await decided(call)
@@ -40,6 +48,9 @@ export class Refusal extends Failure {
     this.code = code
   }
 }
+
+/** Whether the platform refused with this code. */
+export const isRefusal = (error: unknown, code: string): boolean => error instanceof Refusal && error.code === code
 
 function refusalOf(response: Response, error: unknown): Failure {
   const body = new Map(Object.entries(typeof error === 'object' && error !== null ? error : {}))

@@ -32,7 +32,7 @@ export async function attempt(request: Request, patience: Patience): Promise<Res
     const { response, reason } = await once(request.clone(), patience)
     if (response) patience.seconds = patience.onceKnownSeconds ?? patience.seconds
     // Gone by the try whose answer was lost.
-    if (response?.status === 404 && request.method === 'DELETE' && isMaybeDone)
+    if (response && request.method === 'DELETE' && isMaybeDone && (await isGone(response)))
       return new Response(null, { status: 204 })
     if (response && !(await isUndecided(response))) return response
     isMaybeDone ||= response === undefined || response.status >= 500
@@ -63,9 +63,14 @@ async function once(request: Request, patience: Patience): Promise<{ response?: 
 
 async function isUndecided(response: Response): Promise<boolean> {
   const { status } = response
-  if (status === 408 || status === 429 || status >= 500) return true
-  return status === 409 && (await response.clone().text()).includes('"error":"conflict"')
+  return status === 408 || status === 429 || status >= 500 || isConflict(response, 'conflict')
 }
+
+const isGone = async (response: Response): Promise<boolean> =>
+  response.status === 404 || isConflict(response, 'module_not_installed')
+
+const isConflict = async (response: Response, code: string): Promise<boolean> =>
+  response.status === 409 && (await response.clone().text()).includes(`"error":"${code}"`)
 
 function noticeOf(response: Response | undefined, reason: string | undefined, pauseMs: number): string {
   const what =

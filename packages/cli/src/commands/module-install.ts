@@ -1,10 +1,12 @@
 import type { Command } from 'commander'
-import { answer } from '../api/answer.ts'
-import type { Api } from '../api/client.ts'
+import { answer, answerIfAny, isRefusal } from '../api/answer.ts'
+import type { Api, Schemas } from '../api/client.ts'
 import { connectToFollow } from '../connect.ts'
 import { Failure } from '../exit.ts'
 import { followOperation } from '../jobs/operation.ts'
 import { type Shown, showOne } from '../print/show.ts'
+import { cellOf } from '../print/table.ts'
+import { say } from '../print/write.ts'
 import { leaf } from './leaf.ts'
 
 interface Awaited extends Shown {
@@ -55,7 +57,26 @@ function installFromCatalog(id: string, { version, manifest }: Wish) {
 
 async function uninstall(id: string, options: Awaited): Promise<void> {
   const api = connectToFollow()
-  await follow(api, await answer(api.DELETE('/api/v1/modules/{id}', { params: { path: { id } } })), options)
+  const accepted = await acceptUninstall(api, id)
+  if (accepted === undefined) return showOne(options, { moduleId: id, status: 'Uninstalled' })
+  await follow(api, accepted, options)
+}
+
+/**
+ * An uninstallation that is under way may be this very one, whose acceptance did not arrive; undefined where it has ended
+ * meanwhile.
+ */
+async function acceptUninstall(api: Api, moduleId: string): Promise<Schemas['UninstallAccepted'] | undefined> {
+  const params = { path: { id: moduleId } }
+  try {
+    return await answerIfAny(api.DELETE('/api/v1/modules/{id}', { params }))
+  } catch (error) {
+    if (!isRefusal(error, 'module_operation_in_progress')) throw error
+    const { state, jobId } = await answer(api.GET('/api/v1/modules/{id}', { params }))
+    if (state !== 'Uninstalling' || jobId === undefined) throw error
+    say(`${cellOf(jobId)} is doing that already.`)
+    return { jobId, moduleId, status: state }
+  }
 }
 
 async function follow(api: Api, accepted: { jobId: string }, { wait, ...options }: Awaited): Promise<void> {

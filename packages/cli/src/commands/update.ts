@@ -1,7 +1,8 @@
 import type { Command } from 'commander'
-import { answer } from '../api/answer.ts'
+import { answer, isRefusal } from '../api/answer.ts'
 import type { Api, Schemas } from '../api/client.ts'
 import { connect, connectToFollow } from '../connect.ts'
+import { getJob } from '../jobs/job.ts'
 import { followOperation } from '../jobs/operation.ts'
 import { confirm } from '../print/ask.ts'
 import { type Shown, showOne } from '../print/show.ts'
@@ -70,8 +71,24 @@ const asked = ({ yes }: Agreed) => ({ ...(yes && { yes }) })
 const forced = ({ force }: { force?: true }) => ({ ...(force && { force }) })
 
 async function follow(api: Api, body: Schemas['UpdateRequest'], { wait, json }: Agreed): Promise<void> {
-  const accepted = await answer(api.PUT('/api/v1/platform/updates/apply', { body }))
+  const accepted = await accept(api, body)
   const shown = { ...(json && { json }) }
   if (!wait) return showOne(shown, accepted)
   process.exitCode = await followOperation(api, accepted.jobId, shown)
+}
+
+/** An update that does the same already may be this very one, whose acceptance did not arrive. */
+async function accept(api: Api, body: Schemas['UpdateRequest']): Promise<Schemas['UpdateAccepted']> {
+  try {
+    return await answer(api.PUT('/api/v1/platform/updates/apply', { body }))
+  } catch (error) {
+    if (!isRefusal(error, 'update_in_progress')) throw error
+    const { jobId } = await readCheck(api)
+    if (jobId === undefined) throw error
+    const { action, targetVersion } = (await getJob(api, jobId)).payload
+    const isThat = action === body.action && (body.targetVersion ?? targetVersion) === targetVersion
+    if (!isThat || typeof targetVersion !== 'string') throw error
+    say(`${cellOf(jobId)} is doing that already.`)
+    return { jobId, action: body.action, targetVersion, status: 'InProgress' }
+  }
 }

@@ -42,10 +42,10 @@ export async function runOnMany(
     // What is limited must not grow with the number of batches.
     if (!options.detach && (maxConcurrency ?? maxErrors) !== undefined) await run.follow()
   }
-  if (options.detach) return run.tellBatches()
-  await run.follow()
-  const code = run.tell()
-  return interrupt.isAsked && code !== exitCodes.ok ? exitCodes.interrupted : code
+  if (!options.detach) await run.follow()
+  const code = options.detach ? await run.tellBatches() : run.tell()
+  const isCut = interrupt.isAsked && (code !== exitCodes.ok || run.untriedCount > 0)
+  return isCut ? exitCodes.interrupted : code
 }
 
 /** One script on its way over many clusters. */
@@ -78,6 +78,10 @@ class Run {
 
   get isFailing(): boolean {
     return this.#options.maxErrors !== undefined && this.failedCount > this.#options.maxErrors
+  }
+
+  get untriedCount(): number {
+    return this.#names.size - this.#clusterOf.size
   }
 
   async cancel(): Promise<void> {
@@ -123,15 +127,18 @@ class Run {
   tell(): number {
     const codes = [...this.#clusterOf.keys()].map((jobId) => this.#codes.get(jobId) ?? exitCodes.noExitCode)
     const failed = codes.filter((code) => code !== exitCodes.ok)
-    const notRun = this.#names.size - codes.length
-    const rest = notRun > 0 ? `, ${notRun} were not tried` : ''
-    say(
-      `${counted(codes.length, 'cluster')}: ${codes.length - failed.length} completed, ${failed.length} did not${rest}.`,
-    )
+    const ended = `${codes.length - failed.length} completed, ${failed.length} did not`
+    say(`${counted(codes.length, 'cluster')}: ${ended}${this.#untried()}.`)
     return failed[0] ?? exitCodes.ok
   }
 
+  #untried(): string {
+    return this.untriedCount > 0 ? `, ${this.untriedCount} not tried` : ''
+  }
+
+  /** Says which batches were accepted, and where that was broken off. */
   async tellBatches(): Promise<number> {
+    if (this.untriedCount > 0) say(`${counted(this.#clusterOf.size, 'job')} accepted${this.#untried()}.`)
     for (const batch of this.#batches) await (this.#options.json ? writeJsonLine(batch) : write(`${batch.batchId}\n`))
     return exitCodes.ok
   }

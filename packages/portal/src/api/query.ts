@@ -1,4 +1,4 @@
-import { QueryClient } from '@tanstack/react-query'
+import { type DataTag, QueryClient, type QueryKey } from '@tanstack/react-query'
 import { ApiFault } from './fault.ts'
 
 const secondMs = 1000
@@ -22,6 +22,20 @@ export const queries = new QueryClient({
     mutations: { retry: false },
   },
 })
+
+/**
+ * Puts what a write has done into what is known. A look that began before the write may not have seen it and would undo it, so it is
+ * given up; where nothing is known yet, all is asked for once more.
+ */
+export async function put<Data>(
+  queryKey: DataTag<QueryKey, Data, Error>,
+  change: (before: Data) => Data,
+): Promise<void> {
+  await queries.cancelQueries({ queryKey })
+  const before = queries.getQueryData<Data>(queryKey)
+  if (before === undefined) return queries.invalidateQueries({ queryKey })
+  queries.setQueryData<Data>(queryKey, change(before))
+}
 
 /** Marks, as a query's `meta`, what anybody may know: it is kept when the user has gone. */
 export const anybodys = { isPublic: true }

@@ -1,4 +1,4 @@
-import { lazy, Suspense, useSyncExternalStore } from 'react'
+import { type ReactNode, useSyncExternalStore } from 'react'
 import { ApiFault } from '../api/fault.ts'
 
 /** What is told in passing. */
@@ -13,12 +13,20 @@ export interface Message {
 /** What came before anything could show it. */
 const waiting: Message[] = []
 let show: ((message: Message) => void) | undefined
-let isWanted = false
+let stack: ReactNode
 const listeners = new Set<() => void>()
 
-/** Loads what shows messages: when there is one, or before, so that it is there when the platform is not. */
+/**
+ * Loads what shows messages: when there is one, or before, so that it is there when the platform is not. Where it does not come,
+ * what is to be told waits for the next try.
+ */
 export function prepareToasts(): void {
-  isWanted = true
+  void load().catch(() => undefined)
+}
+
+async function load(): Promise<void> {
+  const { ToastStack } = await import('./toast-stack.tsx')
+  stack ??= <ToastStack onReady={showWaiting} />
   for (const listener of listeners) listener()
 }
 
@@ -40,24 +48,13 @@ export function announceFailure(title: string, error: unknown): void {
   tell({ title, description, type: 'bad', priority: 'high', timeout: 15_000 })
 }
 
-const ToastStack = lazy(async () => ({ default: (await import('./toast-stack.tsx')).ToastStack }))
-
 function subscribe(listener: () => void): () => void {
   listeners.add(listener)
   return () => listeners.delete(listener)
 }
 
 /** Where such messages appear: once on the whole page. */
-export function Toasts() {
-  const isNeeded = useSyncExternalStore(subscribe, () => isWanted)
-  return (
-    isNeeded && (
-      <Suspense>
-        <ToastStack onReady={showWaiting} />
-      </Suspense>
-    )
-  )
-}
+export const Toasts = () => useSyncExternalStore(subscribe, () => stack)
 
 function showWaiting(ready: (message: Message) => void): void {
   show = ready

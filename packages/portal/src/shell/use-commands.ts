@@ -81,6 +81,9 @@ function actions(permissions: readonly Permission[], navigate: Navigate, signOut
 const pageSize = 8
 const longestName = 64
 
+/** As the platform compares names. */
+const fold = (name: string): string => name.normalize('NFC').toLowerCase()
+
 /** Clusters whose names hold the text. Asked once the typing pauses; an answer that nobody waits for is given up. */
 function useClusters(text: string, mayRead: boolean, navigate: Navigate) {
   const wanted = text.trim().slice(0, longestName)
@@ -93,7 +96,9 @@ function useClusters(text: string, mayRead: boolean, navigate: Navigate) {
     placeholderData: keepPreviousData,
   })
   const found = isWanted && search !== '' ? (query.data?.items ?? []) : []
-  const items = found.map(({ id, name, status }): Command => {
+  // They may be those of the text before this one: Enter opens nothing that does not fit what is typed now.
+  const fitting = found.filter(({ name }) => fold(name).includes(fold(wanted)))
+  const items = fitting.map(({ id, name, status }): Command => {
     const run = () => void navigate({ to: '/clusters/$clusterId', params: { clusterId: id } })
     return { id, label: `${name} (${status})`, icon: 'server', isPlace: true, run }
   })

@@ -1,7 +1,7 @@
 import { queryOptions } from '@tanstack/react-query'
 import { api, ask, type Schemas } from '../../api/client.ts'
 import { isFault } from '../../api/fault.ts'
-import { queries } from '../../api/query.ts'
+import { put } from '../../api/query.ts'
 
 export type Cluster = Schemas['ClusterDetail']
 export type ClusterSummary = Schemas['ClusterSummary']
@@ -29,7 +29,7 @@ export const isGone = (error: unknown): boolean => isFault(error, 'cluster_not_f
 /** Creates a site and puts it among those that are known. */
 export async function createSite(name: string): Promise<Site> {
   const site = await ask(api.POST('/api/v1/sites', { body: { name } }))
-  queries.setQueryData(sitesQuery.queryKey, (known) => known && [site, ...known.filter(({ id }) => id !== site.id)])
+  await put(sitesQuery.queryKey, (known) => [site, ...known.filter(({ id }) => id !== site.id)])
   return site
 }
 

@@ -1,6 +1,6 @@
 import { useState } from 'react'
 import { api, ask, type Schemas } from '../../api/client.ts'
-import { queries } from '../../api/query.ts'
+import { put, queries } from '../../api/query.ts'
 import { Button } from '../../kit/button.tsx'
 import { Dialog } from '../../kit/dialog.tsx'
 import { TextField } from '../../kit/field.tsx'
@@ -32,7 +32,7 @@ function EditForm({ cluster, onDone }: { cluster: Cluster; onDone: () => void })
     if (Object.keys(body).length > 0) {
       const { id } = cluster
       const changed = await ask(api.PATCH('/api/v1/clusters/{id}', { params: { path: { id } }, body }))
-      queries.setQueryData(clusterQuery(id).queryKey, changed)
+      await put(clusterQuery(id).queryKey, () => changed)
       for (const queryKey of [clusterListKey, clusterNameKey]) void queries.invalidateQueries({ queryKey })
       announce('The cluster was changed')
     }

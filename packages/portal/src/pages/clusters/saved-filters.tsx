@@ -2,7 +2,7 @@ import { queryOptions, useQuery } from '@tanstack/react-query'
 import { Bookmark, Trash2 } from 'lucide-react'
 import { useState } from 'react'
 import { api, ask, type Schemas, tell } from '../../api/client.ts'
-import { queries } from '../../api/query.ts'
+import { put } from '../../api/query.ts'
 import { Button, IconButton } from '../../kit/button.tsx'
 import { Dialog } from '../../kit/dialog.tsx'
 import { TextField } from '../../kit/field.tsx'
@@ -77,9 +77,6 @@ function FilterList({ onChoose }: { onChoose: (filter: ClusterFilter) => void })
   )
 }
 
-const put = (change: (known: SavedFilter[]) => SavedFilter[]) =>
-  queries.setQueryData(savedQuery.queryKey, (known) => known && change(known))
-
 function RemoveFilter({ saved: { id, name } }: { saved: SavedFilter }) {
   const [isBusy, setIsBusy] = useState(false)
   const remove = async () => {
@@ -87,7 +84,7 @@ function RemoveFilter({ saved: { id, name } }: { saved: SavedFilter }) {
     setIsBusy(true)
     try {
       await tell(api.DELETE('/api/v1/users/me/saved-filters/{id}', { params: { path: { id } } }))
-      put((known) => known.filter((each) => each.id !== id))
+      await put(savedQuery.queryKey, (known) => known.filter((each) => each.id !== id))
     } catch (error) {
       announceFailure(`The filter ${name} is still there`, error)
       setIsBusy(false)
@@ -102,7 +99,7 @@ const SaveForm = ({ filter, onSaved }: { filter: ClusterFilter; onSaved: () => v
     onSubmit={async ({ name = '' }) => {
       const body = { name, context, filter: { ...filter } }
       const saved = await ask(api.POST('/api/v1/users/me/saved-filters', { body }))
-      put((known) => [saved, ...known])
+      await put(savedQuery.queryKey, (known) => [saved, ...known])
       announce('The filter was saved', name)
       onSaved()
     }}

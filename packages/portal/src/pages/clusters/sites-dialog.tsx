@@ -3,7 +3,7 @@ import { Trash2 } from 'lucide-react'
 import { useState } from 'react'
 import { useMay } from '../../api/account.ts'
 import { api, tell } from '../../api/client.ts'
-import { queries } from '../../api/query.ts'
+import { put } from '../../api/query.ts'
 import { IconButton } from '../../kit/button.tsx'
 import { Dialog } from '../../kit/dialog.tsx'
 import { ErrorNote } from '../../kit/error-note.tsx'
@@ -70,7 +70,7 @@ function RemoveSite({ site: { id, name }, onFailure }: RemoveSiteProps) {
     onFailure(undefined)
     try {
       await tell(api.DELETE('/api/v1/sites/{id}', { params: { path: { id } } }))
-      queries.setQueryData(sitesQuery.queryKey, (known) => known?.filter((site) => site.id !== id))
+      await put(sitesQuery.queryKey, (known) => known.filter((site) => site.id !== id))
     } catch (error) {
       onFailure(error)
       setIsBusy(false)

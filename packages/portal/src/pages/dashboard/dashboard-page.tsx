@@ -1,23 +1,30 @@
 import { useNavigate } from '@tanstack/react-router'
 import { Check, LayoutDashboard, PencilRuler } from 'lucide-react'
-import { lazy, Suspense, useState } from 'react'
+import { useState } from 'react'
 import { Button } from '../../kit/button.tsx'
 import { Page } from '../../kit/page.tsx'
 import { EmptyState, Loaded } from '../../kit/state.tsx'
+import { useLate } from '../../kit/use-late.ts'
 import styles from './dashboard.module.css'
 import { useDashboard } from './use-dashboard.ts'
 import { WidgetGrid } from './widget-grid.tsx'
 import { type Range, rangeList, useRange } from './widgets/use-history.ts'
 
-const Editing = lazy(async () => ({ default: (await import('./editing.tsx')).Editing }))
+const loadEditing = () => import('./editing.tsx')
 
 /** What the user wants to see first, arranged as the user likes it. */
 export function DashboardPage() {
-  const [isEditing, setIsEditing] = useState(false)
+  const [isWanted, setIsWanted] = useState(false)
+  const [editing, fetchEditing] = useLate(loadEditing, 'The dashboard could not be opened for editing')
+  const isEditing = isWanted && editing !== undefined
+  const beginEditing = () => {
+    setIsWanted(true)
+    fetchEditing()
+  }
   const dashboard = useDashboard()
   const grid = <WidgetGrid placed={dashboard.placed} />
   const edit = (
-    <Button icon={isEditing ? Check : PencilRuler} onClick={() => setIsEditing(!isEditing)}>
+    <Button icon={isEditing ? Check : PencilRuler} onClick={isEditing ? () => setIsWanted(false) : beginEditing}>
       {isEditing ? 'Done' : 'Edit dashboard'}
     </Button>
   )
@@ -34,14 +41,8 @@ export function DashboardPage() {
     >
       <Loaded query={dashboard.query} what="the dashboard">
         {() => {
-          if (isEditing) {
-            return (
-              <Suspense fallback={grid}>
-                <Editing dashboard={dashboard} />
-              </Suspense>
-            )
-          }
-          return dashboard.placed.length > 0 ? grid : <NothingThere onEdit={() => setIsEditing(true)} />
+          if (isEditing) return <editing.Editing dashboard={dashboard} />
+          return dashboard.placed.length > 0 ? grid : <NothingThere onEdit={beginEditing} />
         }}
       </Loaded>
     </Page>

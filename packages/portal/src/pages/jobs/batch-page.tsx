@@ -1,11 +1,11 @@
-import { useQuery } from '@tanstack/react-query'
+import { queryOptions, useQuery } from '@tanstack/react-query'
 import { Link, useNavigate, useParams } from '@tanstack/react-router'
 import { Ban, RotateCw } from 'lucide-react'
 import { useEffect, useState } from 'react'
 import { useMay } from '../../api/account.ts'
 import { api, ask, type Schemas } from '../../api/client.ts'
 import { isFault } from '../../api/fault.ts'
-import { every, queries } from '../../api/query.ts'
+import { every, put, queries } from '../../api/query.ts'
 import { Badge } from '../../kit/badge.tsx'
 import { Button } from '../../kit/button.tsx'
 import { Card, Facts } from '../../kit/card.tsx'
@@ -20,14 +20,17 @@ import { JobList } from './job-list.tsx'
 
 type Batch = Schemas['Batch']
 
-const batchKey = (batchId: string) => ['batches', 'one', batchId]
+const batchQuery = (batchId: string) =>
+  queryOptions({
+    queryKey: ['batches', 'one', batchId],
+    queryFn: () => ask(api.GET('/api/v1/jobs/batch/{batchId}', { params: { path: { batchId } } })),
+  })
 
 /** One batch: how far it is, and its jobs. */
 export function BatchPage() {
   const { batchId } = useParams({ from: '/signed-in/jobs/batches/$batchId' })
   const query = useQuery({
-    queryKey: batchKey(batchId),
-    queryFn: () => ask(api.GET('/api/v1/jobs/batch/{batchId}', { params: { path: { batchId } } })),
+    ...batchQuery(batchId),
     refetchInterval: (it) => (it.state.data?.status === 'Finished' ? false : every(2)(it)),
   })
   const batch = query.data
@@ -129,7 +132,7 @@ function useBatchActions(batchId: string) {
   return {
     cancel: async () => {
       const batch = await ask(api.POST('/api/v1/jobs/batch/{batchId}/cancel', { params }))
-      queries.setQueryData(batchKey(batchId), batch)
+      await put(batchQuery(batchId).queryKey, () => batch)
       void queries.invalidateQueries({ queryKey: ['batches', 'list'] })
       await queries.invalidateQueries({ queryKey: ['jobs'] })
     },

@@ -5,7 +5,7 @@ import { useState } from 'react'
 import { useMay } from '../../api/account.ts'
 import { api, ask, type Schemas } from '../../api/client.ts'
 import { isFault } from '../../api/fault.ts'
-import { every, queries } from '../../api/query.ts'
+import { every, put } from '../../api/query.ts'
 import { StatusBadge } from '../../kit/badge.tsx'
 import { Button, ButtonLink } from '../../kit/button.tsx'
 import { Card } from '../../kit/card.tsx'
@@ -75,7 +75,7 @@ function JobActions({ job }: { job: Schemas['Job'] }) {
   if (!mayWrite || job.type !== 'InvokeScript') return null
   const cancel = async () => {
     const answer = await ask(api.POST('/api/v1/jobs/{id}/cancel', { params: { path: { id: job.id } } }))
-    queries.setQueryData(jobQuery(job.id).queryKey, answer)
+    await put(jobQuery(job.id).queryKey, () => answer)
   }
   return (
     <>

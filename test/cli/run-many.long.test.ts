@@ -1,0 +1,26 @@
+import { expect, test } from 'vitest'
+import { seedFleet } from '../support/portal/fleet.ts'
+import { startProxy } from './support/proxy.ts'
+import { password, startWorkplace } from './support/workplace.ts'
+
+/** Runs on more clusters than one batch can hold. */
+
+test('Ctrl-C between two batches ends with 130 and says how many clusters not tried', async () => {
+  await using workplace = await startWorkplace()
+  await seedFleet(workplace.platform, await workplace.platform.api(), 501)
+  await using proxy = await startProxy(workplace.platform.url)
+  const plat = workplace.plat.with({ PLAT_SERVER: proxy.url })
+  await plat.prints(['login', '--username', 'ada', '--password-stdin'], `${password}\n`)
+  const { promise: holdUntil, resolve: release } = Promise.withResolvers<void>()
+  proxy.spoil('POST /api/v1/jobs/batch', { holdUntil })
+
+  const running = plat.start(['run', '--all', '--detach', '--', 'true'])
+  await expect.poll(() => proxy.seen).toContain('POST /api/v1/jobs/batch')
+  running.interrupt()
+  await running.says(/Cancelling/)
+  release()
+  const { exitCode, out, err } = await running.ended
+  expect(exitCode).toBe(130)
+  expect(out).toMatch(/^batch_\w+\n$/)
+  expect(err).toContain('500 jobs accepted, 1 not tried.')
+})
