@@ -10,7 +10,7 @@ export interface Watch {
   /** What is watched: one metric, or several of which `formula` makes one number; it knows them as m0, m1, … */
   metrics: readonly Metric[]
   formula?: string
-  statistic: 'Maximum' | 'Sum' | `p${number}`
+  statistic: 'Maximum' | 'SampleCount' | 'Sum' | `p${number}`
   /** It is wrong above this, or below that. */
   above?: number
   below?: number

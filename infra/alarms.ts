@@ -31,9 +31,10 @@ const ofWork: Record<string, Watch> = {
   },
   'no-sweep': {
     number: 3,
-    says: 'No sweep has ended for five minutes.',
-    metrics: [ofPlatform('Runs', 'schedule/sweep')],
-    statistic: 'Sum',
+    says: 'No sweep has ended well for five minutes.',
+    // Only what has ended well has a duration.
+    metrics: [ofPlatform('RunDuration', 'schedule/sweep')],
+    statistic: 'SampleCount',
     below: 1,
     missing: 'breaching',
   },
@@ -107,7 +108,7 @@ const ofWork: Record<string, Watch> = {
   },
   'table-throttles': {
     number: 13,
-    says: 'The table refuses calls: more is asked of it, of an index, or of one partition, than it gives.',
+    says: 'The table refuses calls, or writes for an index: more is asked of it, or of one partition, than it gives.',
     metrics: tableRefusals,
     formula: sumOf(tableRefusals),
     statistic: 'Sum',

@@ -6,13 +6,14 @@ import { Failure, messageOf } from '@platform/cli/exit'
 import { stageFault } from '../infra/stage-name.ts'
 import { graphOf } from '../rehearsal/graph/graph.ts'
 import { deployerPolicies } from './deployer/policy.ts'
+import { readSettings } from './deploy/settings.ts'
 
 const usage = `npm run deployer-policy -- --stage NAME [--output FOLDER]
 
   --stage NAME     the deployment that is meant
   --output FOLDER  write a file for each policy; else they are printed, as a JSON array
 
-PLAT_DOMAIN, PLAT_ALARM_EMAIL and the like count as they would for npm run deploy.`
+PLAT_DOMAIN, PLAT_ALARM_EMAIL and the like count as they would for npm run deploy: from .env.NAME and .env, too.`
 
 function parsed(args: string[]): { stage: string; output: string | undefined } {
   const option = { type: 'string' } as const
@@ -29,6 +30,7 @@ function parsed(args: string[]): { stage: string; output: string | undefined } {
 
 async function main(): Promise<void> {
   const { stage, output } = parsed(process.argv.slice(2))
+  await readSettings(stage)
   const policies = deployerPolicies(await graphOf(stage), stage)
   if (output === undefined) return console.log(JSON.stringify(policies, undefined, 2))
   await mkdir(output, { recursive: true })

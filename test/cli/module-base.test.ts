@@ -2,6 +2,8 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { startRegistry } from '@platform/local/registry/server'
 import { buildImage } from '@platform/registry/build'
+import { thisPlatform } from '@platform/registry/image'
+import { readBlob, readIndex, readManifest } from '@platform/registry/layout-folder'
 import { registryClient } from '@platform/registry/client'
 import { plainTransport } from '@platform/registry/plain-transport'
 import { pushImage } from '@platform/registry/push'
@@ -49,9 +51,28 @@ test('an image that stands on another one is whole in its folder, and is pushed 
     Labels: { vendor: 'tests', 'org.platform.module.id': 'greeting' },
   })
 
+  const elsewhere = thisPlatform().architecture === 'arm64' ? 'linux/amd64' : 'linux/arm64'
+  const other = await author.plat.run(['module', 'build', '--dir', 'greeting', '--platform', elsewhere, ...from])
+  expect([other.exitCode, other.err]).toEqual([1, expect.stringMatching(`made for .* would be for ${elsewhere}`)])
+
   const absent = ['--from', `${registry.host}/library/node:25`]
   const { exitCode, err } = await author.plat.run(['module', 'build', '--dir', 'greeting', ...absent])
   expect([exitCode, err]).toEqual([1, `There is no image ${registry.host}/library/node:25.\n`])
+})
+
+test('an image is made for another kind of machine where that is wanted; the Node.js of this one is not put into it', async () => {
+  await using author = await startAuthor()
+  const elsewhere = thisPlatform().architecture === 'arm64' ? 'linux/amd64' : 'linux/arm64'
+  const build = ['module', 'build', '--dir', 'greeting', '--platform', elsewhere]
+  await author.plat.prints(build)
+  const folder = join(author.module, 'dist/image')
+  const [entry] = (await readIndex(folder))!
+  const { content } = await readManifest(folder, entry!.digest)
+  const config = 'config' in content ? (await readBlob(folder, content.config.digest, 2 ** 20)).toString() : '{}'
+  expect(JSON.parse(config)).toMatchObject({ os: 'linux', architecture: elsewhere.slice('linux/'.length) })
+
+  const { exitCode, err } = await author.plat.run([...build, '--with-node'])
+  expect([exitCode, err]).toEqual([2, expect.stringContaining('--from <image>')])
 })
 
 const lacking = missing('runc')

@@ -160,8 +160,9 @@ test('no sweep is an alarm by its silence; any other silence is none', () => {
   const breaching = alarms.filter(({ treatMissingData }) => treatMissingData === 'breaching')
   expect(breaching.map(({ name }) => name)).toEqual(['platform-production-no-sweep'])
   expect(breaching[0]).toMatchObject({
-    metricName: 'Runs',
-    statistic: 'Sum',
+    // A run that fails has none.
+    metricName: 'RunDuration',
+    statistic: 'SampleCount',
     period: 300,
     comparisonOperator: 'LessThanThreshold',
     threshold: 1,

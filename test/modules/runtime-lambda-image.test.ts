@@ -102,6 +102,17 @@ describe('the image of a function', () => {
     expect(await world.runtime.list()).toEqual([])
   })
 
+  test('that is made for another processor is refused, with what to do, and makes no function', async () => {
+    await using world = await lambdaWorld()
+    const { other, ofOther } = await pushIndex(world)
+    const assignment = assignmentOf({ repository: 'registry.test/modules/words', digest: ofOther! })
+    await expect(world.runtime.deploy(assignment)).rejects.toMatchObject({
+      problem: 'refused',
+      message: expect.stringMatching(`made for ${other.architecture}.*--platform linux/${thisPlatform().architecture}`),
+    })
+    expect(await world.runtime.list()).toEqual([])
+  })
+
   test('whose registry does not answer may be had later', async () => {
     await using world = await lambdaWorld()
     const image = await pushWord(world, 'one')

@@ -106,3 +106,19 @@ test('a folder holds the same release, and skopeo carries it and its signature t
   }
   expect(await feed.findRelease('9.6.0')).toMatchObject({ digest: artifact.digest, verifiedBy: 'ours' })
 })
+
+test('a folder that was signed with another key is signed again, and holds both signatures', async () => {
+  await using folder = await temporaryFolder()
+  const [output, work] = [join(folder.path, 'out'), join(folder.path, 'work')]
+  const { artifact } = madeOf('9.7.0')
+  const before = generateKeyPair()
+  await publishToFolder(output, artifact, before.privateKeyPem, work)
+  expect(await publishToFolder(output, artifact, privateKeyPem, work)).toBe(true)
+  for (const key of [before.privateKeyPem, privateKeyPem])
+    expect(await publishToFolder(output, artifact, key, work)).toBe(false)
+  for (const tag of [`${artifact.digest.replace(':', '-')}.sig`, '9.7.0']) {
+    const to = `docker://${registry.host}/${name}:${tag}`
+    await run('skopeo', ['copy', '--preserve-digests', '--dest-tls-verify=false', `oci:${output}:${tag}`, to])
+  }
+  expect(await feed.findRelease('9.7.0')).toMatchObject({ digest: artifact.digest, verifiedBy: 'ours' })
+})

@@ -1,6 +1,7 @@
 import * as z from 'zod'
 import { TrustedKeys } from './module/keys.ts'
 import { OutboundAllow } from './outbound/allow.ts'
+import { Sources } from './module/sources.ts'
 import { ReleaseSource } from './update/release-source.ts'
 
 /** A whole number, in digits alone; undefined where it is not set. */
@@ -49,7 +50,7 @@ export const Config = z.object({
   /** Ends, stalls or breaks the process at a named place. For tests. */
   PLAT_FAILPOINT: z.string().default(''),
   /** Repositories whose modules the catalog shows, separated by commas; `<registry>/*` where the registry lists its own. */
-  PLAT_MODULE_SOURCES: z.string().default(''),
+  PLAT_MODULE_SOURCES: Sources.default(''),
   /** Public keys whose signatures count (D46), as JSON: `[{"name": "…", "pem": "…", "repositories": ["…"]}]`. */
   PLAT_MODULE_KEYS: TrustedKeys.prefault('[]'),
   /** true: modules without a trusted signature may be installed, which is audited. */

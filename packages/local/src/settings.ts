@@ -5,7 +5,7 @@ import { mostKeys, TrustedKeys } from '@platform/core/module/keys'
 import { Config, whole, wholeOrNone } from '@platform/core/settings'
 import { ReleaseSource } from '@platform/core/update/release-source'
 import * as z from 'zod'
-import { Sources } from './module-settings.ts'
+import { Sources } from '@platform/core/module/sources'
 
 /** How the platform runs on this machine. */
 export interface Settings {

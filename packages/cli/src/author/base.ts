@@ -1,19 +1,40 @@
 import type { ModuleManifest } from '@platform/contract/manifest'
-import { readImage } from '@platform/registry/image'
+import { type Platform, readImage, thisPlatform } from '@platform/registry/image'
 import { maxLayerBytes } from '@platform/registry/layer'
 import type { BuiltLayer } from '@platform/registry/pack'
 import type { Image } from '@platform/registry/types'
 import { Failure } from '../exit.ts'
 import { formatTarget, openRemote, referenceOf, type Remote } from './remote.ts'
 
+/** What an image stands on: nothing but the module, the Node.js of this machine, or another image; and what it is made for. */
+export interface Base {
+  withNode?: true
+  from?: string
+  /** Such as `linux/arm64`. */
+  platform?: string
+}
+
+/** What an image is made for: this machine, where nothing else is wanted. */
+export function platformOf({ platform }: Base): Platform {
+  if (platform === undefined) return thisPlatform()
+  const [os = '', architecture = ''] = platform.split('/')
+  return { os, architecture }
+}
+
+export const formatPlatform = ({ os, architecture }: Platform): string => `${os}/${architecture}`
+
 /** Opens where the image is that a module's stands on. Only the module's own registry gets the author's password. */
 export const openBase = (reference: string, { spec }: ModuleManifest): Remote =>
   openRemote(reference, { isMeant: referenceOf(reference).registry === referenceOf(spec.image).registry })
 
-/** Reads that image. Throws `Failure` where there is none. */
-export async function readBase(remote: Remote): Promise<Image> {
-  const base = await readImage(remote.client, remote.repository, remote.target)
+/** Reads that image. Throws `Failure` where there is none, or one that was made for something else. */
+export async function readBase(remote: Remote, platform: Platform): Promise<Image> {
+  const base = await readImage(remote.client, remote.repository, remote.target, platform)
   if (base === undefined) throw new Failure('refused', `There is no image ${formatTarget(remote)}.`)
+  const [wanted, found] = [platform, base.config].map(formatPlatform)
+  if (found !== wanted) {
+    throw new Failure('refused', `${formatTarget(remote)} is made for ${found}, and the module would be for ${wanted}.`)
+  }
   return base
 }
 

@@ -1,29 +1,22 @@
 import { rm, writeFile } from 'node:fs/promises'
 import type { ModuleManifest } from '@platform/contract/manifest'
 import { type BuiltImage, buildImage, nodeLayer } from '@platform/registry/build'
+import { thisPlatform } from '@platform/registry/image'
 import { exportLayout } from '@platform/registry/layout'
 import type { FileToPack } from '@platform/registry/pack'
 import { Failure } from '../exit.ts'
-import { fetchLayers, openBase, readBase } from './base.ts'
+import { type Base, fetchLayers, formatPlatform, openBase, platformOf, readBase } from './base.ts'
 import { bundle } from './bundle.ts'
 import { manifestText, renewManifest, tagOf } from './manifest.ts'
 import type { Project } from './project.ts'
-
-/** What an image stands on: nothing but the module, the Node.js of this machine, or another image. */
-export interface Base {
-  withNode?: true
-  from?: string
-}
 
 /** Builds a module's image into its folder, manifest and labels included. The same files make the same image. */
 export async function buildProject(
   project: Project,
   base: Base,
 ): Promise<{ image: BuiltImage; manifest: ModuleManifest }> {
-  if (base.withNode && process.platform !== 'linux') {
-    const advice = 'Build on an image that brings Node.js instead: --from <image>'
-    throw new Failure('usage', `Only the Node.js of a Linux machine can be put into an image. ${advice}`)
-  }
+  const platform = platformOf(base)
+  if (base.withNode) requireNodeFor(formatPlatform(platform))
   const { manifest } = await renewManifest(project)
   const program = await bundle(project)
   const remote = base.from === undefined ? undefined : openBase(base.from, manifest)
@@ -32,13 +25,22 @@ export async function buildProject(
     config: { Entrypoint: ['node', programPath], Cmd: [], WorkingDir: '/app' },
     labels: labelsOf(manifest),
     ...(base.withNode && { layers: [await nodeLayer()] }),
-    ...(remote && { base: await readBase(remote) }),
+    ...(remote && { base: await readBase(remote, platform) }),
+    platform,
   })
   await rm(project.imageFolder, { recursive: true, force: true })
   const layers = remote ? await fetchLayers(remote, image.layers) : image.layers
   await exportLayout({ ...image, layers }, project.imageFolder, [tagOf(manifest.metadata.version), 'latest'])
   await writeFile(project.programFile, program)
   return { image, manifest }
+}
+
+/** Throws `Failure` where the Node.js of this machine runs nothing of that platform. */
+function requireNodeFor(platform: string): void {
+  const own = formatPlatform(thisPlatform())
+  if (process.platform === 'linux' && own === platform) return
+  const advice = 'Build on an image that brings Node.js instead: --from <image>'
+  throw new Failure('usage', `Only the Node.js of a Linux machine of that kind can be put into an image. ${advice}`)
 }
 
 const programPath = '/app/main.mjs'

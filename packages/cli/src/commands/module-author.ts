@@ -1,6 +1,6 @@
 import { relative } from 'node:path'
 import { type Command, Option } from 'commander'
-import type { Base } from '../author/image.ts'
+import type { Base } from '../author/base.ts'
 import { openProject } from '../author/project.ts'
 import { type Shown, showOne } from '../print/show.ts'
 import { say } from '../print/write.ts'
@@ -11,6 +11,9 @@ import { leaf } from './leaf.ts'
 interface InFolder extends Shown {
   dir?: string
 }
+
+/** What images can be made for, in the words of images. */
+const platforms = ['linux/amd64', 'linux/arm64']
 
 /** `plat module new`, `manifest` and `build`. */
 export function addAuthorCommands(module: Command): void {
@@ -25,11 +28,14 @@ export function addAuthorCommands(module: Command): void {
   ]).action(forAuthors(renew))
   inFolder(module, 'build', 'build the image into dist/image; no daemon is needed', [
     'plat module build',
-    'plat module build --with-node    # for AWS Lambda, which brings no Node.js',
-    'plat module build --from docker.io/library/node:24-slim',
+    'plat module build --with-node    # where no Node.js is lent to it',
+    'plat module build --platform linux/arm64 --from docker.io/library/node:24-slim    # for AWS Lambda',
   ])
     .option('--from <image>', 'an image to build on, such as one that brings Node.js')
     .addOption(new Option('--with-node', 'put the Node.js of this Linux machine into the image').conflicts('from'))
+    .addOption(
+      new Option('--platform <platform>', 'what it is made for, if not for what this machine is').choices(platforms),
+    )
     .action(forAuthors(build))
 }
 

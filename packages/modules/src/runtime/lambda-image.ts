@@ -29,6 +29,14 @@ export async function placeImage({ source, target, platform }: ImageRoute, assig
     const client = source(from.registry)
     const image = await readImage(client, from.repository, digest, platform)
     if (image === undefined) throw new RegistryFailure('not_found', 'the registry does not have it')
+    const { architecture } = image.config
+    if (architecture !== platform.architecture) {
+      const advice = `Build it with plat module build --platform linux/${platform.architecture}`
+      throw new RegistryFailure(
+        'invalid',
+        `it is made for ${architecture}, and functions are ${platform.architecture}. ${advice}`,
+      )
+    }
     const repository = repositoryOf(target, moduleId)
     await target.ensureRepository(repository)
     // Of the same content there is one tag, whoever sends it.
