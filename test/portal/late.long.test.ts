@@ -45,6 +45,25 @@ test('a look that began before a write does not undo what the write has shown', 
   expect(await dialog(page).getByRole('listitem').filter({ hasText: 'Late' }).count()).toBe(1)
 })
 
+test('what fails after its dialog was closed is told in passing', async ({ open }) => {
+  const page = await open('/clusters', { allow: [/^failed POST \/api\/v1\/sites/, /^console error: /] })
+  const { promise: isReleased, resolve: release } = Promise.withResolvers<void>()
+  await page.route('**/api/v1/sites', async (route) => {
+    if (route.request().method() !== 'POST') return route.continue()
+    await isReleased
+    await route.abort()
+  })
+  await page.getByRole('button', { name: 'Sites' }).click()
+  const sent = page.waitForRequest((request) => request.method() === 'POST')
+  await dialog(page).getByRole('textbox', { name: 'Name of the new site' }).fill('Nowhere')
+  await dialog(page).getByRole('button', { name: 'Create site' }).click()
+  await sent
+  await page.keyboard.press('Escape')
+  await dialog(page).waitFor({ state: 'detached' })
+  release()
+  await page.getByText('Create site: that was not done').first().waitFor()
+})
+
 test('where the file of a part of the page does not come the page stays, and the next try brings it', async ({
   open,
 }) => {

@@ -1,9 +1,10 @@
 import { Form as Base } from '@base-ui/react/form'
-import { type ReactNode, useMemo, useState } from 'react'
+import { type ReactNode, useEffect, useMemo, useRef, useState } from 'react'
 import { ApiFault } from '../api/fault.ts'
 import { Button } from './button.tsx'
 import { ErrorNote } from './error-note.tsx'
 import styles from './field.module.css'
+import { announceFailure } from './toast.tsx'
 
 /** What the fields of a form hold, by their names. Of a checkbox that is not checked there is nothing. */
 export type FormValues = Record<string, string>
@@ -26,6 +27,11 @@ export function Form({ onSubmit, submitLabel, children, actions, look = 'primary
   const [isBusy, setIsBusy] = useState(false)
   // Whoever corrects a field makes what was said of it void: the same object must not be said again.
   const errors = useMemo(() => fieldErrors(failure), [failure])
+  const isShown = useRef(false)
+  useEffect(() => {
+    isShown.current = true
+    return () => void (isShown.current = false)
+  }, [])
 
   const submit = async (values: FormValues) => {
     if (isBusy) return
@@ -34,7 +40,9 @@ export function Form({ onSubmit, submitLabel, children, actions, look = 'primary
     try {
       await onSubmit(values)
     } catch (error) {
-      setFailure(error)
+      // Its dialog may have been closed meanwhile.
+      if (isShown.current) setFailure(error)
+      else announceFailure(`${submitLabel}: that was not done`, error)
     } finally {
       setIsBusy(false)
     }
