@@ -36,6 +36,8 @@ export interface Settings {
   assetsDir: string
   /** `PLAT_…` names that go to the functions as they are. */
   functionEnvironment: Record<string, string>
+  /** `PLAT_…` names that are set and mean nothing here, such as a mistyped one. */
+  ignored: readonly string[]
 }
 
 /** Thrown with a line for every bad setting. */
@@ -86,6 +88,20 @@ const OfFunctions = z.object(
   Object.fromEntries(Object.entries(Config.shape).filter(([name]) => !(name in Environment.shape))),
 )
 
+/** What `plat` reads, and the tests: it may stand in the same environment. */
+const ofOthers = new Set([
+  'PLAT_SERVER',
+  'PLAT_TOKEN',
+  'PLAT_PASSWORD',
+  'PLAT_NEW_PASSWORD',
+  'PLAT_IDP_SECRET',
+  'PLAT_REGISTRY_USERNAME',
+  'PLAT_REGISTRY_PASSWORD',
+  'PLAT_TEST_LONG',
+])
+
+const isKnown = (name: string): boolean => name in Environment.shape || name in OfFunctions.shape || ofOthers.has(name)
+
 /** No function has a use for it. */
 const runnersOwn = 'PLAT_METRICS_TOKEN'
 
@@ -134,5 +150,6 @@ export function parseSettings(environment: Record<string, string | undefined>): 
     functionsDir: resolve(projectDir, 'functions'),
     assetsDir: resolve(projectDir, 'dist'),
     functionEnvironment: Object.fromEntries([...given, ...known].filter(([name]) => name !== runnersOwn)),
+    ignored: given.flatMap(([name]) => (isKnown(name) ? [] : [name])),
   }
 }

@@ -111,6 +111,12 @@ test('a release is watched no longer than functions take it', () => {
   expect(parseConfig(parseSettings(longest).functionEnvironment).PLAT_UPDATE_BAKE_SECONDS).toBe(60)
 })
 
+test('a name that means nothing, such as a mistyped one, is told; those of functions and of plat are not', () => {
+  const mistyped = { PLAT_OUTBOUND_ALOW: '10.0.0.1:443', PLAT_DOMAIN: 'platform.example.com' }
+  const known = { PLAT_PORT: '0', PLAT_LOG_LEVEL: 'warn', PLAT_METRICS: 'off', PLAT_TOKEN: 'x', PLAT_EMPTY: '' }
+  expect(parseSettings({ ...mistyped, ...known }).ignored).toEqual(Object.keys(mistyped))
+})
+
 test('one error names every bad setting', () => {
   const bad = {
     PLAT_PORT: '70000',
