@@ -5,7 +5,7 @@ import { password, startWorkplace } from './support/workplace.ts'
 
 /** Runs on more clusters than one batch can hold. */
 
-test('Ctrl-C between two batches ends with 130 and says how many clusters not tried', async () => {
+test('Ctrl-C between two batches ends with 130 and says how many clusters were not tried', async () => {
   await using workplace = await startWorkplace()
   await seedFleet(workplace.platform, await workplace.platform.api(), 501)
   await using proxy = await startProxy(workplace.platform.url)
@@ -23,4 +23,7 @@ test('Ctrl-C between two batches ends with 130 and says how many clusters not tr
   expect(exitCode).toBe(130)
   expect(out).toMatch(/^batch_\w+\n$/)
   expect(err).toContain('500 jobs accepted, 1 not tried.')
+  await plat.run(['batch', 'wait', out.trim()])
+  const { counts } = await plat.json(['batch', 'get', out.trim()])
+  expect(counts).toMatchObject({ cancelled: 500 })
 })

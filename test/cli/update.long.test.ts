@@ -62,6 +62,13 @@ test('an update whose acceptance is lost on the way is followed all the same', a
   expect(applied).toMatchObject({ exitCode: 0, out: 'PlatformUpdate Completed: Version 9.1.0 serves.\n' })
   expect(applied.err).toMatch(/^job_\w+ is doing that already\.$/m)
   expect(proxy.seen.filter((line) => line.startsWith('PUT '))).toHaveLength(2)
+
+  // By the next try the way back has ended, on most machines: it must lead no further.
+  const later = { status: 503, headers: { 'retry-after': '8' }, body: '{"error":"unavailable"}' }
+  proxy.spoil('PUT /api/v1/platform/updates/apply', 'lose the answer', later)
+  const back = await away.run(['update', 'rollback', '--yes'])
+  expect([back.exitCode, back.err]).toEqual([0, expect.stringMatching(/(is doing that|serves) already\.$/m)])
+  expect(await plat.json(['update', 'check'])).toMatchObject({ currentVersion: serving })
 })
 
 test.for(['update', 'update apply 1.0.0 2.0.0', 'update rollback 1.0.0', 'update apply --forced'])(

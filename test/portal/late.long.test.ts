@@ -61,7 +61,7 @@ test('what fails after its dialog was closed is told in passing', async ({ open 
   await page.keyboard.press('Escape')
   await dialog(page).waitFor({ state: 'detached' })
   release()
-  await page.getByText('Create site: that was not done').first().waitFor()
+  await page.getByText('Create site: it may not have been done').first().waitFor()
 })
 
 test('where the file of a part of the page does not come the page stays, and the next try brings it', async ({

@@ -92,13 +92,18 @@ test('a release that another key has signed is no release', async () => {
   await expect(feed.findRelease('9.5.0')).rejects.toThrow(/no trusted key/)
 })
 
+/** Publishes into a folder, each time from an empty folder of its own, as the command does. */
+const inFolder = (around: string, output: string) => (artifact: Artifact, key: string) =>
+  publishToFolder(output, artifact, key, join(around, crypto.randomUUID()))
+
 test('a folder holds the same release, and skopeo carries it and its signature to a registry', async () => {
   await using folder = await temporaryFolder()
-  const [output, work] = [join(folder.path, 'out'), join(folder.path, 'work')]
+  const output = join(folder.path, 'out')
+  const publishHere = inFolder(folder.path, output)
   const { artifact } = madeOf('9.6.0')
-  expect(await publishToFolder(output, artifact, privateKeyPem, work)).toBe(true)
-  expect(await publishToFolder(output, artifact, privateKeyPem, work)).toBe(false)
-  const other = publishToFolder(output, madeOf('9.6.0', 'export {}').artifact, privateKeyPem, work)
+  expect(await publishHere(artifact, privateKeyPem)).toBe(true)
+  expect(await publishHere(artifact, privateKeyPem)).toBe(false)
+  const other = publishHere(madeOf('9.6.0', 'export {}').artifact, privateKeyPem)
   await expect(other).rejects.toThrow(/9\.6\.0 is there already, with another content/)
   for (const tag of [`${artifact.digest.replace(':', '-')}.sig`, '9.6.0']) {
     const to = `docker://${registry.host}/${name}:${tag}`
@@ -109,13 +114,13 @@ test('a folder holds the same release, and skopeo carries it and its signature t
 
 test('a folder that was signed with another key is signed again, and holds both signatures', async () => {
   await using folder = await temporaryFolder()
-  const [output, work] = [join(folder.path, 'out'), join(folder.path, 'work')]
+  const output = join(folder.path, 'out')
+  const publishHere = inFolder(folder.path, output)
   const { artifact } = madeOf('9.7.0')
   const before = generateKeyPair()
-  await publishToFolder(output, artifact, before.privateKeyPem, work)
-  expect(await publishToFolder(output, artifact, privateKeyPem, work)).toBe(true)
-  for (const key of [before.privateKeyPem, privateKeyPem])
-    expect(await publishToFolder(output, artifact, key, work)).toBe(false)
+  await publishHere(artifact, before.privateKeyPem)
+  expect(await publishHere(artifact, privateKeyPem)).toBe(true)
+  for (const key of [before.privateKeyPem, privateKeyPem]) expect(await publishHere(artifact, key)).toBe(false)
   for (const tag of [`${artifact.digest.replace(':', '-')}.sig`, '9.7.0']) {
     const to = `docker://${registry.host}/${name}:${tag}`
     await run('skopeo', ['copy', '--preserve-digests', '--dest-tls-verify=false', `oci:${output}:${tag}`, to])

@@ -22,7 +22,7 @@ function readSettings(): Settings {
 
 async function run(): Promise<void> {
   const settings = readSettings()
-  for (const name of settings.ignored) console.warn(`${name} is no setting of the platform: it has no effect here.`)
+  for (const name of settings.ignored) console.warn(`${name} means nothing to npm start: it has no effect here.`)
   // What it is made of reads its settings as it is loaded.
   const { startPlatform } = await import('./platform.ts')
   say(`Starting the platform. Its data are in ${settings.dataDir}`)

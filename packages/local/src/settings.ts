@@ -88,7 +88,7 @@ const OfFunctions = z.object(
   Object.fromEntries(Object.entries(Config.shape).filter(([name]) => !(name in Environment.shape))),
 )
 
-/** What `plat` reads, and the tests: it may stand in the same environment. */
+/** What `plat`, relays and the tests read: it may stand in the same environment. */
 const ofOthers = new Set([
   'PLAT_SERVER',
   'PLAT_TOKEN',
@@ -97,6 +97,10 @@ const ofOthers = new Set([
   'PLAT_IDP_SECRET',
   'PLAT_REGISTRY_USERNAME',
   'PLAT_REGISTRY_PASSWORD',
+  'PLAT_RELAY_SERVER',
+  'PLAT_ENROLLMENT_TOKEN',
+  'PLAT_JOB_ID',
+  'PLAT_NODE_NAME',
   'PLAT_TEST_LONG',
 ])
 

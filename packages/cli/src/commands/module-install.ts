@@ -72,11 +72,17 @@ async function acceptUninstall(api: Api, moduleId: string): Promise<Schemas['Uni
     return await answerIfAny(api.DELETE('/api/v1/modules/{id}', { params }))
   } catch (error) {
     if (!isRefusal(error, 'module_operation_in_progress')) throw error
-    const { state, jobId } = await answer(api.GET('/api/v1/modules/{id}', { params }))
+    const found = await answer(api.GET('/api/v1/modules/{id}', { params })).catch(ifGone)
+    if (found === undefined) return undefined
+    const { state, jobId } = found
     if (state !== 'Uninstalling' || jobId === undefined) throw error
     say(`${cellOf(jobId)} is doing that already.`)
     return { jobId, moduleId, status: state }
   }
+}
+
+function ifGone(error: unknown): undefined {
+  if (!isRefusal(error, 'module_not_found')) throw error
 }
 
 async function follow(api: Api, accepted: { jobId: string }, { wait, ...options }: Awaited): Promise<void> {

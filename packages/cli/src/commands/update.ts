@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { answer, isRefusal } from '../api/answer.ts'
+import { answer, Refusal } from '../api/answer.ts'
 import type { Api, Schemas } from '../api/client.ts'
 import { connect, connectToFollow } from '../connect.ts'
 import { getJob } from '../jobs/job.ts'
@@ -64,31 +64,44 @@ async function rollback(options: Agreed & { force?: true }): Promise<void> {
   const { currentVersion, previousVersion } = await readCheck(api)
   const target = previousVersion === undefined ? 'the version before' : cellOf(previousVersion)
   await confirm(`Take the platform back from ${cellOf(currentVersion)} to ${target}?`, asked(options))
-  await follow(api, { action: 'rollback', ...forced(options) }, options)
+  // Named, so that a second try leads to no other version.
+  const wanted = previousVersion === undefined ? {} : { targetVersion: previousVersion }
+  await follow(api, { action: 'rollback', ...wanted, ...forced(options) }, options)
 }
 
 const asked = ({ yes }: Agreed) => ({ ...(yes && { yes }) })
 const forced = ({ force }: { force?: true }) => ({ ...(force && { force }) })
 
 async function follow(api: Api, body: Schemas['UpdateRequest'], { wait, json }: Agreed): Promise<void> {
-  const accepted = await accept(api, body)
   const shown = { ...(json && { json }) }
-  if (!wait) return showOne(shown, accepted)
-  process.exitCode = await followOperation(api, accepted.jobId, shown)
+  const jobId = await accept(api, body)
+  if (jobId === undefined) {
+    const { action, targetVersion = '' } = body
+    if (!json) say(`${cellOf(targetVersion)} serves already.`)
+    return showOne(shown, { action, targetVersion, status: 'Completed' })
+  }
+  if (!wait) return showOne(shown, { ...body, jobId, status: 'InProgress' })
+  process.exitCode = await followOperation(api, jobId, shown)
 }
 
-/** An update that does the same already may be this very one, whose acceptance did not arrive. */
-async function accept(api: Api, body: Schemas['UpdateRequest']): Promise<Schemas['UpdateAccepted']> {
+/**
+ * Begins an update; answers its job. One that is refused may have begun before, by a try whose answer was lost: then it is the job
+ * under way that does the same, or none any more where the wanted version serves.
+ */
+async function accept(api: Api, body: Schemas['UpdateRequest']): Promise<string | undefined> {
   try {
-    return await answer(api.PUT('/api/v1/platform/updates/apply', { body }))
+    return (await answer(api.PUT('/api/v1/platform/updates/apply', { body }))).jobId
   } catch (error) {
-    if (!isRefusal(error, 'update_in_progress')) throw error
-    const { jobId } = await readCheck(api)
-    if (jobId === undefined) throw error
-    const { action, targetVersion } = (await getJob(api, jobId)).payload
-    const isThat = action === body.action && (body.targetVersion ?? targetVersion) === targetVersion
-    if (!isThat || typeof targetVersion !== 'string') throw error
+    if (!(error instanceof Refusal) || body.targetVersion === undefined) throw error
+    const { jobId, currentVersion } = await readCheck(api)
+    if (jobId === undefined && currentVersion === body.targetVersion) return undefined
+    if (jobId === undefined || !(await isSame(api, jobId, body))) throw error
     say(`${cellOf(jobId)} is doing that already.`)
-    return { jobId, action: body.action, targetVersion, status: 'InProgress' }
+    return jobId
   }
+}
+
+async function isSame(api: Api, jobId: string, { action, targetVersion }: Schemas['UpdateRequest']): Promise<boolean> {
+  const { payload } = await getJob(api, jobId)
+  return payload['action'] === action && payload['targetVersion'] === targetVersion
 }

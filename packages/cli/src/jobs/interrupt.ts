@@ -17,10 +17,10 @@ export class Interrupt implements Disposable {
     process.on('SIGINT', this.#onSignal)
   }
 
-  /** What cancels the jobs, once they are known. */
-  cancelWith(cancel: () => Promise<void>): void {
+  /** What cancels the jobs, once they are known. Resolves when what was asked for before has been done. */
+  async cancelWith(cancel: () => Promise<void>): Promise<void> {
     this.#cancel = cancel
-    if (this.isAsked) void this.#ask(cancel)
+    if (this.isAsked) await this.#ask(cancel)
   }
 
   [Symbol.dispose](): void {

@@ -38,14 +38,15 @@ export async function runOnMany(
       jobs.map(({ clusterId }) => clusterId),
       await answer(api.POST('/api/v1/jobs/batch', { body })),
     )
-    interrupt.cancelWith(() => run.cancel())
+    await interrupt.cancelWith(() => run.cancel())
     // What is limited must not grow with the number of batches.
     if (!options.detach && (maxConcurrency ?? maxErrors) !== undefined) await run.follow()
   }
   if (!options.detach) await run.follow()
   const code = options.detach ? await run.tellBatches() : run.tell()
-  const isCut = interrupt.isAsked && (code !== exitCodes.ok || run.untriedCount > 0)
-  return isCut ? exitCodes.interrupted : code
+  // Of what is detached nobody knows how far the cancelling came.
+  const isWhole = code === exitCodes.ok && run.untriedCount === 0 && !options.detach
+  return interrupt.isAsked && !isWhole ? exitCodes.interrupted : code
 }
 
 /** One script on its way over many clusters. */

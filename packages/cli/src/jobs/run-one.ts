@@ -45,11 +45,11 @@ export async function runOnOne(api: Api, cluster: Cluster, script: string, optio
   const body = submissionOf(cluster.id, script, options, targets)
   using interrupt = new Interrupt()
   const job = await answer(api.POST('/api/v1/jobs', { body }))
+  await interrupt.cancelWith(() => cancelJob(api, job.id))
   if (options.detach) {
     await (options.json ? writeJson(job) : write(`${job.id}\n`))
-    return exitCodes.ok
+    return interrupt.isAsked ? exitCodes.interrupted : exitCodes.ok
   }
-  interrupt.cancelWith(() => cancelJob(api, job.id))
   say(`${job.id} is accepted.${hintOf(cluster)}`)
   const isLabelled = nodes.length > 1 && targets?.length !== 1
   if (!options.json) await printOutput(api, job.id, isLabelled ? nodes : [], { offset: 0 })

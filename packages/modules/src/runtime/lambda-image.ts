@@ -31,7 +31,7 @@ export async function placeImage({ source, target, platform }: ImageRoute, assig
     if (image === undefined) throw new RegistryFailure('not_found', 'the registry does not have it')
     const { architecture } = image.config
     if (architecture !== platform.architecture) {
-      const advice = `Build it with plat module build --platform linux/${platform.architecture}`
+      const advice = `Build it with plat module build --platform linux/${platform.architecture} --from IMAGE, one with Node.js`
       throw new RegistryFailure(
         'invalid',
         `it is made for ${architecture}, and functions are ${platform.architecture}. ${advice}`,

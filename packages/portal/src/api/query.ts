@@ -24,17 +24,18 @@ export const queries = new QueryClient({
 })
 
 /**
- * Puts what a write has done into what is known. A look that began before the write may not have seen it and would undo it, so it is
- * given up; where nothing is known yet, all is asked for once more.
+ * Puts what a write has done into what is known. A look that is under way may have begun before the write and would undo it: it is
+ * given up, and begins once more. So it does where nothing is known yet.
  */
 export async function put<Data>(
   queryKey: DataTag<QueryKey, Data, Error>,
   change: (before: Data) => Data,
 ): Promise<void> {
+  const isAsked = queries.isFetching({ queryKey }) > 0
   await queries.cancelQueries({ queryKey })
   const before = queries.getQueryData<Data>(queryKey)
-  if (before === undefined) return queries.invalidateQueries({ queryKey })
-  queries.setQueryData<Data>(queryKey, change(before))
+  if (before !== undefined) queries.setQueryData<Data>(queryKey, change(before))
+  if (isAsked || before === undefined) void queries.invalidateQueries({ queryKey })
 }
 
 /** Marks, as a query's `meta`, what anybody may know: it is kept when the user has gone. */

@@ -42,7 +42,11 @@ export function Form({ onSubmit, submitLabel, children, actions, look = 'primary
     } catch (error) {
       // Its dialog may have been closed meanwhile.
       if (isShown.current) setFailure(error)
-      else announceFailure(`${submitLabel}: that was not done`, error)
+      else
+        announceFailure(
+          `${submitLabel}: ${isRefused(error) ? 'that was not done' : 'it may not have been done'}`,
+          error,
+        )
     } finally {
       setIsBusy(false)
     }
@@ -60,6 +64,9 @@ export function Form({ onSubmit, submitLabel, children, actions, look = 'primary
     </Base>
   )
 }
+
+/** Whether the platform has said no. Without an answer of its own nobody knows. */
+const isRefused = (error: unknown): boolean => error instanceof ApiFault && error.status >= 400 && error.status < 500
 
 /** What the platform said of each field, by the first segment of its pointer. */
 function fieldErrors(failure: unknown): Record<string, string> {
