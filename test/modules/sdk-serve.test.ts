@@ -49,7 +49,7 @@ describe('a module as a process', () => {
       module: { id: 'calm', version: '1.0.0' },
       isPersistent: true,
     })
-    expect(runtime.output(deployment)).toContain('start\n')
+    await expect.poll(() => runtime.output(deployment)).toContain('start\n')
   })
 
   test('waits for the platform where it is not told to', async () => {
