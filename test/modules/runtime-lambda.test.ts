@@ -50,7 +50,7 @@ test('hello runs as a function: from a registry through its hooks to its routes,
   expect([page.status, page.headers['content-type']]).toEqual([200, 'text/html; charset=UTF-8'])
   expect(await probe(runtime, deployment, hello.manifest)).toMatchObject({ checks: [{ status: 'Healthy' }] })
   expect(await runJob(runtime, deployment, 'heartbeat', 5000)).toMatchObject({ outcome: 'Completed' })
-  expect(world.output()).toContain('The hello module is alive')
+  await expect.poll(() => world.output()).toContain('The hello module is alive')
 
   expect(await unload(runtime, deployment)).toMatchObject({ problems: [] })
   expect(await runtime.list()).toEqual([])
@@ -68,10 +68,10 @@ describe('a module that may have many sandboxes', () => {
     expect(JSON.parse(textOf(described))).toMatchObject({ id: 'calm', state: 'Configured' })
     expect(world.output()).not.toContain('start\n')
     await runtime.request(deployment, control('POST', '/start'), limits)
-    expect(world.output().match(/^start$/gm)).toHaveLength(1)
+    await expect.poll(() => world.output().match(/^start$/gm)).toHaveLength(1)
     await lambda.reap()
     expect((await runtime.request(deployment, get('/api/calm'), limits)).status).toBe(200)
-    expect(world.output().match(/^(configure|start)$/gm)).toEqual(['configure', 'start', 'configure', 'start'])
+    await expect.poll(() => world.output().match(/^(configure|start)$/gm)).toEqual(['configure', 'start', 'configure', 'start'])
   })
 
   test('answers requests at once in sandboxes of their own', async () => {
@@ -172,7 +172,7 @@ describe('what a module does wrong', () => {
     await load(runtime, [{ deployment, manifest: manifestFor(id) }])
     const { problems } = await unload(runtime, deployment, { graceMs: 300 })
     expect(problems).toEqual([expect.stringMatching(/^stop: /)])
-    expect(world.output()).toMatch(/^dispose$/m)
+    await expect.poll(() => world.output()).toMatch(/^dispose$/m)
     expect(await runtime.list()).toEqual([])
   })
 })
