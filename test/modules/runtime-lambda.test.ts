@@ -71,7 +71,9 @@ describe('a module that may have many sandboxes', () => {
     await expect.poll(() => world.output().match(/^start$/gm)).toHaveLength(1)
     await lambda.reap()
     expect((await runtime.request(deployment, get('/api/calm'), limits)).status).toBe(200)
-    await expect.poll(() => world.output().match(/^(configure|start)$/gm)).toEqual(['configure', 'start', 'configure', 'start'])
+    await expect
+      .poll(() => world.output().match(/^(configure|start)$/gm))
+      .toEqual(['configure', 'start', 'configure', 'start'])
   })
 
   test('answers requests at once in sandboxes of their own', async () => {
