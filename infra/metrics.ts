@@ -54,7 +54,10 @@ const ofIndex = (index: string): Metric => ({
   dimensions: { TableName: table.name, GlobalSecondaryIndexName: index },
 })
 
-/** Calls that the table refuses, and writes for its indexes. Reads of an index that fail are seen by who asked: `requests-fail`, `sweep-failures`, `schedules-fail`. */
+/**
+ * Calls that the table refuses, and writes for its indexes. Reads of an index that fail are seen by who asked: `requests-fail`,
+ * `sweep-failures`, `schedules-fail`.
+ */
 export const tableRefusals: readonly Metric[] = [
   ofTable('ReadThrottleEvents'),
   ofTable('WriteThrottleEvents'),

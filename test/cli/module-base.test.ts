@@ -18,6 +18,8 @@ import { isLong } from '../support/long.ts'
 /** What the images of modules stand on. */
 
 const password = 'correct horse battery'
+/** Another kind of machine than this one. */
+const elsewhere = thisPlatform().architecture === 'arm64' ? 'linux/amd64' : 'linux/arm64'
 
 test('an image that stands on another one is whole in its folder, and is pushed from there', async () => {
   await using folder = await temporaryFolder()
@@ -51,7 +53,6 @@ test('an image that stands on another one is whole in its folder, and is pushed 
     Labels: { vendor: 'tests', 'org.platform.module.id': 'greeting' },
   })
 
-  const elsewhere = thisPlatform().architecture === 'arm64' ? 'linux/amd64' : 'linux/arm64'
   const other = await author.plat.run(['module', 'build', '--dir', 'greeting', '--platform', elsewhere, ...from])
   expect([other.exitCode, other.err]).toEqual([1, expect.stringMatching(`made for .* would be for ${elsewhere}`)])
 
@@ -62,7 +63,6 @@ test('an image that stands on another one is whole in its folder, and is pushed 
 
 test('an image is made for another kind of machine where that is wanted; the Node.js of this one is not put into it', async () => {
   await using author = await startAuthor()
-  const elsewhere = thisPlatform().architecture === 'arm64' ? 'linux/amd64' : 'linux/arm64'
   const build = ['module', 'build', '--dir', 'greeting', '--platform', elsewhere]
   await author.plat.prints(build)
   const folder = join(author.module, 'dist/image')

@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { TrustedKeys } from './module/keys.ts'
-import { OutboundAllow } from './outbound/allow.ts'
 import { Sources } from './module/sources.ts'
+import { OutboundAllow } from './outbound/allow.ts'
 import { ReleaseSource } from './update/release-source.ts'
 
 /** A whole number, in digits alone; undefined where it is not set. */

@@ -5,7 +5,6 @@ import { mostKeys, TrustedKeys } from '@platform/core/module/keys'
 import { Config, whole, wholeOrNone } from '@platform/core/settings'
 import { ReleaseSource } from '@platform/core/update/release-source'
 import * as z from 'zod'
-import { Sources } from '@platform/core/module/sources'
 
 /** How the platform runs on this machine. */
 export interface Settings {
@@ -62,7 +61,6 @@ const Environment = z.object({
   PLAT_SECRET_ADMIN_TOKEN: z.string().default('platform/initial-admin-token'),
   PLAT_API_URL: z.url({ protocol: /^https?$/ }).optional(),
   PLAT_REGISTRY_PORT: wholeOrNone(0, 65_535),
-  PLAT_MODULE_SOURCES: Sources.default(''),
   PLAT_MODULE_TRUSTED_KEYS: TrustedKeyFiles.default([]),
   PLAT_MODULE_KEYS: TrustedKeys.default([]),
   PLAT_MODULE_TICK_SECONDS: whole(60, 1, 3600),
@@ -88,7 +86,7 @@ const OfFunctions = z.object(
   Object.fromEntries(Object.entries(Config.shape).filter(([name]) => !(name in Environment.shape))),
 )
 
-/** What `plat`, relays and the tests read: it may stand in the same environment. */
+/** What `plat` and relays read: it may stand in the same environment. */
 const ofOthers = new Set([
   'PLAT_SERVER',
   'PLAT_TOKEN',
@@ -101,7 +99,6 @@ const ofOthers = new Set([
   'PLAT_ENROLLMENT_TOKEN',
   'PLAT_JOB_ID',
   'PLAT_NODE_NAME',
-  'PLAT_TEST_LONG',
 ])
 
 const isKnown = (name: string): boolean => name in Environment.shape || name in OfFunctions.shape || ofOthers.has(name)

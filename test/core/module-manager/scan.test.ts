@@ -21,7 +21,7 @@ import { removeAll } from '@platform/core/db/remove-all'
 import { get, patch } from '@platform/core/db/table'
 import { transact } from '@platform/core/db/transact'
 import { scan } from '@platform/modules/manager/scan'
-import { sourcesOf } from '@platform/modules/manager/sources'
+import { parseSources, Sources } from '@platform/core/module/sources'
 import { callsOf } from '../../support/store-calls.ts'
 import { hurried } from '../../support/time-limits.ts'
 import { newModuleId } from '../support/modules.ts'
@@ -203,11 +203,10 @@ test('a registry that says nothing delays no other, and a repository that is not
   const nowhere = newModuleId()
   const silent = Array.from({ length: 30 }, (_, index) => `${silentHost}/modules/m${index}`)
   const startedAtMs = performance.now()
-  await scan([...silent, sourceOf(nowhere), sourceOf(id), 'no source'].join(','))
+  await scan([...silent, sourceOf(nowhere), sourceOf(id)].join(','))
   expect(performance.now() - startedAtMs).toBeLessThan(patience.ms + 5000)
   expect(await foundOf(id)).toHaveLength(1)
   const told = (await problems()) ?? []
-  expect(told[0]).toBe('no source is not a source.')
   expect(told.filter((problem) => problem.startsWith(silentHost)).length).toBeLessThanOrEqual(4)
   expect(told.filter((problem) => problem.startsWith(sourceOf(nowhere)))).toHaveLength(1)
 })
@@ -233,7 +232,7 @@ test.each([
   ['registry.example.com/team/*', { repository: 'team', isWhole: true }],
 ])('%s is a source', (text, source) => {
   const sources = [{ registry: 'registry.example.com', ...source }]
-  expect(sourcesOf(` ${text} ,`)).toEqual({ sources, problems: [] })
+  expect(parseSources(Sources.parse(` ${text} ,`))).toEqual(sources)
 })
 
 test.each([
@@ -244,5 +243,6 @@ test.each([
   '*',
   'a b/*',
 ])('%s is no source', (text) => {
-  expect(sourcesOf(text)).toEqual({ sources: [], problems: [`${text} is not a source.`] })
+  expect(Sources.safeParse(text).success).toBe(false)
+  expect(parseSources(text)).toEqual([])
 })

@@ -5,10 +5,10 @@ import { config } from '@platform/core/config'
 import { log } from '@platform/core/log'
 import { fewAtOnce } from '@platform/core/parts'
 import { clientOf } from '@platform/core/module/registries'
+import { isIn, parseSources, type Source } from '@platform/core/module/sources'
 import { type RegistryClient } from '@platform/registry/client'
 import { RegistryFailure } from '@platform/registry/failure'
 import { scanRepository } from './scan-repository.ts'
-import { isIn, type Source, sourcesOf } from './sources.ts'
 
 /** What all sources of modules hold, into the catalog (D45). */
 
@@ -35,12 +35,11 @@ interface Found {
 export async function scan(setting: string = config.PLAT_MODULE_SOURCES): Promise<void> {
   const before = await readCatalog()
   const known = new Map(before.repositories.map((row) => [row.reference, row]))
-  const { sources, problems } = sourcesOf(setting)
-  const numbered = sources.map((source, place) => ({ source, place }))
+  const numbered = parseSources(setting).map((source, place) => ({ source, place }))
   const registries = [...Map.groupBy(numbered, ({ source }) => source.registry)]
   const found = await Promise.all(registries.map(([registry, own]) => scanRegistry(registry, own, known)))
   const repositories = found.flatMap(({ rows }) => rows)
-  const scanned = { scannedAtMs: now(), problems: [...problems, ...found.flatMap((each) => each.problems)] }
+  const scanned = { scannedAtMs: now(), problems: found.flatMap((each) => each.problems) }
   await storeCatalog({ repositories, scan: scanned }, before)
   log('info', 'The sources of modules were looked at', {
     repositories: repositories.length,

@@ -29,14 +29,7 @@ export async function placeImage({ source, target, platform }: ImageRoute, assig
     const client = source(from.registry)
     const image = await readImage(client, from.repository, digest, platform)
     if (image === undefined) throw new RegistryFailure('not_found', 'the registry does not have it')
-    const { architecture } = image.config
-    if (architecture !== platform.architecture) {
-      const advice = `Build it with plat module build --platform linux/${platform.architecture} --from IMAGE, one with Node.js`
-      throw new RegistryFailure(
-        'invalid',
-        `it is made for ${architecture}, and functions are ${platform.architecture}. ${advice}`,
-      )
-    }
+    requireArchitecture(image.config.architecture, platform.architecture)
     const repository = repositoryOf(target, moduleId)
     await target.ensureRepository(repository)
     // Of the same content there is one tag, whoever sends it.
@@ -47,4 +40,11 @@ export async function placeImage({ source, target, platform }: ImageRoute, assig
     const problem = cause.problem === 'unreachable' ? 'unavailable' : 'refused'
     throw new RuntimeFailure(problem, `The image ${name}@${digest} cannot be copied: ${cause.message}`, { cause })
   }
+}
+
+/** Throws `RegistryFailure` for an image that functions cannot run, with what to do. */
+function requireArchitecture(found: string, wanted: string): void {
+  if (found === wanted) return
+  const advice = `Build it with plat module build --platform linux/${wanted} --from IMAGE, one with Node.js`
+  throw new RegistryFailure('invalid', `it is made for ${found}, and functions are ${wanted}. ${advice}`)
 }

@@ -42,11 +42,7 @@ export function Form({ onSubmit, submitLabel, children, actions, look = 'primary
     } catch (error) {
       // Its dialog may have been closed meanwhile.
       if (isShown.current) setFailure(error)
-      else
-        announceFailure(
-          `${submitLabel}: ${isRefused(error) ? 'that was not done' : 'it may not have been done'}`,
-          error,
-        )
+      else announceFailure(`${submitLabel}: ${outcomeOf(error)}`, error)
     } finally {
       setIsBusy(false)
     }
@@ -65,8 +61,11 @@ export function Form({ onSubmit, submitLabel, children, actions, look = 'primary
   )
 }
 
-/** Whether the platform has said no. Without an answer of its own nobody knows. */
-const isRefused = (error: unknown): boolean => error instanceof ApiFault && error.status >= 400 && error.status < 500
+/** What is known of what was to be done: where the platform has not said no itself, nothing. */
+function outcomeOf(error: unknown): string {
+  const isRefused = error instanceof ApiFault && error.status >= 400 && error.status < 500
+  return isRefused ? 'that was not done' : 'it may not have been done'
+}
 
 /** What the platform said of each field, by the first segment of its pointer. */
 function fieldErrors(failure: unknown): Record<string, string> {
