@@ -1,7 +1,7 @@
 import { docsSecurityPolicy } from '@platform/contract/docs'
 import { getEventCatalog } from '@platform/contract/event'
 import { getDocs, getKeys, getManifestSchema, getOpenApi, getRelayProgram } from '@platform/contract/meta'
-import { publicKeySet } from '@platform/core/signing/token'
+import { publicKeySet } from '@platform/core/signing/access-token'
 import { answer } from '@platform/http/answer'
 import { asset, jsonOf, keptBriefly } from '@platform/http/asset'
 import { route } from '@platform/http/route'

@@ -7,15 +7,15 @@ import {
   uninstallImage,
   uninstallModule,
 } from '@platform/contract/module'
-import * as Catalog from '@platform/core/module/catalog-list'
-import * as Module from '@platform/core/module/module'
-import { uninstall } from '@platform/core/module/uninstall'
+import * as Catalog from '@platform/core/modules/catalog/list'
+import * as Module from '@platform/core/modules/module'
+import { uninstall } from '@platform/core/modules/uninstall'
 import { answer } from '@platform/http/answer'
 import { route } from '@platform/http/route'
 import { serve } from '@platform/http/serve'
 
 /** What reads images is loaded by the first installation: nobody else waits for it. */
-const installation = () => import('@platform/core/module/install')
+const installation = () => import('@platform/core/modules/install')
 
 export const handler = serve(
   route(listCatalog, async ({ query }) => answer(200, await Catalog.list(query))),

@@ -1,5 +1,5 @@
 import { listNotifications, updateNotifications } from '@platform/contract/notification'
-import * as Notification from '@platform/core/notification/notification'
+import * as Notification from '@platform/core/notifications/notification'
 import { answer } from '@platform/http/answer'
 import { route } from '@platform/http/route'
 import { serve } from '@platform/http/serve'

@@ -1,5 +1,5 @@
 import { createOrganisation, listOrganisations } from '@platform/contract/organisation'
-import * as Organisation from '@platform/core/user/organisation'
+import * as Organisation from '@platform/core/accounts/organisation'
 import { answer } from '@platform/http/answer'
 import { route } from '@platform/http/route'
 import { serve } from '@platform/http/serve'

@@ -5,8 +5,8 @@ import {
   listSavedFilters,
   updateDashboardLayout,
 } from '@platform/contract/preference'
-import * as Layout from '@platform/core/user/layout'
-import * as SavedFilter from '@platform/core/user/saved-filter'
+import * as Layout from '@platform/core/accounts/dashboard-layout'
+import * as SavedFilter from '@platform/core/accounts/saved-filter'
 import { answer } from '@platform/http/answer'
 import { route } from '@platform/http/route'
 import { serve } from '@platform/http/serve'

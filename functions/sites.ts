@@ -1,5 +1,5 @@
 import { createSite, deleteSite, listSites } from '@platform/contract/site'
-import * as Site from '@platform/core/cluster/site'
+import * as Site from '@platform/core/clusters/site'
 import { answer } from '@platform/http/answer'
 import { route } from '@platform/http/route'
 import { serve } from '@platform/http/serve'

@@ -1,6 +1,6 @@
 import { applyUpdate, checkForUpdate } from '@platform/contract/update'
-import { update } from '@platform/core/update/update'
-import { check } from '@platform/core/update/check'
+import { update } from '@platform/core/updates/request'
+import { check } from '@platform/core/updates/check'
 import { answer } from '@platform/http/answer'
 import { route } from '@platform/http/route'
 import { serve } from '@platform/http/serve'

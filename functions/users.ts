@@ -9,11 +9,11 @@ import {
   listUsers,
   updateUser,
 } from '@platform/contract/user'
-import * as ApiToken from '@platform/core/user/api-token'
-import * as OwnPassword from '@platform/core/user/own-password'
-import * as SessionList from '@platform/core/session/list'
-import * as User from '@platform/core/user/user'
-import * as UserAdmin from '@platform/core/user/admin'
+import * as ApiToken from '@platform/core/accounts/api-token'
+import * as OwnPassword from '@platform/core/accounts/change-password'
+import * as SessionList from '@platform/core/accounts/session-list'
+import * as User from '@platform/core/accounts/user'
+import * as UserAdmin from '@platform/core/accounts/manage-users'
 import { answer } from '@platform/http/answer'
 import { route } from '@platform/http/route'
 import { serve } from '@platform/http/serve'

@@ -7,8 +7,8 @@ import {
   redeliver,
   testWebhook,
 } from '@platform/contract/webhook'
-import * as Delivery from '@platform/core/webhook/delivery-log'
-import * as Webhook from '@platform/core/webhook/webhook'
+import * as Delivery from '@platform/core/webhooks/delivery-log'
+import * as Webhook from '@platform/core/webhooks/webhook'
 import { answer } from '@platform/http/answer'
 import { route } from '@platform/http/route'
 import { serve } from '@platform/http/serve'

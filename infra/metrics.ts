@@ -1,4 +1,4 @@
-import type { Measure } from '../packages/core/src/metrics.ts'
+import type { Measure } from '../packages/core/src/lib/metrics.ts'
 import { type Task, tasks } from '../packages/contract/src/task.ts'
 import { tableIndexes } from '../packages/core/src/db/schema.ts'
 import { functionNameOf } from './functions.ts'

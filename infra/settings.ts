@@ -1,5 +1,5 @@
-import { parseConfig } from '../packages/core/src/settings.ts'
-import { type TrustedKey, TrustedKeyFiles } from '../packages/core/src/key-files.ts'
+import { parseConfig } from '../packages/core/src/lib/settings/schema.ts'
+import { type TrustedKey, TrustedKeyFiles } from '../packages/core/src/lib/settings/key-files.ts'
 
 /** What an operator may set for the functions: what stands in the environment of `npm run deploy` goes to them as it is. */
 export const settingNames = [

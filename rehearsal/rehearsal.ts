@@ -1,5 +1,5 @@
 import { InvokeCommand } from '@aws-sdk/client-lambda'
-import { functionNames } from '@platform/core/update/function-names'
+import { functionNames } from '@platform/core/updates/function-names'
 import type { Log } from '@platform/local/log'
 import { type Cloud, startCloud } from './cloud/cloud.ts'
 import { type Releases, startSupply } from './cloud/supply.ts'

@@ -38,7 +38,7 @@ const documentMaker = 'packages/contract/src/openapi.ts'
 /** What the command line needs of the platform: authors make and check their manifests with it. */
 const forAuthors = new Set([
   'packages/contract/src/manifest.ts',
-  'packages/core/src/module/check.ts',
+  'packages/core/src/modules/check-manifest.ts',
   'packages/modules/src/manifest.ts',
 ])
 
@@ -50,10 +50,10 @@ const apiTypes = 'packages/contract/openapi.d.ts'
 
 /** What the deployment has to agree on with the code that it deploys: the table, the settings, the metrics. */
 const forDeployment = new Set([
-  'packages/core/src/settings.ts',
+  'packages/core/src/lib/settings/schema.ts',
   'packages/core/src/db/schema.ts',
-  'packages/core/src/key-files.ts',
-  'packages/core/src/metrics.ts',
+  'packages/core/src/lib/settings/key-files.ts',
+  'packages/core/src/lib/metrics.ts',
 ])
 
 /** What module authors import has a package's name, and is a part of the package that runs modules. */

@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import imports from 'lucide-react/dynamicIconImports'
 
 /** The icons that manifests may name: those of the library that the portal renders with. With `--check` it only compares. */
-const file = new URL('../packages/core/src/module/icons.ts', import.meta.url)
+const file = new URL('../packages/core/src/modules/icons.ts', import.meta.url)
 
 const lineLength = 116
 
@@ -29,7 +29,7 @@ ${lines.map((line) => `   ${line}`).join('\n')}
 function main(): void {
   if (!process.argv.includes('--check')) return writeFileSync(file, iconsText())
   if (readFileSync(file, 'utf8') === iconsText()) return
-  console.error('packages/core/src/module/icons.ts is not what lucide-react has. Run: node scripts/icons.ts')
+  console.error('packages/core/src/modules/icons.ts is not what lucide-react has. Run: node scripts/icons.ts')
   process.exitCode = 1
 }
 

@@ -1,6 +1,6 @@
 import * as keys from '@platform/core/db/keys'
 import { update } from '@platform/core/db/table'
-import { issueAccessToken } from '@platform/core/signing/token'
+import { issueAccessToken } from '@platform/core/signing/access-token'
 import { posting, type Sent } from '../../test/support/event.ts'
 import { callerOf } from '../../test/support/world.ts'
 import type { Feed } from '../paging/feed.ts'

@@ -1,6 +1,6 @@
 import { shiftClock } from '@platform/core/clock'
 import { newId } from '@platform/core/id'
-import { accessTokenSeconds } from '@platform/core/signing/token'
+import { accessTokenSeconds } from '@platform/core/signing/access-token'
 import { handler as clusters } from '../../functions/clusters.ts'
 import { send } from '../../test/support/event.ts'
 import { atMost, type Section } from '../support/section.ts'

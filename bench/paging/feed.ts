@@ -1,6 +1,6 @@
 import * as keys from '@platform/core/db/keys'
 import { newId } from '@platform/core/id'
-import { issueAccessToken } from '@platform/core/signing/token'
+import { issueAccessToken } from '@platform/core/signing/access-token'
 import { callerOf } from '../../test/support/world.ts'
 import { range } from '../support/statistics.ts'
 import { writeItems } from './write.ts'

@@ -1,7 +1,7 @@
 import { entryItem, hashBeforeFirst } from '@platform/core/audit/entry'
 import * as keys from '@platform/core/db/keys'
 import { derivedId, newId, sha256 } from '@platform/core/id'
-import { parseJob } from '@platform/core/job/row'
+import { parseJob } from '@platform/core/jobs/record'
 import { range } from '../support/statistics.ts'
 import { type Stored, writeItems } from './write.ts'
 

@@ -1,4 +1,4 @@
-import { functionNames } from '@platform/core/update/function-names'
+import { functionNames } from '@platform/core/updates/function-names'
 import { type Graph, ofType } from '../../rehearsal/graph/graph.ts'
 import { functionsOf, mappingsOf } from '../../rehearsal/graph/functions.ts'
 

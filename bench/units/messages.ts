@@ -2,7 +2,7 @@ import { DeleteMessageBatchCommand, type Message, ReceiveMessageCommand, SQSClie
 import { tasks } from '@platform/contract/task'
 import { config } from '@platform/core/config'
 import type { QueueEvent, QueueResult } from '@platform/http/consume'
-import { type ProbeAnswer } from '@platform/core/update/probe'
+import { type ProbeAnswer } from '@platform/core/updates/version-probe'
 import { handler as batches } from '../../functions/queue/batches.ts'
 import { handler as events } from '../../functions/queue/events.ts'
 import { handler as jobs } from '../../functions/queue/jobs.ts'

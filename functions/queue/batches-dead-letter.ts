@@ -1,4 +1,4 @@
-import { buryBatch } from '@platform/core/job/dead-letter'
+import { buryBatch } from '@platform/core/jobs/dead-letter'
 import { consume } from '@platform/http/consume'
 import { BatchMessage } from '@platform/http/message'
 

@@ -1,4 +1,4 @@
-import { tendBatch } from '@platform/core/batch/tending'
+import { tendBatch } from '@platform/core/jobs/batches/advance'
 import { consume } from '@platform/http/consume'
 import { BatchMessage } from '@platform/http/message'
 

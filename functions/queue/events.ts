@@ -1,4 +1,4 @@
-import { bookAll } from '@platform/core/books/all-books'
+import { bookAll } from '@platform/core/background/projections'
 import { consume } from '@platform/http/consume'
 import { RecordsMessage } from '@platform/http/message'
 

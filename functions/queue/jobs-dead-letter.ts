@@ -1,4 +1,4 @@
-import { buryJob } from '@platform/core/job/dead-letter'
+import { buryJob } from '@platform/core/jobs/dead-letter'
 import { consume } from '@platform/http/consume'
 import { JobMessage } from '@platform/http/message'
 

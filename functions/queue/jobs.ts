@@ -1,4 +1,4 @@
-import { dispatch } from '@platform/core/job/dispatch'
+import { dispatch } from '@platform/core/jobs/dispatch'
 import { consume } from '@platform/http/consume'
 import { JobMessage } from '@platform/http/message'
 

@@ -1,4 +1,4 @@
-import { type Kinds, buryOperation } from '@platform/core/operation/work'
+import { type Kinds, buryOperation } from '@platform/core/operations/run'
 import { consume } from '@platform/http/consume'
 import { UpdateMessage } from '@platform/http/message'
 

@@ -1,4 +1,4 @@
-import { workOff } from '@platform/core/webhook/delivery'
+import { workOff } from '@platform/core/webhooks/delivery'
 import { consume } from '@platform/http/consume'
 import { WebhookMessage } from '@platform/http/message'
 

@@ -28,7 +28,7 @@ const authorization: Area = {
       isPlain: true,
     },
     {
-      mutate: ['packages/core/src/user/{standing,api-token-caller}.ts'],
+      mutate: ['packages/core/src/accounts/{standing,api-token-caller}.ts'],
       tests: [
         'test/functions/authorize.test.ts',
         'test/core/user/{standing,api-token,api-token-caller,api-token-revocation}.test.ts',
@@ -37,7 +37,7 @@ const authorization: Area = {
     },
     // Who may do what to whom, and grant what.
     {
-      mutate: ['packages/core/src/user/reach.ts'],
+      mutate: ['packages/core/src/accounts/delegation.ts'],
       tests: ['test/core/user/{rights,user,last-administrator,password}.test.ts'],
     },
   ],
@@ -47,7 +47,7 @@ const tokens: Area = {
   name: 'tokens',
   groups: [
     {
-      mutate: ['packages/core/src/signing/token.ts'],
+      mutate: ['packages/core/src/signing/access-token.ts'],
       tests: ['test/core/signing/{token,rotation}.test.ts'],
     },
     {
@@ -69,7 +69,7 @@ const tokens: Area = {
       tests: ['test/core/platform/setup.test.ts'],
     },
     {
-      mutate: ['packages/core/src/user/api-token.ts'],
+      mutate: ['packages/core/src/accounts/api-token.ts'],
       tests: ['test/core/user/{api-token,api-token-revocation}.test.ts'],
     },
   ],
@@ -79,7 +79,7 @@ const jobs: Area = {
   name: 'the states of jobs',
   groups: [
     {
-      mutate: ['packages/core/src/job/{lease,end,job,dispatch}.ts'],
+      mutate: ['packages/core/src/jobs/{lease,end,job,dispatch}.ts'],
       tests: [
         'test/core/job/{job,end,dispatch,submit,claim,complete,cancel}.test.ts',
         'test/core/operation/operation.test.ts',
@@ -87,12 +87,12 @@ const jobs: Area = {
       isShared: true,
     },
     {
-      mutate: ['packages/core/src/job/{overdue,dead-letter}.ts'],
+      mutate: ['packages/core/src/jobs/{overdue,dead-letter}.ts'],
       tests: ['test/core/job/{overdue,end,dead-letter,cancel}.test.ts'],
       isShared: true,
     },
     {
-      mutate: ['packages/core/src/cluster/status.ts'],
+      mutate: ['packages/core/src/clusters/status.ts'],
       tests: ['test/core/cluster/status.test.ts'],
       isPlain: true,
     },
@@ -103,7 +103,7 @@ const updates: Area = {
   name: 'the states of updates',
   groups: [
     {
-      mutate: ['packages/core/src/operation/operation.ts'],
+      mutate: ['packages/core/src/operations/operation.ts'],
       tests: ['test/core/operation/{operation,end,sweep}.test.ts'],
     },
     {

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import { parseAllow } from '@platform/core/outbound/allow'
+import { parseAllow } from '@platform/core/lib/settings/allowlist'
 import { callOut } from '@platform/core/outbound/outbound'
 import { startServer } from '../../test/support/http-server.ts'
 

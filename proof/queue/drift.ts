@@ -1,9 +1,9 @@
 import * as Audit from '@platform/core/audit/audit'
-import { countsOf, parseBatch } from '@platform/core/batch/row'
+import { countsOf, parseBatch } from '@platform/core/jobs/batches/record'
 import { type Item } from '@platform/core/db/table'
-import { totalOf } from '@platform/core/job/totals'
-import * as Notification from '@platform/core/notification/notification'
-import { unreadCount } from '@platform/core/notification/unread'
+import { totalOf } from '@platform/core/jobs/totals-projection'
+import * as Notification from '@platform/core/notifications/notification'
+import { unreadCount } from '@platform/core/notifications/unread'
 import { tallyOf } from '../../test/core/support/batches.ts'
 import { type Tenant } from './tenant.ts'
 

@@ -1,9 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import * as Audit from '@platform/core/audit/audit'
-import * as Batch from '@platform/core/batch/batch'
+import * as Batch from '@platform/core/jobs/batches/batch'
 import { type Caller } from '@platform/core/caller'
-import * as Job from '@platform/core/job/job'
-import { fewAtOnce, partsOf } from '@platform/core/parts'
+import * as Job from '@platform/core/jobs/job'
+import { fewAtOnce, partsOf } from '@platform/core/lib/async'
 import { inboxOf, runJob, script, type World } from '../../test/core/support/jobs.ts'
 import { callerOf, enrolledCluster } from '../../test/support/world.ts'
 

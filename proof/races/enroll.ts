@@ -1,4 +1,4 @@
-import * as Cluster from '@platform/core/cluster/cluster'
+import * as Cluster from '@platform/core/clusters/cluster'
 import { posting } from '../../test/support/event.ts'
 import { callerOf, enrollRequest } from '../../test/support/world.ts'
 import { all, type Figure, none } from '../part.ts'

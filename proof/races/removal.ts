@@ -1,6 +1,6 @@
-import { tendBatch } from '@platform/core/batch/tending'
+import { tendBatch } from '@platform/core/jobs/batches/advance'
 import { type Caller } from '@platform/core/caller'
-import * as Cluster from '@platform/core/cluster/cluster'
+import * as Cluster from '@platform/core/clusters/cluster'
 import { type Item } from '@platform/core/db/table'
 import { callerOf } from '../../test/support/world.ts'
 import { posting } from '../../test/support/event.ts'

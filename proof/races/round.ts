@@ -1,5 +1,5 @@
 import { type Caller } from '@platform/core/caller'
-import { issueAccessToken } from '@platform/core/signing/token'
+import { issueAccessToken } from '@platform/core/signing/access-token'
 import { posting } from '../../test/support/event.ts'
 import type { Answer, Call } from './caller.ts'
 import type { Callers } from './callers.ts'

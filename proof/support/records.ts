@@ -1,6 +1,6 @@
 import * as keys from '@platform/core/db/keys'
 import { query } from '@platform/core/db/table'
-import { type OutboxRecord, parseRecord } from '@platform/core/record'
+import { type OutboxRecord, parseRecord } from '@platform/core/outbox/record'
 
 /** What has happened in an organisation whose books nobody keeps, oldest first. */
 export async function recordsOf(organisationId: string): Promise<OutboxRecord[]> {

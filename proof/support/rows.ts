@@ -3,7 +3,7 @@ import { config } from '@platform/core/config'
 import { client } from '@platform/core/db/client'
 import type { Key } from '@platform/core/db/keys'
 import { type Item } from '@platform/core/db/table'
-import { partsOf } from '@platform/core/parts'
+import { partsOf } from '@platform/core/lib/async'
 
 const TableName = config.PLAT_TABLE
 

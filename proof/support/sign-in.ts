@@ -3,7 +3,7 @@ import * as keys from '@platform/core/db/keys'
 import { create } from '@platform/core/db/table'
 import { transact } from '@platform/core/db/transact'
 import { newId } from '@platform/core/id'
-import { open } from '@platform/core/session/session'
+import { open } from '@platform/core/accounts/session'
 
 /** Somebody who has just signed in to an organisation, without a password that takes its time. */
 export async function newSession(organisationId = newId('org')) {

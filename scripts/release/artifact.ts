@@ -1,11 +1,11 @@
-import { infrastructureRevision } from '@platform/core/update/infrastructure'
+import { infrastructureRevision } from '@platform/core/updates/infrastructure'
 import {
   functionAnnotation,
   functionMediaType,
   ReleaseDocument,
   releaseMediaType,
   tagOf,
-} from '@platform/core/update/release-document'
+} from '@platform/core/updates/release-document'
 import { digestOf } from '@platform/registry/digest'
 import { type Manifest, mediaTypes } from '@platform/registry/types'
 

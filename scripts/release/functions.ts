@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Failure } from '@platform/cli/exit'
-import { functionNames } from '@platform/core/update/function-names'
+import { functionNames } from '@platform/core/updates/function-names'
 import { buildAssets } from '@platform/local/assets'
 import type { Plugin } from 'esbuild'
 import { type Bundle, bundleAll } from '../bundle.ts'

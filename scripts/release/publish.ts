@@ -1,6 +1,6 @@
 import { createPublicKey } from 'node:crypto'
 import { Failure } from '@platform/cli/exit'
-import { fewAtOnce } from '@platform/core/parts'
+import { fewAtOnce } from '@platform/core/lib/async'
 import type { RegistryClient } from '@platform/registry/client'
 import { signImage, type SignatureLayout } from '@platform/registry/signature/sign'
 import { verifyImage } from '@platform/registry/signature/verify'

@@ -9,7 +9,7 @@ test('imports in this repository run one way', () => {
 })
 
 test.for([
-  ['packages/contract/src/x.ts', `import { fault } from '@platform/core/fault'`],
+  ['packages/contract/src/x.ts', `import { fault } from '@platform/core/error'`],
   ['packages/contract/src/x.ts', `import { readFile } from 'node:fs/promises'`],
   ['packages/contract/src/x.ts', `import { createDocument } from 'zod-openapi'`],
   ['packages/core/src/x.ts', `import { serve } from '@platform/http/serve'`],
@@ -18,7 +18,7 @@ test.for([
   ['packages/core/src/x.ts', `import { openApiDocument } from '@platform/contract/openapi'`],
   ['packages/http/src/x.ts', `export { x } from '@platform/local/main'`],
   ['packages/relay/src/x.ts', `import { type Claim } from '@platform/contract/relay'`],
-  ['packages/relay/src/x.ts', `import type { Fault } from '@platform/core/fault'`],
+  ['packages/relay/src/x.ts', `import type { Fault } from '@platform/core/error'`],
   ['packages/relay/src/x.ts', `import { z } from 'zod'`],
   ['packages/cli/src/x.ts', `import { listClusters } from '@platform/contract/cluster'`],
   ['packages/cli/src/x.ts', `import { z } from 'zod'`],
@@ -47,7 +47,7 @@ test.for([
   ['functions/modules.ts', `import { defineModule } from '@platform/modules'`],
   ['packages/local/src/x.ts', `import { serve } from '@platform/http/serve'`],
   ['functions/clusters.ts', `import { install } from '@platform/modules/install'`],
-  ['infra/api.ts', `import { fault } from '../packages/core/src/fault.ts'`],
+  ['infra/api.ts', `import { fault } from '../packages/core/src/error.ts'`],
 ] as const)('%s must not hold: %s', ([path, text]) => {
   expect(faultsOf(path, text)).toHaveLength(1)
 })
@@ -62,7 +62,7 @@ test.for([
   ['packages/cli/src/x.ts', `import createClient from 'openapi-fetch'`],
   ['packages/cli/src/x.ts', `import { registryClient } from '@platform/registry/client'`],
   ['packages/cli/src/x.ts', `import { ModuleManifest } from '@platform/contract/manifest'`],
-  ['packages/cli/src/x.ts', `import { checkManifest } from '@platform/core/module/check'`],
+  ['packages/cli/src/x.ts', `import { checkManifest } from '@platform/core/modules/check-manifest'`],
   ['packages/cli/src/x.ts', `import type { paths } from '@platform/contract/openapi-types'`],
   ['packages/portal/src/api/x.ts', `import type { paths } from '@platform/contract/openapi-types'`],
   ['packages/portal/src/x.tsx', `import { openedPage } from '@platform/contract/portal-paths'`],

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { networkOf } from '@platform/core/network'
+import { networkOf } from '@platform/core/lib/ip-network'
 
 test.each([
   ['192.0.2.1', '192.0.2.1'],

@@ -1,4 +1,4 @@
-import { fewAtOnce } from '@platform/core/parts'
+import { fewAtOnce } from '@platform/core/lib/async'
 import { expect, test } from 'vitest'
 
 /** Work that ends when it is told to. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { newTraceId, traceIdOf } from '@platform/core/trace'
+import { newTraceId, traceIdOf } from '@platform/core/lib/trace'
 
 test('a trace that a request names goes on', () => {
   expect(traceIdOf('00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01')).toBe('0af7651916cd43dd8448eb211c80319c')

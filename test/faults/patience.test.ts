@@ -21,7 +21,7 @@ test('a store that takes a request and never answers is given up, and called not
     AWS_SECRET_ACCESS_KEY: 'none',
   })
   const { get } = await import('@platform/core/db/table')
-  const secret = await import('@platform/core/secret')
+  const secret = await import('@platform/core/aws/secrets')
 
   const asked = {
     get: get({ pk: 'A', sk: 'B' }),

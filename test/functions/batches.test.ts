@@ -1,5 +1,5 @@
 import { beforeAll, expect, test, vi } from 'vitest'
-import * as Cluster from '@platform/core/cluster/cluster'
+import * as Cluster from '@platform/core/clusters/cluster'
 import { config } from '@platform/core/config'
 import { newId } from '@platform/core/id'
 import { handler as consumeBatches } from '../../functions/queue/batches.ts'

@@ -159,7 +159,7 @@ test('the chain is verified over HTTP, from any entry on', async () => {
 test('notifications are listed, marked and counted', async () => {
   const organisationId = newId('org')
   const user = await callerOf(organisationId, 'Operator')
-  const { issueAccessToken } = await import('@platform/core/signing/token')
+  const { issueAccessToken } = await import('@platform/core/signing/access-token')
   const token = await issueAccessToken({ ...user, roles: ['Operator'] })
   const headers = { authorization: `Bearer ${token}` }
   const alert = (sessionId: string) => ({

@@ -1,6 +1,6 @@
 import { endpoint } from '@platform/contract/endpoint'
 import { shiftClock } from '@platform/core/clock'
-import { register } from '@platform/core/cluster/cluster'
+import { register } from '@platform/core/clusters/cluster'
 import { newId } from '@platform/core/id'
 import { route } from '@platform/http/route'
 import { serve } from '@platform/http/serve'

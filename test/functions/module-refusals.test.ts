@@ -1,7 +1,7 @@
 import { afterAll, beforeEach, expect, test, vi } from 'vitest'
 import { transact } from '@platform/core/db/transact'
 import { newId } from '@platform/core/id'
-import { claimStep, readRoutes } from '@platform/core/module/routes'
+import { claimStep, readRoutes } from '@platform/core/modules/routes'
 import { admin, forgetModules, jobsOf, offer } from '../core/support/installs.ts'
 import { found, newModuleId, putCatalog, putModule, releaseFor } from '../core/support/modules.ts'
 import { refusalBy } from '../support/asked.ts'

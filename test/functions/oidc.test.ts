@@ -1,10 +1,10 @@
 // First: it sets what the platform may reach, which core reads when it is imported.
 import { peer } from '../core/support/oidc-hoist.ts'
 import { beforeAll, expect, test } from 'vitest'
-import { bookAll } from '@platform/core/books/all-books'
+import { bookAll } from '@platform/core/background/projections'
 import { shiftClock } from '@platform/core/clock'
-import { type ProviderRow } from '@platform/core/identity/row'
-import { verifyAccessToken } from '@platform/core/signing/token'
+import { type ProviderRow } from '@platform/core/identity-providers/record'
+import { verifyAccessToken } from '@platform/core/signing/access-token'
 import { handler as auth } from '../../functions/auth.ts'
 import { handler } from '../../functions/identity.ts'
 import { Browser } from '../support/browser.ts'

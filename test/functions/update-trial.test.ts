@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { config } from '@platform/core/config'
-import { apiFunctions } from '@platform/core/update/function-names'
+import { apiFunctions } from '@platform/core/updates/function-names'
 import { packed } from '@platform/http/portal/pack'
 import { getEvent, readiness, trialRequests } from '@platform/updates/request-event'
 import { expect, test } from 'vitest'

@@ -1,5 +1,5 @@
 import { endpoint } from '@platform/contract/endpoint'
-import { fault } from '@platform/core/fault'
+import { fault } from '@platform/core/error'
 import { answer } from '@platform/http/answer'
 import { route } from '@platform/http/route'
 import { serve } from '@platform/http/serve'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { Fault, fault } from '@platform/core/fault'
+import { Fault, fault } from '@platform/core/error'
 import { cookieOf } from '@platform/http/cookie'
 import { refuseCrossOrigin } from '@platform/http/same-origin'
 import { accessCookie, begun, ended, refreshCookie, renewed } from '@platform/http/session-cookie'

@@ -1,4 +1,4 @@
-import { functionNames } from '@platform/core/update/function-names'
+import { functionNames } from '@platform/core/updates/function-names'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { expiredAccessKey } from '../../rehearsal/cli/aws.ts'
 import { type Sandbox, sandboxObstacle, startSandbox } from '../../rehearsal/cli/start.ts'

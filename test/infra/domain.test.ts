@@ -1,4 +1,4 @@
-import { functionNames } from '@platform/core/update/function-names'
+import { functionNames } from '@platform/core/updates/function-names'
 import { expect, test } from 'vitest'
 import { functionsOf } from '../../rehearsal/graph/functions.ts'
 import { type Graph, ofType } from '../../rehearsal/graph/graph.ts'

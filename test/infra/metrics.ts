@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { functionNames } from '@platform/core/update/function-names'
+import { functionNames } from '@platform/core/updates/function-names'
 import { inject } from 'vitest'
 import * as z from 'zod'
 import { type Graph, ofType } from '../../rehearsal/graph/graph.ts'
@@ -28,7 +28,7 @@ const Line = z.object({
 })
 
 const program = `
-import { measured, measure, measures } from '${join(import.meta.dirname, '../../packages/core/src/metrics.ts')}'
+import { measured, measure, measures } from '${join(import.meta.dirname, '../../packages/core/src/lib/metrics.ts')}'
 await measured(async () => Object.keys(measures).forEach((name) => measure(name)))`
 
 /** What the platform's code writes as a function of this name, when everything is measured that there is. */

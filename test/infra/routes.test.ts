@@ -1,7 +1,7 @@
 import { usesOf } from '@platform/contract/endpoint'
 import { routes } from '@platform/contract/index'
 import { passages } from '@platform/contract/passage'
-import { functionNames } from '@platform/core/update/function-names'
+import { functionNames } from '@platform/core/updates/function-names'
 import { expect, test } from 'vitest'
 import { routesOf } from '../../rehearsal/graph/functions.ts'
 import { ofType } from '../../rehearsal/graph/graph.ts'

@@ -1,4 +1,4 @@
-import { type StoredCheck } from '@platform/core/module/row'
+import { type StoredCheck } from '@platform/core/modules/record'
 import { healthOf } from '@platform/modules/manager/health-item'
 import { ownEvents } from '@platform/modules/manager/published'
 import { dueJobs, type Slots } from '@platform/modules/manager/slots'

@@ -1,5 +1,5 @@
 import { shiftClock } from '@platform/core/clock'
-import { type Deployment } from '@platform/core/module/row'
+import { type Deployment } from '@platform/core/modules/record'
 import { type ModuleRuntime } from '@platform/modules/runtime/port'
 import { describe, expect, test } from 'vitest'
 import { until } from '../../conformance/until.ts'

@@ -1,4 +1,4 @@
-import { type Deployment } from '@platform/core/module/row'
+import { type Deployment } from '@platform/core/modules/record'
 import { type ModuleRequest } from '@platform/modules/runtime/port'
 import { build } from 'esbuild'
 import { describe, expect, test } from 'vitest'

@@ -1,4 +1,4 @@
-import { functionNames } from '@platform/core/update/function-names'
+import { functionNames } from '@platform/core/updates/function-names'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { capabilityOf, grantOf } from '../infra/grant.ts'
 import { isLong, sampled } from '../support/long.ts'

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { functionNames } from '@platform/core/update/function-names'
+import { functionNames } from '@platform/core/updates/function-names'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { answered } from '../../conformance/answer.ts'
 import type { Client } from '../../conformance/client.ts'

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { beforeAll, expect, test } from 'vitest'
-import { functionNames } from '@platform/core/update/function-names'
+import { functionNames } from '@platform/core/updates/function-names'
 import {
   begin,
   columns,

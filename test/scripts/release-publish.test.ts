@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { Failure } from '@platform/cli/exit'
-import type * as Feed from '@platform/core/update/release-feed'
+import type * as Feed from '@platform/core/updates/release-feed'
 import { registryClient } from '@platform/registry/client'
 import { plainTransport } from '@platform/registry/plain-transport'
 import { generateKeyPair } from '@platform/registry/signature/key'
@@ -41,7 +41,7 @@ beforeAll(async () => {
   vi.stubEnv('PLAT_RELEASE_SOURCE', `${registry.host}/${name}`)
   vi.stubEnv('PLAT_REGISTRY_ALLOW', registry.host)
   vi.stubEnv('PLAT_RELEASE_KEYS', JSON.stringify([{ name: 'ours', pem: publicKeyPem }]))
-  feed = await import('@platform/core/update/release-feed')
+  feed = await import('@platform/core/updates/release-feed')
 })
 afterAll(() => registry[Symbol.asyncDispose]())
 

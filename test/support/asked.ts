@@ -1,7 +1,7 @@
 import type { FunctionName } from '@platform/contract/index'
 import type { Role } from '@platform/contract/permission'
 import type { Caller } from '@platform/core/caller'
-import { issueAccessToken } from '@platform/core/signing/token'
+import { issueAccessToken } from '@platform/core/signing/access-token'
 import type { GatewayHandler } from '@platform/http/event'
 import { send } from './event.ts'
 

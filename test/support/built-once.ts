@@ -3,7 +3,7 @@ import { link, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/p
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { deserialize, serialize } from 'node:v8'
-import { functionNames } from '@platform/core/update/function-names'
+import { functionNames } from '@platform/core/updates/function-names'
 import { bundleAll } from '../../scripts/bundle.ts'
 import { filesOf, type functionFiles, packFunctions } from '../../scripts/release/functions.ts'
 import { root, sources } from '../../scripts/source.ts'

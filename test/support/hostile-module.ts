@@ -7,8 +7,8 @@ import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import { shiftClock } from '@platform/core/clock'
 import { transact } from '@platform/core/db/transact'
-import { type Deployment } from '@platform/core/module/row'
-import { claimStep, type ModuleClaim, readRoutes } from '@platform/core/module/routes'
+import { type Deployment } from '@platform/core/modules/record'
+import { claimStep, type ModuleClaim, readRoutes } from '@platform/core/modules/routes'
 import { refusalOf } from './world.ts'
 
 /** A module's instance on a socket of its own, that answers what a test says and remembers what it was asked. */

@@ -4,7 +4,7 @@ import {
   type LambdaClientConfig,
   ListVersionsByFunctionCommand,
 } from '@aws-sdk/client-lambda'
-import { type Deployment } from '@platform/core/module/row'
+import { type Deployment } from '@platform/core/modules/record'
 import { type LambdaOptions, type RunningLambda, startLambda } from '@platform/local/lambda/start'
 import { lambdaRuntime, type LambdaSettings } from '@platform/modules/runtime/lambda'
 import { plainTarget } from '@platform/modules/runtime/lambda-target'

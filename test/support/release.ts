@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import { zipSync } from 'fflate'
-import { infrastructureRevision } from '@platform/core/update/infrastructure'
+import { infrastructureRevision } from '@platform/core/updates/infrastructure'
 import {
   functionAnnotation,
   functionMediaType,
   type ReleaseDocument,
   releaseMediaType,
   tagOf,
-} from '@platform/core/update/release-document'
+} from '@platform/core/updates/release-document'
 import { startRegistry } from '@platform/local/registry/server'
 import { type RegistryClient, registryClient } from '@platform/registry/client'
 import { RegistryFailure } from '@platform/registry/failure'

@@ -1,8 +1,8 @@
 import { createHash, type KeyObject, randomUUID } from 'node:crypto'
 import { nowSeconds } from '@platform/core/clock'
 import { newId } from '@platform/core/id'
-import { relayAudience } from '@platform/core/relay/request-token'
-import { issueAccessToken } from '@platform/core/signing/token'
+import { relayAudience } from '@platform/core/relays/request-auth'
+import { issueAccessToken } from '@platform/core/signing/access-token'
 import { SignJWT } from 'jose'
 import { callerOf } from './world.ts'
 

@@ -1,4 +1,4 @@
-import { Fault, fault } from '@platform/core/fault'
+import { Fault, fault } from '@platform/core/error'
 import { RegistryFailure } from '@platform/registry/failure'
 import { judge, UpdateFailure, wordsOf } from '@platform/updates/failure'
 import { TargetFailure } from '@platform/updates/target/port'

@@ -108,7 +108,7 @@ test('an update is done on one target from its beginning to its end', async () =
   const { target, accepted } = await applying(unfit)
   target.hook = { before: passingTime }
   let picks = 0
-  const { performOperation } = await import('@platform/core/operation/work')
+  const { performOperation } = await import('@platform/core/operations/run')
   const { updateKinds } = await import('@platform/updates/operation')
   const { names } = await import('./support/feed.ts')
   const pick = async () => {

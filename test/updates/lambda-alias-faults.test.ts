@@ -1,6 +1,6 @@
 import { NodeHttpHandler } from '@smithy/node-http-handler'
 import { afterAll, afterEach, expect, test, vi } from 'vitest'
-import { type InstalledRelease } from '@platform/core/update/row'
+import { type InstalledRelease } from '@platform/core/updates/record'
 import { type Share } from '@platform/updates/target/port'
 import { isLong, rounds, sampled, stride } from '../support/long.ts'
 import { started } from '../support/world.ts'

@@ -1,5 +1,5 @@
-import { isSame } from '@platform/core/update/installed'
-import { type UpdatePlan } from '@platform/core/update/row'
+import { isSame } from '@platform/core/updates/release-identity'
+import { type UpdatePlan } from '@platform/core/updates/record'
 import { sharesOf } from '@platform/updates/plan'
 import { expect, test } from 'vitest'
 

@@ -1,5 +1,5 @@
 import { routes } from '@platform/contract/index'
-import { apiFunctions } from '@platform/core/update/function-names'
+import { apiFunctions } from '@platform/core/updates/function-names'
 import { getEvent, readiness, trialRequests } from '@platform/updates/request-event'
 import { expect, test } from 'vitest'
 

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, expect, test, vi } from 'vitest'
-import { type UpdatePlan } from '@platform/core/update/row'
+import { type UpdatePlan } from '@platform/core/updates/record'
 import { TargetFailure } from '@platform/updates/target/port'
 import { atStoreCalls } from '../core/support/store-hook.ts'
 import { isLong, stride } from '../support/long.ts'

@@ -1,5 +1,5 @@
 import { type Permission } from '@platform/contract/permission'
-import { type Once } from './once.ts'
+import { type Once } from './outbox/idempotency.ts'
 
 /** A signed-in user, as the access token or the API token tells. The first argument of every verb that acts for someone. */
 export interface Caller {

@@ -1,4 +1,4 @@
-import { fault } from '@platform/core/fault'
+import { fault } from '@platform/core/error'
 import { HonoBase as Hono } from 'hono/hono-base'
 import { TrieRouter } from 'hono/router/trie-router'
 import type { HttpContext, HttpEnv } from './context.ts'

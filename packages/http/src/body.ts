@@ -1,5 +1,5 @@
 import type { EndpointDefinition } from '@platform/contract/endpoint'
-import { Fault, fault, invalid } from '@platform/core/fault'
+import { Fault, fault, invalid } from '@platform/core/error'
 import { outOfBounds } from './bounds.ts'
 import { bytesOf, type GatewayEvent } from './event.ts'
 

@@ -1,5 +1,5 @@
 import type { ErrorDetail } from '@platform/contract/common'
-import { pointer } from '@platform/core/valid'
+import { pointer } from '@platform/core/lib/validate'
 
 /** Free-form JSON may be 16 deep (D35); it stands at most four below the body itself. */
 const maximumDepth = 20

@@ -1,5 +1,5 @@
 import { statusOf, wireCodeOf } from '@platform/contract/errors'
-import { Fault, fault } from '@platform/core/fault'
+import { Fault, fault } from '@platform/core/error'
 import { currentTraceId, log } from '@platform/core/log'
 import { schemeOf } from './authorize.ts'
 import type { HttpContext } from './context.ts'
@@ -32,7 +32,7 @@ export const promisedRetry = ({ status }: Reply): Record<string, string> =>
 /** Loaded when it is needed: the portal's function, which asks no store, would load the store's client for this alone. */
 async function tally(): Promise<void> {
   try {
-    const { tallyFault } = await import('@platform/core/update/fault-tally')
+    const { tallyFault } = await import('@platform/core/updates/error-count')
     await tallyFault()
   } catch (cause) {
     log('debug', 'A failure could not be counted', { cause })

@@ -1,5 +1,5 @@
-import { fault } from '@platform/core/fault'
-import { isUnder } from '@platform/core/module/path-prefix'
+import { fault } from '@platform/core/error'
+import { isUnder } from '@platform/core/modules/path-prefix'
 import { isPlain, passedHeaders } from './forward-headers.ts'
 import type { Owner } from './forward-owner.ts'
 import { variesAt } from './portal/open.ts'

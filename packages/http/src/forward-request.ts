@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import type { Caller } from '@platform/core/caller'
-import { fault } from '@platform/core/fault'
+import { fault } from '@platform/core/error'
 import { currentTraceId } from '@platform/core/log'
-import { issueModuleToken } from '@platform/core/signing/token'
+import { issueModuleToken } from '@platform/core/signing/access-token'
 import { bytesOf, type GatewayEvent } from './event.ts'
 import { passedHeaders } from './forward-headers.ts'
 

@@ -1,8 +1,8 @@
 import { type EndpointDefinition, isRepeatable } from '@platform/contract/endpoint'
 import type { Caller, RelayCaller } from '@platform/core/caller'
-import { invalid } from '@platform/core/fault'
+import { invalid } from '@platform/core/error'
 import { sha256 } from '@platform/core/id'
-import { findAnswer, keepAnswer, keepStep, type KeptAnswer, type RepeatableRequest } from '@platform/core/once'
+import { findAnswer, keepAnswer, keepStep, type KeptAnswer, type RepeatableRequest } from '@platform/core/outbox/idempotency'
 import type { Answer } from './answer.ts'
 import { bytesOf, type GatewayEvent } from './event.ts'
 

@@ -1,4 +1,4 @@
-import { fault } from '@platform/core/fault'
+import { fault } from '@platform/core/error'
 import type { Next } from 'hono'
 import type { HttpContext } from './context.ts'
 

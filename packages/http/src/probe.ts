@@ -1,5 +1,5 @@
-import { isProbe, type ProbeAnswer, type ProbeEvent } from '@platform/core/update/probe'
-import { version } from '@platform/core/version'
+import { isProbe, type ProbeAnswer, type ProbeEvent } from '@platform/core/updates/version-probe'
+import { version } from '@platform/core/lib/version'
 
 /** A function that answers probes too, and does nothing else for them. */
 export interface Probed<Event, Result> {

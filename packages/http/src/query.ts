@@ -1,6 +1,6 @@
 import type { EndpointDefinition } from '@platform/contract/endpoint'
-import { invalid } from '@platform/core/fault'
-import { pointer } from '@platform/core/valid'
+import { invalid } from '@platform/core/error'
+import { pointer } from '@platform/core/lib/validate'
 import { readForm } from './body.ts'
 import type { GatewayEvent } from './event.ts'
 

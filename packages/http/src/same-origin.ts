@@ -1,4 +1,4 @@
-import { fault } from '@platform/core/fault'
+import { fault } from '@platform/core/error'
 import type { RequestHeaders } from './cookie.ts'
 import type { GatewayEvent } from './event.ts'
 

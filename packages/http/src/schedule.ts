@@ -1,10 +1,10 @@
-import { tallyFault } from '@platform/core/update/fault-tally'
+import { tallyFault } from '@platform/core/updates/error-count'
 import { log, traced } from '@platform/core/log'
-import { measure, measured } from '@platform/core/metrics'
-import { isProbe, type ProbeAnswer } from '@platform/core/update/probe'
-import { markTallied } from '@platform/core/update/tallied'
-import { version } from '@platform/core/version'
-import { newTraceId } from '@platform/core/trace'
+import { measure, measured } from '@platform/core/lib/metrics'
+import { isProbe, type ProbeAnswer } from '@platform/core/updates/version-probe'
+import { markTallied } from '@platform/core/updates/counted-error'
+import { version } from '@platform/core/lib/version'
+import { newTraceId } from '@platform/core/lib/trace'
 
 /** A Lambda function that is started by a clock or a deployment. A failure is logged, and fails the invocation. */
 export const scheduled =

@@ -1,7 +1,7 @@
 import type { EndpointDefinition } from '@platform/contract/endpoint'
 import type { Caller, RelayCaller } from '@platform/core/caller'
 import { annotate } from '@platform/core/log'
-import { parseBody, parsePart } from '@platform/core/valid'
+import { parseBody, parsePart } from '@platform/core/lib/validate'
 import { appOf, handling } from './app.ts'
 import { authenticate, identityOf, permit } from './authorize.ts'
 import { jsonReader, readBody } from './body.ts'

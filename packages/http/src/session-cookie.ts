@@ -1,6 +1,6 @@
 import { type BrowserSession } from '@platform/contract/browser-session'
 import { refreshTokenSeconds, type TokenSet } from '@platform/contract/auth'
-import { Fault, fault } from '@platform/core/fault'
+import { Fault, fault } from '@platform/core/error'
 import type * as z from 'zod'
 import { type Answer, answer } from './answer.ts'
 import { cookieOf, type RequestHeaders } from './cookie.ts'

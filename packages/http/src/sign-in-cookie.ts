@@ -1,4 +1,4 @@
-import { attemptSeconds } from '@platform/core/oidc/attempt'
+import { attemptSeconds } from '@platform/core/identity-providers/oidc/attempt'
 import { cookieOf, type RequestHeaders } from './cookie.ts'
 
 /**

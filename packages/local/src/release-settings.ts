@@ -1,5 +1,5 @@
 import { createPublicKey } from 'node:crypto'
-import type { TrustedKey } from '@platform/core/key-files'
+import type { TrustedKey } from '@platform/core/lib/settings/key-files'
 import { releaseSigningKey } from './kept-secret.ts'
 
 /** Where releases are in the embedded registry, and looked for unless `PLAT_RELEASE_SOURCE` names another place. */

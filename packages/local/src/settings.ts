@@ -1,9 +1,9 @@
 import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { type TrustedKey, TrustedKeyFiles } from '@platform/core/key-files'
-import { mostKeys, TrustedKeys } from '@platform/core/module/keys'
-import { Config, whole, wholeOrNone } from '@platform/core/settings'
-import { ReleaseSource } from '@platform/core/update/release-source'
+import { type TrustedKey, TrustedKeyFiles } from '@platform/core/lib/settings/key-files'
+import { mostKeys, TrustedKeys } from '@platform/core/lib/settings/trusted-keys'
+import { Config, whole, wholeOrNone } from '@platform/core/lib/settings/schema'
+import { ReleaseSource } from '@platform/core/lib/settings/release-source'
 import * as z from 'zod'
 
 /** How the platform runs on this machine. */

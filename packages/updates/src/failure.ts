@@ -1,6 +1,6 @@
 import { type ErrorCode } from '@platform/contract/errors'
-import { Fault } from '@platform/core/fault'
-import { type Judgement } from '@platform/core/operation/work'
+import { Fault } from '@platform/core/error'
+import { type Judgement } from '@platform/core/operations/run'
 import { RegistryFailure } from '@platform/registry/failure'
 import { TargetFailure } from './target/port.ts'
 

@@ -1,4 +1,4 @@
-import { rollbackSteps, type UpdatePlan, updateSteps } from '@platform/core/update/row'
+import { rollbackSteps, type UpdatePlan, updateSteps } from '@platform/core/updates/record'
 import { type Share } from './target/port.ts'
 
 /** The shares that a release gets one after the other, as the steps of its job say. */

@@ -1,4 +1,4 @@
-import { apiFunctions } from '@platform/core/update/function-names'
+import { apiFunctions } from '@platform/core/updates/function-names'
 import { fallback, passages } from '@platform/contract/passage'
 import { routes } from '@platform/contract/index'
 

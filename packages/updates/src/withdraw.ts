@@ -1,5 +1,5 @@
 import { log } from '@platform/core/log'
-import { type UpdatePlan } from '@platform/core/update/row'
+import { type UpdatePlan } from '@platform/core/updates/record'
 import { type UpdateTarget } from './target/port.ts'
 
 /** Takes a release its share, as well as that can be done: it is to get nothing while nobody watches it. */

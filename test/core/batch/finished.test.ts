@@ -1,4 +1,4 @@
-import * as Batch from '@platform/core/batch/batch'
+import * as Batch from '@platform/core/jobs/batches/batch'
 import { shiftClock } from '@platform/core/clock'
 import * as keys from '@platform/core/db/keys'
 import { query, remove, replace } from '@platform/core/db/table'

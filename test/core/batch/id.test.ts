@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { batchIdOf, indexOf, jobIdOf, newBatchId } from '@platform/core/batch/id'
+import { batchIdOf, indexOf, jobIdOf, newBatchId } from '@platform/core/jobs/batches/id'
 import { isId, newId, timeOf } from '@platform/core/id'
 
 const indexes = Array.from({ length: 500 }, (_, index) => index)

@@ -1,6 +1,6 @@
 import { shiftClock } from '@platform/core/clock'
 import { newId } from '@platform/core/id'
-import { asOnlyOne } from '@platform/core/books/turn'
+import { asOnlyOne } from '@platform/core/outbox/lease'
 import { expect, test } from 'vitest'
 import { rounds } from '../../support/long.ts'
 

@@ -1,5 +1,5 @@
 import { beforeAll, expect, test } from 'vitest'
-import * as Cluster from '@platform/core/cluster/cluster'
+import * as Cluster from '@platform/core/clusters/cluster'
 import { newId } from '@platform/core/id'
 import { callerOf, started } from '../../support/world.ts'
 

@@ -1,8 +1,8 @@
 import { beforeAll, expect, test } from 'vitest'
 import { shiftClock } from '@platform/core/clock'
-import * as Cluster from '@platform/core/cluster/cluster'
-import { goodbye, heartbeat } from '@platform/core/cluster/presence'
-import { sweep } from '@platform/core/cluster/sweep'
+import * as Cluster from '@platform/core/clusters/cluster'
+import { goodbye, heartbeat } from '@platform/core/relays/heartbeat'
+import { sweep } from '@platform/core/background/sweep'
 import { type Caller } from '@platform/core/caller'
 import { callerOf, enrolledCluster, refusalOf, started } from '../../support/world.ts'
 

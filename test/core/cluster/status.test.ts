@@ -5,7 +5,7 @@ import {
   nodeStatus,
   type Presence,
   relayStatus,
-} from '@platform/core/cluster/status'
+} from '@platform/core/clusters/status'
 import { expect, test } from 'vitest'
 
 const present: Presence = {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { isAnyJobRunning } from '@platform/core/job/active'
+import { isAnyJobRunning } from '@platform/core/jobs/active'
 import * as keys from '@platform/core/db/keys'
 import { removeAll } from '@platform/core/db/remove-all'
 import { putAll, upsert } from '@platform/core/db/table'

@@ -1,7 +1,7 @@
 import { beforeAll, expect, test } from 'vitest'
-import * as Job from '@platform/core/job/job'
-import { claim, complete } from '@platform/core/job/lease'
-import { append, readOutput } from '@platform/core/job/output'
+import * as Job from '@platform/core/jobs/job'
+import { claim, complete } from '@platform/core/jobs/claim'
+import { append, readOutput } from '@platform/core/jobs/output'
 import { callerOf, enrolledCluster, refusalOf, started } from '../../support/world.ts'
 import { completion, waitingJob } from '../support/jobs.ts'
 

@@ -1,4 +1,4 @@
-import { normalDn } from '@platform/core/ldap/distinguished-name'
+import { normalDn } from '@platform/core/identity-providers/ldap/distinguished-name'
 import { expect, test } from 'vitest'
 
 /** Who may do what depends on whether two distinguished names are the same: that of a group, and the one that a role maps to. */

@@ -1,7 +1,7 @@
 // First: it sets what the platform may reach, which core reads when it is imported.
 import { arrive, asRoot, directory, lack, plainUrl, refusal } from '../support/acme.ts'
 import { canary } from '../support/directories.ts'
-import { type ProviderSettings } from '@platform/core/identity/row'
+import { type ProviderSettings } from '@platform/core/identity-providers/record'
 import { expect, test } from 'vitest'
 import { groups, people, service } from '../../support/slapd.ts'
 

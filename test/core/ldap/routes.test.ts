@@ -1,7 +1,7 @@
 // First: it sets what the platform may reach, which core reads when it is imported.
 import { acme, arrive, credentialsOf, directory, lack } from '../support/acme.ts'
 import { ports } from '../support/directories.ts'
-import * as UserAdmin from '@platform/core/user/admin'
+import * as UserAdmin from '@platform/core/accounts/manage-users'
 import { expect, test } from 'vitest'
 import { handler } from '../../../functions/auth.ts'
 import { posting, send } from '../../support/event.ts'

@@ -3,8 +3,8 @@ import { agreed, agreeing, bindDone, directory, lack, outcome, world } from '../
 import { ber, hostile, inTls, message, onRequest, result } from '../support/directories.ts'
 import { randomBytes } from 'node:crypto'
 import { type Socket } from 'node:net'
-import { authenticate } from '@platform/core/ldap/ldap'
-import { testLdap } from '@platform/core/ldap/directory-test'
+import { authenticate } from '@platform/core/identity-providers/ldap/ldap'
+import { testLdap } from '@platform/core/identity-providers/ldap/test'
 import { expect, test } from 'vitest'
 
 const skipped = lack !== ''

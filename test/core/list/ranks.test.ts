@@ -1,4 +1,4 @@
-import { locate, noRanks, withoutRow, withRow } from '@platform/core/list/ranks'
+import { locate, noRanks, withoutRow, withRow } from '@platform/core/db/offset-index'
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 

@@ -1,7 +1,7 @@
 // First: it sets what the platform may reach, which core reads when it is imported.
 import { client, privateKey, registry } from '../support/module-images.ts'
 import { afterEach, expect, test } from 'vitest'
-import { readCatalog } from '@platform/core/module/catalog'
+import { readCatalog } from '@platform/core/modules/catalog/catalog'
 import * as keys from '@platform/core/db/keys'
 import { removeAll } from '@platform/core/db/remove-all'
 import { scan } from '@platform/modules/manager/scan'

@@ -2,7 +2,7 @@
 import { be, pick, runtime, seenBy, tracesOf, running, toldOf } from '../support/module-platform.ts'
 import { expect, test } from 'vitest'
 import { now } from '@platform/core/clock'
-import * as Module from '@platform/core/module/module'
+import * as Module from '@platform/core/modules/module'
 import { supervise } from '@platform/modules/manager/supervise'
 import { RuntimeFailure } from '@platform/modules/runtime/port'
 import { until } from '../../../conformance/until.ts'

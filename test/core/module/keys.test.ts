@@ -1,5 +1,5 @@
 import { generateKeyPairSync } from 'node:crypto'
-import { TrustedKeys } from '@platform/core/module/keys'
+import { TrustedKeys } from '@platform/core/lib/settings/trusted-keys'
 import { expect, test } from 'vitest'
 
 const pemOf = ({ publicKey }: ReturnType<typeof generateKeyPairSync>): string =>

@@ -1,4 +1,4 @@
-import { ownerOf, parseRoutes } from '@platform/core/module/routes'
+import { ownerOf, parseRoutes } from '@platform/core/modules/routes'
 import { expect, test } from 'vitest'
 
 /** Claims in this order, by module. */

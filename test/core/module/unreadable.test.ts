@@ -1,12 +1,12 @@
 // First: it sets what the platform may reach, which core reads when it is imported.
 import { pick, running, runtime, tracesOf } from '../support/module-platform.ts'
 import { expect, test } from 'vitest'
-import * as Catalog from '@platform/core/module/catalog-list'
+import * as Catalog from '@platform/core/modules/catalog/list'
 import * as keys from '@platform/core/db/keys'
 import { get, update } from '@platform/core/db/table'
 import { ready } from '@platform/core/platform/health'
-import * as Module from '@platform/core/module/module'
-import { navigation } from '@platform/core/portal/navigation'
+import * as Module from '@platform/core/modules/module'
+import { navigation } from '@platform/core/dashboard/navigation'
 import { supervise } from '@platform/modules/manager/supervise'
 import { callerOf, started } from '../../support/world.ts'
 

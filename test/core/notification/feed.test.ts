@@ -1,7 +1,7 @@
 import * as Audit from '@platform/core/audit/audit'
 import { type Caller } from '@platform/core/caller'
 import { newId } from '@platform/core/id'
-import * as Notification from '@platform/core/notification/notification'
+import * as Notification from '@platform/core/notifications/notification'
 import { expect, test } from 'vitest'
 import { callerOf } from '../../support/world.ts'
 import { done, entriesOf, prepare, settle, statusChanged, tell, tellAll, waitingRecords } from '../support/books.ts'

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { type ProviderRow } from '@platform/core/identity/row'
-import { identityOf, lacksClaims } from '@platform/core/oidc/claims'
+import { type ProviderRow } from '@platform/core/identity-providers/record'
+import { identityOf, lacksClaims } from '@platform/core/identity-providers/oidc/claims'
 
 /** A provider by what claims depend on. */
 const provider = (settings: ProviderRow['settings'] = {}, hasRoles = true) =>

@@ -4,8 +4,8 @@ import { beforeAll, expect, test, vi } from 'vitest'
 import { nowSeconds } from '@platform/core/clock'
 import * as keys from '@platform/core/db/keys'
 import { putAll, query } from '@platform/core/db/table'
-import { exchange } from '@platform/core/oidc/code'
-import { verifyAccessToken } from '@platform/core/signing/token'
+import { exchange } from '@platform/core/identity-providers/oidc/code'
+import { verifyAccessToken } from '@platform/core/signing/access-token'
 import { signed } from '../../support/hostile-issuer.ts'
 import { atStoreCalls, type StoreCall } from '../support/store-hook.ts'
 import { refusalOf } from '../../support/world.ts'
@@ -89,7 +89,7 @@ test.each(['oidc.attemptTaken', 'oidc.userKnown'])(
     vi.stubEnv('PLAT_FAILPOINT', `${failpoint}=throw`)
     vi.resetModules()
     // A process of its own, as armed as one would be.
-    const armed = await import('@platform/core/oidc/oidc')
+    const armed = await import('@platform/core/identity-providers/oidc/oidc')
     vi.unstubAllEnvs()
     const location = await armed.finish(provider.id, answer, { browser, origin })
     expect(new URL(location).searchParams.get('error')).toBe('internal_error')

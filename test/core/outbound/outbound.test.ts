@@ -4,7 +4,7 @@ import { type AddressInfo, createServer as createTcpServer, type Server } from '
 import { afterAll, expect, test } from 'vitest'
 import { callOut, checkUrl, OutboundFailure } from '@platform/core/outbound/outbound'
 import { isPublicAddress } from '@platform/core/outbound/address'
-import { OutboundAllow, parseAllow } from '@platform/core/outbound/allow'
+import { OutboundAllow, parseAllow } from '@platform/core/lib/settings/allowlist'
 import { badUrls, privateAnswers, privateHosts } from '../support/addresses.ts'
 import { selfSigned } from '../support/certificate.ts'
 

@@ -1,10 +1,10 @@
 import { beforeAll, expect, test } from 'vitest'
 import { shiftClock } from '@platform/core/clock'
 import { config } from '@platform/core/config'
-import { refresh, signIn, signOut } from '@platform/core/session/session'
-import * as SessionList from '@platform/core/session/list'
-import { changePassword } from '@platform/core/user/own-password'
-import * as UserAdmin from '@platform/core/user/admin'
+import { refresh, signIn, signOut } from '@platform/core/accounts/session'
+import * as SessionList from '@platform/core/accounts/session-list'
+import { changePassword } from '@platform/core/accounts/change-password'
+import * as UserAdmin from '@platform/core/accounts/manage-users'
 import { rounds } from '../../support/long.ts'
 import {
   atMinuteStart,

@@ -2,8 +2,8 @@ import { ScanCommand } from '@aws-sdk/lib-dynamodb'
 import { beforeAll, expect, test } from 'vitest'
 import { config } from '@platform/core/config'
 import { client } from '@platform/core/db/client'
-import { signIn } from '@platform/core/session/session'
-import * as SignIn from '@platform/core/session/sign-in'
+import { signIn } from '@platform/core/accounts/session'
+import * as SignIn from '@platform/core/identity-providers/sign-in'
 import {
   atMinuteStart,
   colleague,

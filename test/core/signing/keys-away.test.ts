@@ -7,10 +7,10 @@ import {
 import { expect, test } from 'vitest'
 import { shiftClock } from '@platform/core/clock'
 import { config } from '@platform/core/config'
-import { refresh, signIn } from '@platform/core/session/session'
-import { list } from '@platform/core/session/list'
+import { refresh, signIn } from '@platform/core/accounts/session'
+import { list } from '@platform/core/accounts/session-list'
 import { complete } from '@platform/core/platform/setup'
-import { verifyAccessToken } from '@platform/core/signing/token'
+import { verifyAccessToken } from '@platform/core/signing/access-token'
 import { administrator, adminToken, refusalOf, started } from '../../support/world.ts'
 
 /** What signs tokens may be out of reach for a while: nothing happens then whose tokens nobody could be given. */

@@ -10,7 +10,7 @@ import {
   moduleTokenSeconds,
   publicKeySet,
   verifyAccessToken,
-} from '@platform/core/signing/token'
+} from '@platform/core/signing/access-token'
 import { mangled, wronglyClaimed, wronglySigned } from '../../../proof/tokens/forgeries.ts'
 import { byEdDsa, partsOf, tokenOf } from '../../../proof/tokens/jws.ts'
 import { platformKeys } from '../../../proof/tokens/kinds.ts'

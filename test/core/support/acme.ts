@@ -1,9 +1,9 @@
 // First: it sets what the platform may reach, which core reads when it is imported.
 import { canary, ownCertificates, ports } from './directories.ts'
 import { type Caller } from '@platform/core/caller'
-import { type ProviderSettings } from '@platform/core/identity/row'
-import { signIn } from '@platform/core/session/sign-in'
-import { find, type User } from '@platform/core/user/user'
+import { type ProviderSettings } from '@platform/core/identity-providers/record'
+import { signIn } from '@platform/core/identity-providers/sign-in'
+import { find, type User } from '@platform/core/accounts/user'
 import { Client } from 'ldapts'
 import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest'
 import { missing } from '../../support/peers.ts'

@@ -1,13 +1,13 @@
-import { allBooks } from '@platform/core/books/all-books'
+import { allBooks } from '@platform/core/background/projections'
 import * as Audit from '@platform/core/audit/audit'
-import { bookRecords } from '@platform/core/books/books'
+import { bookRecords } from '@platform/core/outbox/run-projections'
 import { type Actor, type Caller } from '@platform/core/caller'
-import { commit } from '@platform/core/change'
+import { commit } from '@platform/core/outbox/commit'
 import * as keys from '@platform/core/db/keys'
 import { query, type Step } from '@platform/core/db/table'
 import { transact } from '@platform/core/db/transact'
 import { newId } from '@platform/core/id'
-import { type OutboxRecord, parseRecord, recordStep, type Told } from '@platform/core/record'
+import { type OutboxRecord, parseRecord, recordStep, type Told } from '@platform/core/outbox/record'
 
 /** Enters all that has happened in an organisation into the books. */
 export const settle = (organisationId: string): Promise<boolean> => bookRecords(organisationId, allBooks)

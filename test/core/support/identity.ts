@@ -1,7 +1,7 @@
 import { ListSecretsCommand, SecretsManagerClient } from '@aws-sdk/client-secrets-manager'
 import { type ProviderRequest } from '@platform/contract/identity'
 import { config } from '@platform/core/config'
-import { findProvider, secretOf } from '@platform/core/identity/provider'
+import { findProvider, secretOf } from '@platform/core/identity-providers/provider'
 import { atStoreCalls } from './store-hook.ts'
 
 /** Identity providers for tests, and what is kept of them. */

@@ -1,10 +1,10 @@
 import { type Caller } from '@platform/core/caller'
-import * as Cluster from '@platform/core/cluster/cluster'
+import * as Cluster from '@platform/core/clusters/cluster'
 import * as keys from '@platform/core/db/keys'
 import { query } from '@platform/core/db/table'
-import { dispatch } from '@platform/core/job/dispatch'
-import * as Job from '@platform/core/job/job'
-import { claim, complete } from '@platform/core/job/lease'
+import { dispatch } from '@platform/core/jobs/dispatch'
+import * as Job from '@platform/core/jobs/job'
+import { claim, complete } from '@platform/core/jobs/claim'
 import { type enrolledCluster } from '../../support/world.ts'
 
 export type World = Awaited<ReturnType<typeof enrolledCluster>>

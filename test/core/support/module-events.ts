@@ -1,5 +1,5 @@
 import { running } from './module-platform.ts'
-import { commit } from '@platform/core/change'
+import { commit } from '@platform/core/outbox/commit'
 import { newId } from '@platform/core/id'
 import { settle } from './books.ts'
 import { later } from './told.ts'

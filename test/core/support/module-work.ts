@@ -1,5 +1,5 @@
-import { buryOperation, performOperation } from '@platform/core/operation/work'
-import { type OperationReference } from '@platform/core/queue'
+import { buryOperation, performOperation } from '@platform/core/operations/run'
+import { type OperationReference } from '@platform/core/aws/queues'
 import { moduleKinds, type PickRuntime } from '@platform/modules/manager/operation'
 
 /** Operations on modules, done as the worker's function does them, on a runtime of the test's own. */

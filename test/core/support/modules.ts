@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import { type ModuleManifest } from '@platform/contract/manifest'
-import { storeCatalog, readCatalog } from '@platform/core/module/catalog'
-import { type CatalogRelease } from '@platform/core/module/catalog-row'
+import { storeCatalog, readCatalog } from '@platform/core/modules/catalog/catalog'
+import { type CatalogRelease } from '@platform/core/modules/catalog/record'
 import { now } from '@platform/core/clock'
 import * as keys from '@platform/core/db/keys'
 import { replace, update } from '@platform/core/db/table'
 import { transact } from '@platform/core/db/transact'
 import { newId } from '@platform/core/id'
-import { claimStep, readRoutes } from '@platform/core/module/routes'
+import { claimStep, readRoutes } from '@platform/core/modules/routes'
 import {
   type Deployment,
   type ModuleHealthRow,
@@ -15,7 +15,7 @@ import {
   type ModuleRow,
   stored,
   type StoredCheck,
-} from '@platform/core/module/row'
+} from '@platform/core/modules/record'
 import { manifestFor } from '../../support/module-manifest.ts'
 
 /** Modules as their installation leaves them, without any registry or runtime. */

@@ -1,8 +1,8 @@
 import { type Caller } from '@platform/core/caller'
-import { commit } from '@platform/core/change'
+import { commit } from '@platform/core/outbox/commit'
 import { newNonce } from '@platform/core/id'
-import { beginOperation, ending, newOperation, type OperationEnd, queueing } from '@platform/core/operation/operation'
-import { type OperationRow, type OperationType } from '@platform/core/operation/row'
+import { beginOperation, ending, newOperation, type OperationEnd, queueing } from '@platform/core/operations/operation'
+import { type OperationRow, type OperationType } from '@platform/core/operations/record'
 
 /** Jobs of the platform on itself, as a verb makes them and a worker does them. */
 

@@ -9,9 +9,9 @@ import {
   type ProviderRow,
   parseProvider,
   type ProviderSecret,
-} from '@platform/core/identity/row'
-import { writeSecret } from '@platform/core/secret'
-import { verifyAccessToken } from '@platform/core/signing/token'
+} from '@platform/core/identity-providers/record'
+import { writeSecret } from '@platform/core/aws/secrets'
+import { verifyAccessToken } from '@platform/core/signing/access-token'
 
 /** Identity providers as they are stored, and people whom they vouch for. */
 

@@ -1,4 +1,4 @@
-import { Fault } from '@platform/core/fault'
+import { Fault } from '@platform/core/error'
 
 /** The fault that a call is refused with. */
 export async function refusal(call: Promise<unknown>): Promise<Fault> {

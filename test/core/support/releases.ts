@@ -1,6 +1,6 @@
-import { Fault } from '@platform/core/fault'
-import { resolveRelease, type WantedRelease } from '@platform/core/module/release'
-import { type ModuleRelease } from '@platform/core/module/row'
+import { Fault } from '@platform/core/error'
+import { resolveRelease, type WantedRelease } from '@platform/core/modules/release'
+import { type ModuleRelease } from '@platform/core/modules/record'
 import { parseReference } from '@platform/registry/reference'
 
 type Wanted = Omit<WantedRelease, 'reference'>

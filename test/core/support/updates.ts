@@ -4,9 +4,9 @@ import { config } from '@platform/core/config'
 import * as keys from '@platform/core/db/keys'
 import { create, get, remove, replace } from '@platform/core/db/table'
 import { transact } from '@platform/core/db/transact'
-import { findOperation } from '@platform/core/operation/operation'
-import { type OperationRow } from '@platform/core/operation/row'
-import { type InstalledRelease, parseUpdateState, type UpdateState } from '@platform/core/update/row'
+import { findOperation } from '@platform/core/operations/operation'
+import { type OperationRow } from '@platform/core/operations/record'
+import { type InstalledRelease, parseUpdateState, type UpdateState } from '@platform/core/updates/record'
 import { vi } from 'vitest'
 import { callerOf } from '../../support/world.ts'
 import { waitingRecords } from './books.ts'
@@ -55,8 +55,8 @@ export async function codeOf(version: string) {
   vi.stubGlobal('releasedVersion', version)
   vi.resetModules()
   const [{ update }, { check, checkRegularly }] = [
-    await import('@platform/core/update/update'),
-    await import('@platform/core/update/check'),
+    await import('@platform/core/updates/request'),
+    await import('@platform/core/updates/check'),
   ]
   vi.unstubAllGlobals()
   return { update, check, checkRegularly }

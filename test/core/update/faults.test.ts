@@ -3,12 +3,12 @@ import { type Caller } from '@platform/core/caller'
 import { config } from '@platform/core/config'
 import * as keys from '@platform/core/db/keys'
 import { removeAll } from '@platform/core/db/remove-all'
-import { findOperation, operationLeaseMs } from '@platform/core/operation/operation'
-import { sweep } from '@platform/core/cluster/sweep'
-import { update } from '@platform/core/update/update'
-import { check } from '@platform/core/update/check'
-import { endUpdate } from '@platform/core/update/end'
-import { version } from '@platform/core/version'
+import { findOperation, operationLeaseMs } from '@platform/core/operations/operation'
+import { sweep } from '@platform/core/background/sweep'
+import { update } from '@platform/core/updates/request'
+import { check } from '@platform/core/updates/check'
+import { endUpdate } from '@platform/core/updates/finish'
+import { version } from '@platform/core/lib/version'
 import { refusalOf, started } from '../../support/world.ts'
 import { waitingRecords } from '../support/books.ts'
 import { takeMessages } from '../support/messages.ts'
@@ -116,7 +116,7 @@ test('an update whose process ends when all is written, and nothing is announced
   await putState({ version }, { version: '0.0.9' })
   vi.stubEnv('PLAT_FAILPOINT', 'change.written=throw')
   vi.resetModules()
-  const armed = await import('@platform/core/update/update')
+  const armed = await import('@platform/core/updates/request')
   vi.unstubAllEnvs()
   await expect(armed.update(caller, { action: 'rollback' })).rejects.toThrow('Failpoint change.written')
   expect(await takeMessages(config.PLAT_QUEUE_UPDATES)).toEqual([])

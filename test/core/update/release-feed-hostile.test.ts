@@ -1,8 +1,8 @@
 import { afterAll, beforeEach, expect, test, vi } from 'vitest'
-import { newestRelease } from '@platform/core/update/release-feed'
+import { newestRelease } from '@platform/core/updates/release-feed'
 import { digestOf } from '@platform/registry/digest'
 import { mediaTypes } from '@platform/registry/types'
-import { releaseMediaType } from '@platform/core/update/release-document'
+import { releaseMediaType } from '@platform/core/updates/release-document'
 import { refusalOf } from '../../support/world.ts'
 import { later } from '../support/told.ts'
 

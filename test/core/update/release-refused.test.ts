@@ -1,5 +1,5 @@
 import { afterAll, beforeEach, expect, test, vi } from 'vitest'
-import { findRelease, newestRelease, releaseByDigest } from '@platform/core/update/release-feed'
+import { findRelease, newestRelease, releaseByDigest } from '@platform/core/updates/release-feed'
 import { digestOf } from '@platform/registry/digest'
 import { type Manifest, mediaTypes } from '@platform/registry/types'
 import { type ReleaseWish, type Signer } from '../../support/release.ts'

@@ -1,17 +1,17 @@
 import { beforeAll, expect, test } from 'vitest'
 import { apiTokenLimit } from '@platform/contract/api-token'
 import { permissionsOf } from '@platform/contract/permission'
-import * as ApiToken from '@platform/core/user/api-token'
-import { verifyApiToken } from '@platform/core/user/api-token-caller'
+import * as ApiToken from '@platform/core/accounts/api-token'
+import { verifyApiToken } from '@platform/core/accounts/api-token-caller'
 import { iso, now, shiftClock } from '@platform/core/clock'
 import * as keys from '@platform/core/db/keys'
 import { get, remove, update } from '@platform/core/db/table'
 import { transact } from '@platform/core/db/transact'
 import { sha256 } from '@platform/core/id'
-import { signOut } from '@platform/core/session/session'
-import { changePassword } from '@platform/core/user/own-password'
-import { profile } from '@platform/core/user/user'
-import * as UserAdmin from '@platform/core/user/admin'
+import { signOut } from '@platform/core/accounts/session'
+import { changePassword } from '@platform/core/accounts/change-password'
+import { profile } from '@platform/core/accounts/user'
+import * as UserAdmin from '@platform/core/accounts/manage-users'
 import {
   colleague,
   newUser,

@@ -1,5 +1,5 @@
 import { beforeAll, expect, test } from 'vitest'
-import * as Organisation from '@platform/core/user/organisation'
+import * as Organisation from '@platform/core/accounts/organisation'
 import { platformAdministrator, type Person } from '../../support/people.ts'
 import { callsOf } from '../../support/store-calls.ts'
 import { administrator, refusalOf } from '../../support/world.ts'

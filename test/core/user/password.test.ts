@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { inTurn } from '@platform/core/user/hash-queue'
-import { hashPassword, passwordFits } from '@platform/core/user/password'
+import { inTurn } from '@platform/core/accounts/hash-queue'
+import { hashPassword, passwordFits } from '@platform/core/accounts/password'
 import { rounds } from '../../support/long.ts'
 import { refusalOf } from '../../support/world.ts'
 

@@ -1,13 +1,13 @@
 import { beforeAll, expect, test } from 'vitest'
 import { permissionsOf, type Role, roleNames } from '@platform/contract/permission'
-import * as ApiToken from '@platform/core/user/api-token'
-import { verifyApiToken } from '@platform/core/user/api-token-caller'
+import * as ApiToken from '@platform/core/accounts/api-token'
+import { verifyApiToken } from '@platform/core/accounts/api-token-caller'
 import { newId } from '@platform/core/id'
-import * as Organisation from '@platform/core/user/organisation'
-import { hashPassword } from '@platform/core/user/password'
-import { signIn } from '@platform/core/session/session'
-import * as User from '@platform/core/user/user'
-import * as UserAdmin from '@platform/core/user/admin'
+import * as Organisation from '@platform/core/accounts/organisation'
+import { hashPassword } from '@platform/core/accounts/password'
+import { signIn } from '@platform/core/accounts/session'
+import * as User from '@platform/core/accounts/user'
+import * as UserAdmin from '@platform/core/accounts/manage-users'
 import {
   colleague,
   newUser,

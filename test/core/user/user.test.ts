@@ -1,9 +1,9 @@
 import { beforeAll, expect, test } from 'vitest'
 import { permissionsOf } from '@platform/contract/permission'
-import { refresh, signIn } from '@platform/core/session/session'
-import { verifyAccessToken } from '@platform/core/signing/token'
-import * as User from '@platform/core/user/user'
-import * as UserAdmin from '@platform/core/user/admin'
+import { refresh, signIn } from '@platform/core/accounts/session'
+import { verifyAccessToken } from '@platform/core/signing/access-token'
+import * as User from '@platform/core/accounts/user'
+import * as UserAdmin from '@platform/core/accounts/manage-users'
 import {
   colleague,
   newUser,

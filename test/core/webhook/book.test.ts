@@ -1,8 +1,8 @@
 // First: it sets what the platform may reach, which core reads when it is imported.
 import { newReceiver } from '../support/receivers.ts'
-import { commit } from '@platform/core/change'
-import { workOff } from '@platform/core/webhook/delivery'
-import { webhookBook } from '@platform/core/webhook/book'
+import { commit } from '@platform/core/outbox/commit'
+import { workOff } from '@platform/core/webhooks/delivery'
+import { webhookBook } from '@platform/core/webhooks/projection'
 import { beforeAll, expect, test } from 'vitest'
 import { callsOf } from '../../support/store-calls.ts'
 import { callerOf, started } from '../../support/world.ts'

@@ -1,8 +1,8 @@
 // First: it sets what the platform may reach, which core reads when it is imported.
 import { newReceiver } from '../support/receivers.ts'
 import { shiftClock } from '@platform/core/clock'
-import { workOff } from '@platform/core/webhook/delivery'
-import { sweep } from '@platform/core/cluster/sweep'
+import { workOff } from '@platform/core/webhooks/delivery'
+import { sweep } from '@platform/core/background/sweep'
 import { beforeAll, expect, test, vi } from 'vitest'
 import { callerOf, started } from '../../support/world.ts'
 import { announcedWhile, deliveriesOf, eventOf, happen, subscribe, verified } from '../support/webhooks.ts'

@@ -1,9 +1,9 @@
 // First: it sets what the platform may reach, which core reads when it is imported.
 import { newReceiver, type Receiver } from '../support/receivers.ts'
 import { type EventOf } from '@platform/contract/event'
-import { workOff } from '@platform/core/webhook/delivery'
-import { failureLimit } from '@platform/core/webhook/delivery-record'
-import * as Webhook from '@platform/core/webhook/webhook'
+import { workOff } from '@platform/core/webhooks/delivery'
+import { failureLimit } from '@platform/core/webhooks/delivery-outcome'
+import * as Webhook from '@platform/core/webhooks/webhook'
 import { beforeAll, expect, test } from 'vitest'
 import { callerOf, started } from '../../support/world.ts'
 import { deliveriesOf, eventOf, happen, pass, subscribe } from '../support/webhooks.ts'

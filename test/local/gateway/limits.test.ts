@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { request } from 'node:http'
 import { FunctionTimedOut } from '@platform/local/functions/failure'
-import { Fault } from '@platform/core/fault'
+import { Fault } from '@platform/core/error'
 import { expect, test } from 'vitest'
 import { errorOf, openConnection, sendBytes, sendTarget, startGateway, startRecorder } from './support.ts'
 

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { version as checkoutVersion } from '@platform/core/version'
+import { version as checkoutVersion } from '@platform/core/lib/version'
 import { startPlatform } from '@platform/local/platform'
 import { parseSettings } from '@platform/local/settings'
 import { expect, test } from 'vitest'

@@ -1,6 +1,6 @@
 import { appendFile, readdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { FetchedRelease } from '@platform/core/update/installed'
+import type { FetchedRelease } from '@platform/core/updates/release-identity'
 import { noteCurrent, releaseAtStart } from '@platform/local/releases/current'
 import { draftFunction, folderName, sealDraft } from '@platform/local/releases/folder'
 import { StartFailure } from '@platform/local/start-failure'

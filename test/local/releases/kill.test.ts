@@ -1,7 +1,7 @@
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { version as checkoutVersion } from '@platform/core/version'
+import { version as checkoutVersion } from '@platform/core/lib/version'
 import { localSupervisor } from '@platform/updates/target/local-supervisor'
 import type { StagedRelease } from '@platform/updates/target/port'
 import { expect, test } from 'vitest'

@@ -14,7 +14,7 @@ import {
   SQSClient,
 } from '@aws-sdk/client-sqs'
 import { passages } from '@platform/contract/passage'
-import { parseConfig } from '@platform/core/settings'
+import { parseConfig } from '@platform/core/lib/settings/schema'
 import { clientSettings, newAccessKeyId, signedHeaders } from '@platform/local/aws-environment'
 import { readRuntimeFile } from '@platform/local/runtime-file'
 import * as z from 'zod'

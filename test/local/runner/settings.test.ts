@@ -1,7 +1,7 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import { parseConfig } from '@platform/core/settings'
+import { parseConfig } from '@platform/core/lib/settings/schema'
 import { BadSettings, parseSettings } from '@platform/local/settings'
 import { generateKeyPair } from '@platform/registry/signature/key'
 import { expect, test } from 'vitest'

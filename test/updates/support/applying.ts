@@ -1,4 +1,4 @@
-import { type InstalledRelease, type UpdatePlan } from '@platform/core/update/row'
+import { type InstalledRelease, type UpdatePlan } from '@platform/core/updates/record'
 import { type startFeed } from './feed.ts'
 import { type Behaviour, MemoryTarget } from './memory-target.ts'
 import { accept, passingTime } from './updating.ts'

@@ -13,7 +13,7 @@ import {
   waitUntilPublishedVersionActive,
   waitUntilFunctionActiveV2,
 } from '@aws-sdk/client-lambda'
-import { type InstalledRelease } from '@platform/core/update/row'
+import { type InstalledRelease } from '@platform/core/updates/record'
 import { startLambda } from '@platform/local/lambda/start'
 import { lambdaAlias } from '@platform/updates/target/lambda-alias'
 import { type UpdateTarget } from '@platform/updates/target/port'

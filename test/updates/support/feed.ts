@@ -1,4 +1,4 @@
-import type { InstalledRelease } from '@platform/core/update/row'
+import type { InstalledRelease } from '@platform/core/updates/record'
 import { type ReleaseWish, startReleaseRegistry } from '../../support/release.ts'
 
 /** What the platform of these tests consists of. */

@@ -1,5 +1,5 @@
-import { type InstalledRelease } from '@platform/core/update/row'
-import { isSame } from '@platform/core/update/installed'
+import { type InstalledRelease } from '@platform/core/updates/record'
+import { isSame } from '@platform/core/updates/release-identity'
 import {
   type Share,
   type StagedRelease,

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import type { ModuleManifest } from '@platform/contract/manifest'
-import { checkManifest } from '@platform/core/module/check'
+import { checkManifest } from '@platform/core/modules/check-manifest'
 import { manifestOf } from '@platform/modules/manifest'
 import type { ModuleDescription } from '@platform/modules/sdk/describe'
 import { formatReference, parseReference } from '@platform/registry/reference'

@@ -1,7 +1,7 @@
 import { mkdir, readdir, writeFile } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { ModuleManifest } from '@platform/contract/manifest'
-import { checkManifest } from '@platform/core/module/check'
+import { checkManifest } from '@platform/core/modules/check-manifest'
 import { parseReference } from '@platform/registry/reference'
 import { Failure, hasCode } from '../exit.ts'
 import { checkout } from './checkout.ts'

@@ -3,7 +3,7 @@ import { iso } from '../clock.ts'
 import * as keys from '../db/keys.ts'
 import { type Item } from '../db/table.ts'
 import { derivedId, sha256 } from '../id.ts'
-import { type OutboxRecord } from '../record.ts'
+import { type OutboxRecord } from '../outbox/record.ts'
 
 /**
  * The form of audit entries (D40). An entry's hash covers its canonical JSON (RFC 8785), which holds the hash of the entry

@@ -1,5 +1,5 @@
 import { type AuditEntry, type auditFormats } from '@platform/contract/audit'
-import { auditHead } from './book.ts'
+import { auditHead } from './projection.ts'
 import { parseEntry } from './entry.ts'
 import { type Caller } from '../caller.ts'
 import * as keys from '../db/keys.ts'

@@ -1,7 +1,7 @@
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb'
 import { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb'
-import { fault } from '../fault.ts'
-import { impatient } from '../patience.ts'
+import { fault } from '../error.ts'
+import { impatient } from '../aws/timeouts.ts'
 
 /** One connection per process. Timeouts are short: a caller waits at most a few seconds for a store that is away. */
 export const client: DynamoDBDocumentClient = DynamoDBDocumentClient.from(

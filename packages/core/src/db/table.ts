@@ -10,9 +10,9 @@ import {
   UpdateCommand,
 } from '@aws-sdk/lib-dynamodb'
 import { config } from '../config.ts'
-import { contended, fault } from '../fault.ts'
+import { contended, fault } from '../error.ts'
 import { jitter } from '../id.ts'
-import { partsOf } from '../parts.ts'
+import { partsOf } from '../lib/async.ts'
 import { client, reach } from './client.ts'
 import { type Change, type Condition, conditional, required, updating } from './expression.ts'
 import { type IndexName, type Key } from './keys.ts'

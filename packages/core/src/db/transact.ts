@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { TransactionCanceledException } from '@aws-sdk/client-dynamodb'
 import { TransactWriteCommand } from '@aws-sdk/lib-dynamodb'
 import { unmarshall } from '@aws-sdk/util-dynamodb'
-import { contended, fault } from '../fault.ts'
+import { contended, fault } from '../error.ts'
 import { client, reach } from './client.ts'
 import { type Item, pause, type Step } from './table.ts'
 

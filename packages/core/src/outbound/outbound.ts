@@ -6,10 +6,10 @@ import { connect, isIP, type LookupFunction, type Socket } from 'node:net'
 import { addAbortSignal } from 'node:stream'
 import { callbackify } from 'node:util'
 import { config } from '../config.ts'
-import { measure } from '../metrics.ts'
+import { measure } from '../lib/metrics.ts'
 import { isPublicAddress } from './address.ts'
-import { parseAllow, targetOf } from './allow.ts'
-import { version } from '../version.ts'
+import { parseAllow, targetOf } from '../lib/settings/allowlist.ts'
+import { version } from '../lib/version.ts'
 
 /**
  * The one way out (CONTRIBUTING.md, House rules). What callers of the API name must not lead the platform to its own

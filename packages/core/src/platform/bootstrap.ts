@@ -5,7 +5,7 @@ import { upsert } from '../db/table.ts'
 import { transact } from '../db/transact.ts'
 import { newSecret, sha256 } from '../id.ts'
 import { type PlatformState, readState } from './state.ts'
-import { readSecret, writeSecret } from '../secret.ts'
+import { readSecret, writeSecret } from '../aws/secrets.ts'
 import { prepareKeys } from '../signing/keys.ts'
 
 /** One API start (D10): signing keys exist afterwards, and while setup is incomplete a token to complete it. */

@@ -1,7 +1,7 @@
 import { type HealthCheck, type Readiness } from '@platform/contract/health'
 import { iso, now } from '../clock.ts'
-import { checksNow, type InstalledModules, isStale, readModules } from '../module/module.ts'
-import { type StoredCheck } from '../module/row.ts'
+import { checksNow, type InstalledModules, isStale, readModules } from '../modules/module.ts'
+import { type StoredCheck } from '../modules/record.ts'
 import { readState } from './state.ts'
 
 /** Whether the platform can serve (D36). */

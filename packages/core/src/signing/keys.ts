@@ -4,11 +4,11 @@ import { type CryptoKey, importJWK } from 'jose'
 import * as z from 'zod'
 import { now } from '../clock.ts'
 import { config } from '../config.ts'
-import { failpoint } from '../failpoint.ts'
-import { fault } from '../fault.ts'
+import { failpoint } from '../lib/failpoint.ts'
+import { fault } from '../error.ts'
 import { newSecret } from '../id.ts'
-import { announceKey, publicHalf, rereadKeysAfterMs, settleKeys, type Withdrawal } from './published.ts'
-import { beginSecret, readSecret, writeSecret } from '../secret.ts'
+import { announceKey, publicHalf, rereadKeysAfterMs, settleKeys, type Withdrawal } from './published-keys.ts'
+import { beginSecret, readSecret, writeSecret } from '../aws/secrets.ts'
 
 /**
  * Keys that the platform signs with: one for access tokens, one for job statements, and the masters of which the secrets of

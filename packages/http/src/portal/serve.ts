@@ -1,4 +1,4 @@
-import { fault } from '@platform/core/fault'
+import { fault } from '@platform/core/error'
 import { appOf, handling } from '../app.ts'
 import type { HttpContext } from '../context.ts'
 import { type GatewayEvent, type GatewayResult, toResult } from '../event.ts'

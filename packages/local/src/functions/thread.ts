@@ -3,7 +3,7 @@ import { flushCompileCache } from 'node:module'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { parentPort, workerData } from 'node:worker_threads'
-import { isTallied } from '@platform/core/update/tallied'
+import { isTallied } from '@platform/core/updates/counted-error'
 import { type LambdaContext, lambdaContext } from './context.ts'
 import { type Answer, type Failure, FunctionThreadData, type Question, ready } from './protocol.ts'
 

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import { fault } from '@platform/core/fault'
+import { fault } from '@platform/core/error'
 
 /** The largest request that API Gateway takes. */
 const maximumRequestBytes = 10 * 1024 * 1024

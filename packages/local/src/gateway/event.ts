@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import { fault } from '@platform/core/fault'
+import { fault } from '@platform/core/error'
 import { localAccountId } from '../aws-environment.ts'
 import { eventBody } from './body.ts'
 import { eventHeaders, eventQuery, sourceAddress } from './fields.ts'

@@ -1,7 +1,7 @@
 import { STATUS_CODES } from 'node:http'
 import type { Duplex } from 'node:stream'
-import { Fault, fault } from '@platform/core/fault'
-import { traceIdOf } from '@platform/core/trace'
+import { Fault, fault } from '@platform/core/error'
+import { traceIdOf } from '@platform/core/lib/trace'
 import type { Connections } from './connections.ts'
 import { refusal } from './refusal.ts'
 

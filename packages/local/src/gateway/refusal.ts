@@ -1,6 +1,6 @@
 import type { ErrorBody } from '@platform/contract/common'
 import { statusOf, wireCodeOf } from '@platform/contract/errors'
-import { Fault, fault } from '@platform/core/fault'
+import { Fault, fault } from '@platform/core/error'
 import { FunctionTimedOut } from '../functions/failure.ts'
 import type { HttpAnswer } from './result.ts'
 

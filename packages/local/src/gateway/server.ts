@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { fault } from '@platform/core/fault'
+import { fault } from '@platform/core/error'
 import { listenAt } from '../listening.ts'
 import { drainServer, trackConnections } from './connections.ts'
 import { answerRequest, answerWhileStarting, type ExchangeContext } from './exchange.ts'

@@ -1,4 +1,4 @@
-import { fault } from '@platform/core/fault'
+import { fault } from '@platform/core/error'
 
 /** What a request asks for: the path as functions see it, percent-decoded, and the query as it was sent. */
 export interface Target {

@@ -1,5 +1,5 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
-import { version } from '@platform/core/version'
+import { version } from '@platform/core/lib/version'
 import { functionMetrics, type FunctionMetrics } from './function-metrics.ts'
 
 /** What an operator watches on one machine, in the words of Prometheus. All of it passes through the runner. */

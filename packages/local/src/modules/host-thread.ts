@@ -21,7 +21,7 @@ const tell = (message: HostThreadMessage) => parent.postMessage(message)
 // Loaded when it is needed: most starts ask no registry, as what shall run is here already.
 const fetch: FetchImage = async (name, folder) => {
   const { fetchImage } = await import('@platform/modules/runtime/image-fetch')
-  const { clientOf } = await import('@platform/core/module/registries')
+  const { clientOf } = await import('@platform/core/modules/registries')
   return fetchImage(clientOf, name, folder)
 }
 

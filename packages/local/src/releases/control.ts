@@ -1,5 +1,5 @@
-import { type FetchedRelease, isSame } from '@platform/core/update/installed'
-import type { InstalledRelease } from '@platform/core/update/row'
+import { type FetchedRelease, isSame } from '@platform/core/updates/release-identity'
+import type { InstalledRelease } from '@platform/core/updates/record'
 import { TargetFailure, type UpdateTarget } from '@platform/updates/target/port'
 import { noteCurrent } from './current.ts'
 import { draftedFunctions, draftFunction, folderName, removeAllBut } from './folder.ts'

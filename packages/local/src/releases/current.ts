@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { version } from '@platform/contract/manifest'
-import { type FetchedRelease, installed } from '@platform/core/update/installed'
+import { type FetchedRelease, installed } from '@platform/core/updates/release-identity'
 import gte from 'semver/functions/gte.js'
 import * as z from 'zod'
 import type { Log } from '../log.ts'

@@ -1,5 +1,5 @@
-import { type FetchedRelease, installed } from '@platform/core/update/installed'
-import type { InstalledRelease } from '@platform/core/update/row'
+import { type FetchedRelease, installed } from '@platform/core/updates/release-identity'
+import type { InstalledRelease } from '@platform/core/updates/record'
 import { TargetFailure } from '@platform/updates/target/port'
 import type { Checkout } from './current.ts'
 import { DamagedRelease, draftedFunctions, type KeptRelease, readRelease, sealDraft } from './folder.ts'

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
-import { infrastructureRevision } from '@platform/core/update/infrastructure'
-import { version } from '@platform/core/version'
+import { infrastructureRevision } from '@platform/core/updates/infrastructure'
+import { version } from '@platform/core/lib/version'
 import { functionNames } from '../function-files.ts'
 import type { Log } from '../log.ts'
 import type { Settings } from '../settings.ts'

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
-import { installed } from '@platform/core/update/installed'
-import { version } from '@platform/core/version'
+import { installed } from '@platform/core/updates/release-identity'
+import { version } from '@platform/core/lib/version'
 import { compileCacheFor } from '../compile-cache.ts'
 import { timeoutMsOf } from '../function-limits.ts'
 import { startPool } from '../functions/pool.ts'

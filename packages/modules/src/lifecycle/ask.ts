@@ -1,4 +1,4 @@
-import { type Deployment } from '@platform/core/module/row'
+import { type Deployment } from '@platform/core/modules/record'
 import * as z from 'zod'
 import { type ModuleAnswer, type ModuleRequest, type ModuleRequester } from '../runtime/port.ts'
 import { controlPath, graceHeader, type PublishedEvent } from '../sdk/protocol.ts'

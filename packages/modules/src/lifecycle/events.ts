@@ -1,5 +1,5 @@
 import { type CloudEvent } from '@platform/contract/event'
-import { type Deployment } from '@platform/core/module/row'
+import { type Deployment } from '@platform/core/modules/record'
 import * as z from 'zod'
 import { type ModuleRequester } from '../runtime/port.ts'
 import { type EventsAnswer, type EventsRequest, type PublishedEvent } from '../sdk/protocol.ts'

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { type ModuleManifest } from '@platform/contract/manifest'
 import { type ModuleErrorCode } from '@platform/contract/module'
-import { type Deployment } from '@platform/core/module/row'
+import { type Deployment } from '@platform/core/modules/record'
 import { type ModuleRuntime } from '../runtime/port.ts'
 import { type Description, type PublishedEvent } from '../sdk/protocol.ts'
 import { ask, type Asked, plain } from './ask.ts'

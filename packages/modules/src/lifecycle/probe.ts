@@ -1,6 +1,6 @@
 import { type ModuleManifest } from '@platform/contract/manifest'
 import { now } from '@platform/core/clock'
-import { type Deployment } from '@platform/core/module/row'
+import { type Deployment } from '@platform/core/modules/record'
 import * as z from 'zod'
 import { type ModuleRequester } from '../runtime/port.ts'
 import { type HealthAnswer, type PublishedEvent } from '../sdk/protocol.ts'

@@ -1,4 +1,4 @@
-import { type Deployment } from '@platform/core/module/row'
+import { type Deployment } from '@platform/core/modules/record'
 import { type ModuleRuntime } from '../runtime/port.ts'
 import { type PublishedEvent } from '../sdk/protocol.ts'
 import { ask } from './ask.ts'

@@ -1,5 +1,5 @@
 import { type Refusal } from '@platform/core/db/transact'
-import { takingTurns } from '@platform/core/list/ranked-list'
+import { takingTurns } from '@platform/core/db/offset-list'
 
 /**
  * Makes a change whose first step decides whether it may happen at all, and whose others may be refused because the claims of

@@ -1,5 +1,5 @@
 import { now } from '@platform/core/clock'
-import { announceModule } from '@platform/core/queue'
+import { announceModule } from '@platform/core/aws/queues'
 import { type ModuleRequester } from '../runtime/port.ts'
 import { endTurn, takeTurn, type Turn } from './event-turn.ts'
 import { handBatch, handOne, type Served } from './hand-over.ts'

@@ -2,7 +2,7 @@ import { now, nowSeconds } from '@platform/core/clock'
 import * as keys from '@platform/core/db/keys'
 import { get, tryUpdate } from '@platform/core/db/table'
 import { newNonce } from '@platform/core/id'
-import { keepEventsSeconds } from '@platform/core/module/book'
+import { keepEventsSeconds } from '@platform/core/modules/event-projection'
 import * as z from 'zod'
 
 /** One worker at a time hands a module its events, so that they come in order; what it has learnt about them stays. */

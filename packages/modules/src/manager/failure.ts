@@ -1,6 +1,6 @@
 import { type ModuleErrorCode } from '@platform/contract/module'
-import { Fault } from '@platform/core/fault'
-import { type Judgement as OperationJudgement } from '@platform/core/operation/work'
+import { Fault } from '@platform/core/error'
+import { type Judgement as OperationJudgement } from '@platform/core/operations/run'
 import { RegistryFailure } from '@platform/registry/failure'
 import { RuntimeFailure, type RuntimeProblem } from '../runtime/port.ts'
 

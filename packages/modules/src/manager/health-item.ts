@@ -1,6 +1,6 @@
 import { type ModuleHealth } from '@platform/contract/module'
 import { type Item } from '@platform/core/db/table'
-import { type ModuleHealthRow, stored, type StoredCheck } from '@platform/core/module/row'
+import { type ModuleHealthRow, stored, type StoredCheck } from '@platform/core/modules/record'
 
 /** Beats in a row without an answer, after which a module is Unhealthy (D44). */
 export const missedLimit = 2

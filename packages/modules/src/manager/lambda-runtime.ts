@@ -1,5 +1,5 @@
 import { config } from '@platform/core/config'
-import { clientOf } from '@platform/core/module/registries'
+import { clientOf } from '@platform/core/modules/registries'
 import { thisPlatform } from '@platform/registry/image'
 import { parseReference } from '@platform/registry/reference'
 import { ecrTarget } from '../runtime/lambda-ecr.ts'

@@ -1,4 +1,4 @@
-import { type Kind, type Kinds } from '@platform/core/operation/work'
+import { type Kind, type Kinds } from '@platform/core/operations/run'
 import { type ModuleRuntime } from '../runtime/port.ts'
 import { judge } from './failure.ts'
 import { install } from './install.ts'

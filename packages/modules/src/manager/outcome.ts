@@ -1,11 +1,11 @@
 import { system } from '@platform/core/caller'
-import { commit } from '@platform/core/change'
+import { commit } from '@platform/core/outbox/commit'
 import { type Step } from '@platform/core/db/table'
-import { type Standing } from '@platform/core/module/lock'
-import { ending, type OperationEnd, OperationLost } from '@platform/core/operation/operation'
-import { type Told } from '@platform/core/record'
+import { type Standing } from '@platform/core/modules/install-state'
+import { ending, type OperationEnd, OperationLost } from '@platform/core/operations/operation'
+import { type Told } from '@platform/core/outbox/record'
 import { againstOthers } from './contention.ts'
-import { type Journal } from '@platform/core/operation/journal'
+import { type Journal } from '@platform/core/operations/lease'
 import { standingNow } from './rows.ts'
 
 /** What the end of an operation makes of its module. */

@@ -1,9 +1,9 @@
 import { isModuleEventName, type ModuleEvent } from '@platform/contract/event'
 import { system } from '@platform/core/caller'
-import { commit } from '@platform/core/change'
+import { commit } from '@platform/core/outbox/commit'
 import { derivedId } from '@platform/core/id'
 import { log } from '@platform/core/log'
-import { type ModuleRow } from '@platform/core/module/row'
+import { type ModuleRow } from '@platform/core/modules/record'
 import { type PublishedEvent, publishedLimits } from '../sdk/protocol.ts'
 
 /** What modules publish becomes events like the platform's own, under names of their own (D37). */

@@ -1,9 +1,9 @@
 import * as keys from '@platform/core/db/keys'
 import { get, getAll } from '@platform/core/db/table'
-import { type Standing } from '@platform/core/module/lock'
-import { isServing } from '@platform/core/module/module'
-import { type Deployment, type ModuleRow, parseModule } from '@platform/core/module/row'
-import { parseRoutes } from '@platform/core/module/routes'
+import { type Standing } from '@platform/core/modules/install-state'
+import { isServing } from '@platform/core/modules/module'
+import { type Deployment, type ModuleRow, parseModule } from '@platform/core/modules/record'
+import { parseRoutes } from '@platform/core/modules/routes'
 
 /** A module that has something to serve with. */
 export type ServingModule = ModuleRow & { deployment: Deployment }

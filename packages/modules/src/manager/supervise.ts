@@ -1,6 +1,6 @@
 import { log } from '@platform/core/log'
-import { readModules } from '@platform/core/module/module'
-import { type Deployment, type ModuleRow } from '@platform/core/module/row'
+import { readModules } from '@platform/core/modules/module'
+import { type Deployment, type ModuleRow } from '@platform/core/modules/record'
 import { unload } from '../lifecycle/unload.ts'
 import { type DeploymentStatus, type ModuleRuntime } from '../runtime/port.ts'
 import { beat } from './beat.ts'

@@ -1,9 +1,9 @@
 import { type ErrorCode } from '@platform/contract/errors'
 import { now } from '@platform/core/clock'
-import { fault } from '@platform/core/fault'
+import { fault } from '@platform/core/error'
 import { newNonce } from '@platform/core/id'
 import { log } from '@platform/core/log'
-import { type Deployment } from '@platform/core/module/row'
+import { type Deployment } from '@platform/core/modules/record'
 import { publishedIn } from '../lifecycle/published.ts'
 import {
   type ModuleAnswer,

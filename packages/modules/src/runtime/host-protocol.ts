@@ -1,4 +1,4 @@
-import { Deployment } from '@platform/core/module/row'
+import { Deployment } from '@platform/core/modules/record'
 import * as z from 'zod'
 
 /**

@@ -1,5 +1,5 @@
 import { config } from '@platform/core/config'
-import { Deployment } from '@platform/core/module/row'
+import { Deployment } from '@platform/core/modules/record'
 import type * as z from 'zod'
 import { askInstance, exchange } from './exchange.ts'
 import { type DeployRequest, HostFailure, type RemoveRequest, StatusList } from './host-protocol.ts'

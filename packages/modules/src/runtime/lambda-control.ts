@@ -5,7 +5,7 @@ import {
   type LambdaClient,
   ListVersionsByFunctionCommand,
 } from '@aws-sdk/client-lambda'
-import { isAws } from '@platform/core/aws-error'
+import { isAws } from '@platform/core/aws/error-name'
 import { jitter } from '@platform/core/id'
 import { type ImageRoute } from './lambda-image.ts'
 import { latestVersion } from './lambda-names.ts'

@@ -1,4 +1,4 @@
-import { type Deployment } from '@platform/core/module/row'
+import { type Deployment } from '@platform/core/modules/record'
 import { findFunction, findVersions, isOvertaken, type LambdaControl, pause } from './lambda-control.ts'
 import { changeFailure } from './lambda-failure.ts'
 import { approach, hasFailed, isBusy, isReached, publishLatest, requireSuccess } from './lambda-goal.ts'

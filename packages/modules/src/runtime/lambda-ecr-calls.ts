@@ -6,7 +6,7 @@ import {
   GetAuthorizationTokenCommand,
   SetRepositoryPolicyCommand,
 } from '@aws-sdk/client-ecr'
-import { isAws } from '@platform/core/aws-error'
+import { isAws } from '@platform/core/aws/error-name'
 
 /** The calls of ECR that modules need. They are named one by one, so that a bundle has no others. */
 export interface EcrCalls {

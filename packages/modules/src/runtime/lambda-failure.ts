@@ -1,4 +1,4 @@
-import { isAws } from '@platform/core/aws-error'
+import { isAws } from '@platform/core/aws/error-name'
 import { RuntimeFailure, type RuntimeProblem } from './port.ts'
 
 /** Lambda says these before it has run anything. */

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { type Deployment } from '@platform/core/module/row'
+import { type Deployment } from '@platform/core/modules/record'
 import { environmentNames } from '../sdk/protocol.ts'
 import { type Assignment } from './port.ts'
 

@@ -3,8 +3,8 @@ import {
   type FunctionConfiguration,
   UpdateFunctionConfigurationCommand,
 } from '@aws-sdk/client-lambda'
-import { isAws } from '@platform/core/aws-error'
-import { type Deployment } from '@platform/core/module/row'
+import { isAws } from '@platform/core/aws/error-name'
+import { type Deployment } from '@platform/core/modules/record'
 import { findVersions, type FoundVersions, type LambdaControl, pause } from './lambda-control.ts'
 import { changeFailure } from './lambda-failure.ts'
 import { repositoryOf } from './lambda-image.ts'

@@ -1,5 +1,5 @@
 import { type ImageConfig } from '@platform/registry/types'
-import { type Deployment } from '@platform/core/module/row'
+import { type Deployment } from '@platform/core/modules/record'
 
 /** An image on this machine. */
 export interface UnpackedImage {

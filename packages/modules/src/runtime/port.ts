@@ -1,4 +1,4 @@
-import { type Deployment } from '@platform/core/module/row'
+import { type Deployment } from '@platform/core/modules/record'
 
 /** What a runtime is asked to run: an image by digest, and what its process is told. */
 export interface Assignment {

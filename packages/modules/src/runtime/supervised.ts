@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { join } from 'node:path'
-import { type Deployment } from '@platform/core/module/row'
+import { type Deployment } from '@platform/core/modules/record'
 import { environmentNames as names } from '../sdk/protocol.ts'
 import { askInstance } from './exchange.ts'
 import { emptyFolder } from './folder.ts'

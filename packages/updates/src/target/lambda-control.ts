@@ -6,7 +6,7 @@ import {
   type LambdaClient,
   ListVersionsByFunctionCommand,
 } from '@aws-sdk/client-lambda'
-import { isAws } from '@platform/core/aws-error'
+import { isAws } from '@platform/core/aws/error-name'
 import { TargetFailure } from './port.ts'
 
 /** What the parts of the target work with. */

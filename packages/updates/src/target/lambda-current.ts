@@ -1,5 +1,5 @@
-import { fewAtOnce } from '@platform/core/parts'
-import { type InstalledRelease } from '@platform/core/update/row'
+import { fewAtOnce } from '@platform/core/lib/async'
+import { type InstalledRelease } from '@platform/core/updates/record'
 import { atOnce, findFunction, type LambdaControl } from './lambda-control.ts'
 import { cloudNameOf, releaseIn } from './lambda-names.ts'
 import { type Place, type Places } from './lambda-places.ts'

@@ -1,5 +1,5 @@
 import { type FunctionConfiguration } from '@aws-sdk/client-lambda'
-import { type InstalledRelease } from '@platform/core/update/row'
+import { type InstalledRelease } from '@platform/core/updates/record'
 
 /** What stands in Lambda of releases, so that nothing else has to keep it: each version of a function says which it is of. */
 

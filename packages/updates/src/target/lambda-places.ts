@@ -1,5 +1,5 @@
 import { type AliasConfiguration, GetAliasCommand, UpdateAliasCommand } from '@aws-sdk/client-lambda'
-import { isAws } from '@platform/core/aws-error'
+import { isAws } from '@platform/core/aws/error-name'
 import { type LambdaControl } from './lambda-control.ts'
 import { cloudNameOf } from './lambda-names.ts'
 import { TargetFailure } from './port.ts'

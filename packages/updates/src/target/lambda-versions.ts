@@ -5,10 +5,10 @@ import {
   PublishVersionCommand,
   UpdateFunctionCodeCommand,
 } from '@aws-sdk/client-lambda'
-import { isAws } from '@platform/core/aws-error'
+import { isAws } from '@platform/core/aws/error-name'
 import { log } from '@platform/core/log'
-import { ProbeAnswer, probeEvent } from '@platform/core/update/probe'
-import { type InstalledRelease } from '@platform/core/update/row'
+import { ProbeAnswer, probeEvent } from '@platform/core/updates/version-probe'
+import { type InstalledRelease } from '@platform/core/updates/record'
 import { findFunction, invokeVersion, type LambdaControl, until, versionsOf } from './lambda-control.ts'
 import { cloudNameOf, labelOf, releaseIn } from './lambda-names.ts'
 import { type StagedRelease, TargetFailure } from './port.ts'

@@ -1,5 +1,5 @@
 import { config } from '@platform/core/config'
-import { installed } from '@platform/core/update/installed'
+import { installed } from '@platform/core/updates/release-identity'
 import { HostFailure, Installed, InvokeAnswer, StageAnswer, UnansweredAnswer } from './host-protocol.ts'
 import { TargetFailure, type UpdateTarget } from './port.ts'
 

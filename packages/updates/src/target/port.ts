@@ -1,4 +1,4 @@
-import { type InstalledRelease } from '@platform/core/update/row'
+import { type InstalledRelease } from '@platform/core/updates/record'
 
 /** How much of what comes in the staged release gets, in percent. */
 export type Share = 0 | 10 | 50 | 100

@@ -1,0 +1,34 @@
+import { type PasswordChange } from '@platform/contract/user'
+import { type Caller, type Origin } from '../caller.ts'
+import { commit } from '../outbox/commit.ts'
+import { checkPassword, renewCredential } from './credential.ts'
+import { sameAs } from '../db/expression.ts'
+import * as keys from '../db/keys.ts'
+import { orFail, patch } from '../db/table.ts'
+import { fault } from '../error.ts'
+import { hashPassword } from './password.ts'
+import { standingWith } from './current-rights.ts'
+import { endSessions, isLocal } from './user.ts'
+
+/**
+ * Changes the caller's own password and ends all its other sessions (D15). A wrong current password counts as a failed
+ * sign-in. A session that has ended changes nothing, so that it cannot be the one that is kept. Throws `account_not_local` for
+ * a user of an identity provider. Four calls.
+ */
+export async function changePassword(caller: Caller, request: PasswordChange, origin: Origin): Promise<void> {
+  const { organisationId, userId, sessionId } = caller
+  const [{ user }] = await standingWith(caller, [])
+  if (!isLocal(user)) throw fault('account_not_local')
+  const { username, epoch } = user
+  const { passwordHash } = await checkPassword({ username, password: request.currentPassword }, origin)
+  const newHash = await hashPassword(request.newPassword, keys.username(username).pk)
+  const isUnchanged = { passwordHash: { is: passwordHash }, epoch: sameAs(epoch || undefined) }
+  const ended = endSessions(sessionId === '' ? undefined : sessionId)
+  await commit(caller, {
+    steps: [
+      orFail(renewCredential(user, newHash, isUnchanged), 'conflict'),
+      orFail(patch(keys.user(organisationId, userId), ended), 'unauthenticated'),
+    ],
+    audit: { action: 'password.change', resource: userId },
+  })
+}

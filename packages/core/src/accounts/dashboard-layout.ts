@@ -1,0 +1,61 @@
+import { DashboardLayoutUpdate, type DashboardLayout } from '@platform/contract/preference'
+import * as z from 'zod'
+import { type Caller } from '../caller.ts'
+import { commit } from '../outbox/commit.ts'
+import { iso, now } from '../clock.ts'
+import { type Condition } from '../db/expression.ts'
+import * as keys from '../db/keys.ts'
+import { get, orFail, upsert } from '../db/table.ts'
+import { invalid } from '../error.ts'
+import { newNonce } from '../id.ts'
+
+/** The dashboard layout of a user, as the portal last saved it. */
+
+const Row = z.object({ layout: z.string(), revision: z.string(), updatedAtMs: z.number() })
+
+/** More tags than this nobody holds of one layout. */
+const maximumTags = 20
+
+/** A layout, and the tag that names exactly this state of it. */
+export interface TaggedLayout {
+  layout: DashboardLayout
+  etag: string
+}
+
+const etagOf = (revision: string): string => `"${revision}"`
+
+/** The caller's layout, or undefined where none was saved. One call. */
+export async function read({ organisationId, userId }: Caller): Promise<TaggedLayout | undefined> {
+  const item = await get(keys.dashboardLayout(organisationId, userId))
+  if (item === undefined) return undefined
+  const { layout, revision, updatedAtMs } = Row.parse(item)
+  const { layout: widgets } = DashboardLayoutUpdate.parse({ layout: JSON.parse(layout) })
+  return { layout: { layout: widgets, updatedAt: iso(updatedAtMs) }, etag: etagOf(revision) }
+}
+
+/**
+ * Saves the caller's layout and answers its tag. With `ifMatch` only over the state that it names, which the write itself
+ * decides: of two at once one wins, the other gets `precondition_failed`. One call.
+ */
+export async function save(caller: Caller, { layout }: DashboardLayoutUpdate, ifMatch?: string): Promise<string> {
+  const { organisationId, userId } = caller
+  const revision = newNonce()
+  const set = { layout: JSON.stringify(layout), revision, updatedAtMs: now() }
+  const step = upsert(keys.dashboardLayout(organisationId, userId), { set }, conditionOf(ifMatch))
+  await commit(caller, {
+    steps: [orFail(step, 'precondition_failed')],
+    audit: { action: 'preference.save_layout', resource: userId, detail: `${layout.length} widgets` },
+  })
+  return etagOf(revision)
+}
+
+/** What `If-Match` asks for (RFC 9110): any layout, or one of the tags. A weak tag names no state, and matches none. */
+function conditionOf(ifMatch: string | undefined): Condition {
+  if (ifMatch === undefined) return {}
+  if (ifMatch.trim() === '*') return { revision: { present: true } }
+  const tags = ifMatch.split(',').map((tag) => /^(?:W\/)?"([\w-]*)"$/.exec(tag.trim()))
+  if (tags.length > maximumTags || tags.includes(null)) {
+    throw invalid([{ in: 'header', path: '/if-match', code: 'invalid_format', message: 'must be * or the tag of GET' }])
+  }
+  return { revision: { oneOf: tags.map((tag) => (tag?.[0].startsWith('W/') ? '' : tag?.[1])) } }
+}

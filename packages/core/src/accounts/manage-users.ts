@@ -1,0 +1,188 @@
+import { type UserProfile } from '@platform/contract/auth'
+import { type UserCreation, type UserUpdate } from '@platform/contract/user'
+import { type Caller } from '../caller.ts'
+import { commit } from '../outbox/commit.ts'
+import { now } from '../clock.ts'
+import { renewCredential } from './credential.ts'
+import { type Change } from '../db/expression.ts'
+import * as keys from '../db/keys.ts'
+import { create as creation, orFail, patch, remove as removal, type Step, upsert } from '../db/table.ts'
+import { Fault, fault, invalid } from '../error.ts'
+import { newId, timeOf } from '../id.ts'
+import { hashPassword } from './password.ts'
+import { announceRecords } from '../aws/queues.ts'
+import { enterStep, leaveStep, type ListHead, nextTimeMs, takingTurns } from '../db/offset-list.ts'
+import { recordStep } from '../outbox/record.ts'
+import { createSteps, endSessions, isLocal, type User, userAsRead, usersOf, view } from './user.ts'
+import { checkRoles, type Place, placeOf, targetOf } from './delegation.ts'
+
+/** What an administrator does with the users of an organisation (D15). */
+
+/** Creates a user with a local account. Two calls without collisions, and one password hash. */
+export async function create(caller: Caller, request: UserCreation): Promise<UserProfile> {
+  let passwordHash: string | undefined
+  return takingTurns(async () => {
+    const place = await placeOf(caller, request)
+    passwordHash ??= await hashPassword(request.password, caller.organisationId)
+    return tryCreate(caller, request, place, passwordHash)
+  })
+}
+
+async function tryCreate(
+  caller: Caller,
+  { username, email, roles: asked }: UserCreation,
+  { organisationId, isOwn, head }: Place,
+  passwordHash: string,
+): Promise<UserProfile | undefined> {
+  const createdAtMs = nextTimeMs(head)
+  const id = newId('user', createdAtMs)
+  const roles = [...new Set(asked)]
+  const user = { id, organisationId, username, email, roles, authProvider: 'local', createdAtMs }
+  const answer = view(user)
+  const [userStep, nameStep] = createSteps(user, passwordHash)
+  const audit = { action: 'user.create', resource: id, detail: `${username}: ${roles.join(', ')}` }
+  const steps = [
+    userStep,
+    orFail(nameStep, 'username_taken'),
+    enterStep(usersOf(organisationId), head, createdAtMs),
+    ...countSteps(user, [], roles),
+    // The organisation that gets the user and the one that gave it both have it on record.
+    ...(isOwn ? [] : [recordStep(caller, { audit })]),
+  ]
+  const events = [{ name: 'user.created' as const, subject: id, data: { userId: id, username, roles } }]
+  const refusal = await commit({ ...caller, organisationId }, { steps, answer, audit, events })
+  if (refusal) return undefined
+  if (!isOwn) await announceRecords(caller.organisationId)
+  return answer
+}
+
+/**
+ * The step that counts a platform administrator more or less: the last one cannot go. Those of identity providers do not
+ * count, because a provider may take back its word, or be gone.
+ */
+function countSteps(user: Pick<User, 'authProvider'>, before: readonly string[], after: readonly string[]): Step[] {
+  if (!isLocal(user)) return []
+  const by = Number(after.includes('PlatformAdmin')) - Number(before.includes('PlatformAdmin'))
+  if (by === 0) return []
+  if (by > 0) return [upsert(keys.administrators(), { add: { count: by } })]
+  const isAnotherLeft = { count: { atLeast: 2 } }
+  return [orFail(patch(keys.administrators(), { add: { count: by } }, isAnotherLeft), 'last_administrator')]
+}
+
+/**
+ * Changes a user's e-mail, roles or password; a password ends all its sessions and API tokens. Throws `account_not_local`
+ * where an identity provider says what they are. Two calls without collisions.
+ */
+export async function update(caller: Caller, userId: string, request: UserUpdate): Promise<UserProfile> {
+  if (request.password !== undefined) checkReset(caller, userId)
+  let passwordHash: string | undefined
+  return takingTurns(async () => {
+    const { user, who, place } = await targetOf(caller, userId)
+    if (!isLocal(user)) throw fault('account_not_local')
+    if (request.roles !== undefined) checkRoles(request.roles, who, place)
+    if (request.password !== undefined) passwordHash ??= await hashPassword(request.password, caller.organisationId)
+    return tryUpdate(caller, user, request, passwordHash)
+  })
+}
+
+/** Else whoever finds an open session or an API token would keep the account, or take over others. */
+function checkReset({ userId: callerId, tokenId }: Caller, userId: string): void {
+  if (tokenId !== undefined) throw new Fault('forbidden', 'An API token cannot set passwords. Sign in to do so.')
+  if (userId !== callerId) return
+  const message = 'must be that of somebody else; change your own at PUT /api/v1/users/me/password'
+  throw invalid([{ in: 'body', path: '/password', code: 'own_password', message }])
+}
+
+async function tryUpdate(
+  caller: Caller,
+  user: User,
+  { email = user.email, roles: asked = [] }: UserUpdate,
+  passwordHash: string | undefined,
+): Promise<UserProfile | undefined> {
+  const { organisationId, id } = user
+  const roles = asked.length > 0 ? [...new Set(asked)] : user.roles
+  const isReset = passwordHash !== undefined
+  const ending: Change = isReset ? endSessions() : { add: { version: 1 } }
+  const change = {
+    ...ending,
+    set: { email, roles },
+    remove: [...(ending.remove ?? []), ...(isReset ? ['tokenIds'] : [])],
+  }
+  const detail = [
+    `roles ${user.roles.join(', ')} → ${roles.join(', ')}`,
+    ...(email === user.email ? [] : [`e-mail ${user.email} → ${email}`]),
+    ...(isReset ? ['password reset'] : []),
+  ]
+  const refusal = await commit(caller, {
+    steps: [
+      patch(keys.user(organisationId, id), change, userAsRead(user)),
+      ...(isReset ? [orFail(renewCredential(user, passwordHash), 'conflict'), ...tokenRemovals(user)] : []),
+      ...countSteps(user, user.roles, roles),
+    ],
+    audit: { action: 'user.update', resource: id, detail: detail.join('; ') },
+  })
+  return refusal === undefined ? view({ ...user, email, roles }) : undefined
+}
+
+const tokenRemovals = ({ tokenIds }: User): Step[] => [...tokenIds].map((tokenId) => removal(keys.apiToken(tokenId)))
+
+const linkRemovals = ({ id, authProvider, subjectHash }: User): Step[] =>
+  subjectHash === undefined ? [] : [removal(keys.externalIdentity(authProvider, subjectHash), { userId: { is: id } })]
+
+/**
+ * Removes a user with its name, its API tokens and the link of its identity, so that whoever signs in with that one is
+ * somebody new; its sessions end at their next refresh, and the sweep clears away what it had set for itself. Two calls
+ * without collisions.
+ */
+export async function remove(caller: Caller, userId: string): Promise<void> {
+  await takingTurns(async () => {
+    const { user, place } = await targetOf(caller, userId)
+    return tryRemove(caller, user, place.head)
+  })
+}
+
+/** An access token lives for fifteen minutes, and may set something until then. */
+const clearAfterMs = 16 * 60_000
+
+async function tryRemove(caller: Caller, user: User, head: ListHead): Promise<true | undefined> {
+  const { organisationId, id, username } = user
+  const refusal = await commit(caller, {
+    steps: [
+      removal(keys.user(organisationId, id), userAsRead(user)),
+      removal(keys.username(username), { userId: { is: id } }),
+      ...linkRemovals(user),
+      leaveStep(usersOf(organisationId), head, timeOf(id)),
+      ...tokenRemovals(user),
+      ...countSteps(user, user.roles, []),
+      creation(keys.removedUser(id), { organisationId, userId: id, ...keys.due(id, now() + clearAfterMs) }),
+    ],
+    audit: { action: 'user.delete', resource: id, detail: username },
+    events: [{ name: 'user.deleted', subject: id, data: { userId: id, username } }],
+  })
+  return refusal === undefined ? true : undefined
+}
+
+/** Ends all sessions of a user. Two calls. */
+export async function endUserSessions(caller: Caller, userId: string): Promise<void> {
+  const { user } = await targetOf(caller, userId)
+  await commit(caller, {
+    steps: [
+      orFail(patch(keys.user(user.organisationId, userId), endSessions()), 'user_not_found'),
+      orFail(renewCredential(user), 'conflict'),
+    ],
+    audit: { action: 'session.revoke_all', resource: userId },
+  })
+}
+
+/** Revokes all API tokens of a user: the next request with one is refused. Two calls without collisions. */
+export async function revokeTokens(caller: Caller, userId: string): Promise<void> {
+  await takingTurns(async () => {
+    const { user } = await targetOf(caller, userId)
+    const change = { remove: ['tokenIds'], add: { version: 1 } }
+    const refusal = await commit(caller, {
+      steps: [patch(keys.user(user.organisationId, userId), change, userAsRead(user)), ...tokenRemovals(user)],
+      audit: { action: 'token.delete_all', resource: userId },
+    })
+    return refusal === undefined ? true : undefined
+  })
+}

@@ -1,0 +1,64 @@
+import { type Organisation, type OrganisationCreation } from '@platform/contract/organisation'
+import * as z from 'zod'
+import { type Caller } from '../caller.ts'
+import { commit } from '../outbox/commit.ts'
+import { iso } from '../clock.ts'
+import * as keys from '../db/keys.ts'
+import * as table from '../db/table.ts'
+import { newId } from '../id.ts'
+import { enterStep, nextTimeMs, type RankedList, readHead, readPage, takingTurns } from '../db/offset-list.ts'
+
+/** Organisations: the tenants of the platform, and the one that runs it (D13). */
+
+const Row = z.object({
+  id: z.string(),
+  name: z.string(),
+  isPlatform: z.boolean(),
+  createdAtMs: z.number(),
+})
+
+/** All organisations of the platform. */
+export const organisations: RankedList = {
+  head: keys.organisationRanks(),
+  pk: keys.organisation('').pk,
+  prefix: 'org',
+}
+
+/** An organisation of its stored item. */
+export const parseOrganisation = (item: table.Item): z.infer<typeof Row> => Row.parse(item)
+
+const view = ({ createdAtMs, ...row }: z.infer<typeof Row>): Organisation => ({ ...row, createdAt: iso(createdAtMs) })
+
+/** The organisation that runs the platform; undefined before setup is complete. It is the oldest of all. One call. */
+export async function platformOrganisationId(): Promise<string | undefined> {
+  const { items } = await table.query({ pk: organisations.pk, limit: 1 })
+  const oldest = items.map(parseOrganisation)[0]
+  return oldest?.isPlatform === true ? oldest.id : undefined
+}
+
+/** One page of all organisations, newest first: nothing else reads across them. Two calls. */
+export async function list(query: { page: number; pageSize: number }) {
+  const { items, ...page } = await readPage(organisations, query)
+  return { items: items.map((item) => view(parseOrganisation(item))), ...page }
+}
+
+/** Creates an organisation without users; names are unique on the platform. Two calls without collisions. */
+export const create = (caller: Caller, request: OrganisationCreation): Promise<Organisation> =>
+  takingTurns(() => tryCreate(caller, request))
+
+async function tryCreate(caller: Caller, { name }: OrganisationCreation): Promise<Organisation | undefined> {
+  const head = await readHead(organisations)
+  const createdAtMs = nextTimeMs(head)
+  const row = { id: newId('org', createdAtMs), name, isPlatform: false, createdAtMs }
+  const answer = view(row)
+  const refusal = await commit(caller, {
+    steps: [
+      table.orFail(table.create(keys.organisationName(name), { organisationId: row.id }), 'organisation_name_taken'),
+      enterStep(organisations, head, createdAtMs),
+      table.create(keys.organisation(row.id), row),
+    ],
+    answer,
+    audit: { action: 'organisation.create', resource: row.id, detail: name },
+  })
+  return refusal === undefined ? answer : undefined
+}

@@ -1,0 +1,64 @@
+import { type SavedFilter, type SavedFilterCreation, savedFilterLimit } from '@platform/contract/preference'
+import * as z from 'zod'
+import { type Caller } from '../caller.ts'
+import { commit } from '../outbox/commit.ts'
+import { iso } from '../clock.ts'
+import * as keys from '../db/keys.ts'
+import * as table from '../db/table.ts'
+import { fault } from '../error.ts'
+import { idsBefore, isId, newId, timeOf } from '../id.ts'
+
+/** Saved filters: each belongs to one user. What they hold is free-form, and kept as text. */
+
+const Row = z.object({ sk: z.string(), name: z.string(), context: z.string(), filter: z.string() })
+const Filter = z.record(z.string(), z.unknown())
+
+function view(item: table.Item): SavedFilter {
+  const { sk: id, name, context, filter } = Row.parse(item)
+  return { id, name, context, filter: Filter.parse(JSON.parse(filter)), createdAt: iso(timeOf(id)) }
+}
+
+/** All filters of the caller, newest first. One call; two where they hold more than 1 MB. */
+export async function list({ organisationId, userId }: Caller): Promise<{ items: SavedFilter[] }> {
+  const { pk } = keys.preferences(organisationId, userId)
+  const items = await table.queryAll({ pk, from: idsBefore('filter', 0), newestFirst: true })
+  return { items: items.map(view) }
+}
+
+/** A filter of the caller, or `filter_not_found`. One call. */
+export async function read({ organisationId, userId }: Caller, filterId: string): Promise<SavedFilter> {
+  const key = keys.savedFilter(organisationId, userId, filterId)
+  const item = isId('filter', filterId) ? await table.get(key) : undefined
+  if (item === undefined) throw fault('filter_not_found')
+  return view(item)
+}
+
+/** Saves a filter; at most a hundred, by a counter in the same transaction. One call. */
+export async function create(caller: Caller, { name, context, filter }: SavedFilterCreation): Promise<SavedFilter> {
+  const { organisationId, userId } = caller
+  const id = newId('filter')
+  const answer = { id, name, context, filter, createdAt: iso(timeOf(id)) }
+  const hasRoom = { count: { absentOrAtMost: savedFilterLimit - 1 } }
+  const counting = table.upsert(keys.filterCount(organisationId, userId), { add: { count: 1 } }, hasRoom)
+  const row = { name, context, filter: JSON.stringify(filter) }
+  await commit(caller, {
+    steps: [table.orFail(counting, 'limit_reached'), table.create(keys.savedFilter(organisationId, userId, id), row)],
+    answer,
+    audit: { action: 'preference.create_filter', resource: id, detail: name },
+  })
+  return answer
+}
+
+/** Removes a filter of the caller. One call. */
+export async function remove(caller: Caller, filterId: string): Promise<void> {
+  const { organisationId, userId } = caller
+  if (!isId('filter', filterId)) throw fault('filter_not_found')
+  const removal = table.remove(keys.savedFilter(organisationId, userId, filterId), { pk: { present: true } })
+  await commit(caller, {
+    steps: [
+      table.orFail(removal, 'filter_not_found'),
+      table.upsert(keys.filterCount(organisationId, userId), { add: { count: -1 } }),
+    ],
+    audit: { action: 'preference.delete_filter', resource: filterId },
+  })
+}

@@ -1,0 +1,42 @@
+import * as z from 'zod'
+import { entryItem, hashBeforeFirst } from './entry.ts'
+import { type Book } from '../outbox/run-projections.ts'
+import * as keys from '../db/keys.ts'
+import { create, get, replace, type Step } from '../db/table.ts'
+import { type OutboxRecord } from '../outbox/record.ts'
+
+/** Where a chain ends. */
+const Head = z.object({ seq: z.number(), hash: z.string(), atMs: z.number() })
+export type AuditHead = z.infer<typeof Head>
+
+/** The head of an organisation's chain, as it stands now. One call. */
+export async function auditHead(organisationId: string): Promise<AuditHead> {
+  const item = await get(keys.auditHead(organisationId))
+  return Head.parse(item ?? { seq: 0, hash: hashBeforeFirst(organisationId), atMs: 0 })
+}
+
+/**
+ * The audit trail: one entry for each record that asks for one. The closing transaction advances the chain's head from
+ * where it was read, so that two closings cannot both add to one place. One call; one write for each entry, and the head.
+ */
+export const auditBook: Book = {
+  name: 'audit',
+  entries: async (organisationId, records) => {
+    if (records.every(({ audit }) => audit === undefined)) return []
+    const before = await auditHead(organisationId)
+    const { head, steps } = records.reduce(added, { head: before, steps: [] })
+    const asRead = before.seq === 0 ? { pk: { absent: true as const } } : { seq: { is: before.seq } }
+    return [replace(keys.auditHead(organisationId), { ...head }, asRead), ...steps]
+  },
+}
+
+function added({ head, steps }: { head: AuditHead; steps: Step[] }, record: OutboxRecord) {
+  if (record.audit === undefined) return { head, steps }
+  // Records of different processes arrive a little out of order.
+  const place = { seq: head.seq + 1, atMs: Math.max(record.atMs, head.atMs + 1), previousHash: head.hash }
+  const item = entryItem(record, record.audit, place)
+  return {
+    head: { seq: place.seq, atMs: place.atMs, hash: item.hash },
+    steps: [...steps, create(keys.auditEntry(record.organisationId, place.seq), item)],
+  }
+}

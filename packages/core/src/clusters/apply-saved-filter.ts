@@ -1,0 +1,29 @@
+import { clusterStatuses, clusterTypes } from '@platform/contract/cluster'
+import * as z from 'zod'
+import { type Caller } from '../caller.ts'
+import { type ClusterQuery } from './list.ts'
+import { fault } from '../error.ts'
+import { read } from '../accounts/saved-filter.ts'
+
+/** What clusters can be filtered by. */
+const Applicable = z.strictObject({
+  status: z.enum(clusterStatuses).optional(),
+  type: z.enum(clusterTypes).optional(),
+  search: z.string().max(64).optional(),
+})
+
+/**
+ * A query of the cluster list with the caller's saved filter applied; what the query itself says wins. One call where a
+ * filter is named. Throws `filter_not_found`, or `filter_not_applicable` for one that asks for anything else of clusters.
+ */
+export async function withSavedFilter<Query extends Pick<ClusterQuery, 'status' | 'type' | 'search'>>(
+  caller: Caller,
+  { filterId, ...query }: Query & { filterId?: string | undefined },
+): Promise<Omit<Query, 'filterId'>> {
+  if (filterId === undefined) return query
+  const { context, filter } = await read(caller, filterId)
+  const applicable = Applicable.safeParse(filter)
+  if (context !== 'clusters' || !applicable.success) throw fault('filter_not_applicable')
+  const { status, type, search } = applicable.data
+  return { ...query, status: query.status ?? status, type: query.type ?? type, search: query.search ?? search }
+}

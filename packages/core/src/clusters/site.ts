@@ -1,0 +1,56 @@
+import { type Site, siteLimit } from '@platform/contract/site'
+import * as z from 'zod'
+import { type Caller } from '../caller.ts'
+import { commit } from '../outbox/commit.ts'
+import { iso, now } from '../clock.ts'
+import * as keys from '../db/keys.ts'
+import * as table from '../db/table.ts'
+import { fault } from '../error.ts'
+import { isId, newId } from '../id.ts'
+
+const Row = z.object({ id: z.string(), name: z.string(), createdAtMs: z.number(), clusters: z.number().default(0) })
+
+const view = ({ id, name, createdAtMs }: z.infer<typeof Row>): Site => ({ id, name, createdAt: iso(createdAtMs) })
+
+/** The sites of an organisation, newest first. One call. */
+export async function list({ organisationId }: Caller): Promise<{ items: Site[] }> {
+  const { items } = await table.query({ pk: keys.site(organisationId, '').pk, newestFirst: true, limit: siteLimit })
+  return { items: items.map((item) => view(Row.parse(item))) }
+}
+
+/** Creates a site; names are unique within the organisation. One call. */
+export async function create(caller: Caller, { name }: { name: string }): Promise<Site> {
+  const { organisationId } = caller
+  const row = { id: newId('site'), name, createdAtMs: now(), clusters: 0 }
+  const answer = view(row)
+  // Counted one by one, the number never leaps over the limit.
+  const counted = table.upsert(keys.siteCount(organisationId), { add: { count: 1 } }, { count: { isNot: siteLimit } })
+  await commit(caller, {
+    steps: [
+      table.orFail(table.create(keys.siteName(organisationId, name), { siteId: row.id }), 'site_name_taken'),
+      table.orFail(counted, 'limit_reached'),
+      table.create(keys.site(organisationId, row.id), row),
+    ],
+    answer,
+    audit: { action: 'site.create', resource: row.id, detail: name },
+  })
+  return answer
+}
+
+/** Removes a site that no cluster belongs to. Two calls. */
+export async function remove(caller: Caller, siteId: string): Promise<void> {
+  const { organisationId } = caller
+  const item = isId('site', siteId) ? await table.get(keys.site(organisationId, siteId)) : undefined
+  if (item === undefined) throw fault('site_not_found')
+  const { name } = Row.parse(item)
+  const refusal = await commit(caller, {
+    steps: [
+      table.remove(keys.site(organisationId, siteId), { clusters: { is: 0 } }),
+      table.remove(keys.siteName(organisationId, name), { siteId: { is: siteId } }),
+      table.upsert(keys.siteCount(organisationId), { add: { count: -1 } }),
+    ],
+    audit: { action: 'site.delete', resource: siteId, detail: name },
+  })
+  // Whoever removed it first leaves nothing; whoever moved a cluster into it leaves the site.
+  if (refusal) throw fault(refusal.item === undefined ? 'site_not_found' : 'site_in_use')
+}

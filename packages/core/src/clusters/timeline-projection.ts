@@ -1,0 +1,74 @@
+import { type Book } from '../outbox/run-projections.ts'
+import { nowSeconds } from '../clock.ts'
+import * as keys from '../db/keys.ts'
+import { type Item, putAll } from '../db/table.ts'
+import { derivedId, isId } from '../id.ts'
+import { type OutboxRecord, type RecordedEvent } from '../outbox/record.ts'
+import { keepSeconds, type TimelineRow } from './timeline.ts'
+
+/** The timelines of clusters: a row for each event and each audit entry that concerns one. One call per 25 rows. */
+export const timelineBook: Book = {
+  name: 'timeline',
+  prepare: (_, records) => putAll(records.flatMap((record) => [...eventRows(record), ...auditRows(record)])),
+}
+
+/** What ends with its cluster leaves no row behind: the cluster's timeline goes with it. */
+const lastEvent = 'cluster.deleted'
+const lastAction = 'cluster.delete'
+
+const isCluster = (value: unknown): value is string => typeof value === 'string' && isId('clus', value)
+
+const eventRows = (record: OutboxRecord): Item[] =>
+  record.events.flatMap((event) => {
+    const { clusterId } = event.data
+    return isCluster(clusterId) && event.name !== lastEvent ? [row(record, clusterId, event.id, contentOf(event))] : []
+  })
+
+function auditRows(record: OutboxRecord): Item[] {
+  const { action = lastAction, resource, detail = '', isExtra } = record.audit ?? {}
+  if (!isCluster(resource) || action === lastAction) return []
+  const more = { ...(detail !== '' && { detail }), ...(isExtra && { extra: isExtra }) }
+  return [row(record, resource, `${record.id} audit`, { kind: 'audit', title: action, ...more })]
+}
+
+type Content = Pick<TimelineRow, 'kind' | 'title' | 'detail' | 'resource' | 'extra'>
+
+/** The row's id derives from what it tells of: written twice it is the same row. */
+const row = (
+  { organisationId, atMs, actor }: OutboxRecord,
+  clusterId: string,
+  source: string,
+  content: Content,
+): Item => ({
+  ...keys.timeline(organisationId, clusterId, derivedId('evt', atMs, source)),
+  ...content,
+  actor,
+  ttl: nowSeconds() + keepSeconds,
+})
+
+function contentOf({ name, data, subject }: RecordedEvent): Content {
+  const { status, previousStatus, statusReason, relayId } = data
+  if (name === 'cluster.status_changed') {
+    return { kind: 'status', title: `Became ${String(status)}`, detail: `It was ${String(previousStatus)} before.` }
+  }
+  const [area = '', verb = ''] = name.split('.')
+  if (area === 'job') {
+    return {
+      kind: 'job',
+      title: `Job ${verb}`,
+      resource: subject,
+      ...(isText(statusReason) && { detail: statusReason }),
+    }
+  }
+  return { kind: 'event', title: titles[name] ?? name, ...(isText(relayId) && { resource: relayId }) }
+}
+
+const isText = (value: unknown): value is string => typeof value === 'string'
+
+const titles: Partial<Record<RecordedEvent['name'], string>> = {
+  'cluster.registered': 'Cluster registered',
+  'cluster.enrolled': 'Relay enrolled',
+  'cluster.updated': 'Cluster changed',
+  'relay.replaced': 'Relay replaced',
+  'enrollment.reuse_detected': 'A used enrollment token was refused',
+}

@@ -1,0 +1,76 @@
+import { type JobStatus } from '@platform/contract/job'
+import { type Book } from '../outbox/run-projections.ts'
+import { tallyByStatus } from '../clusters/record.ts'
+import { now, nowSeconds } from '../clock.ts'
+import * as keys from '../db/keys.ts'
+import { get, type Item, query, type Step, tryUpdate, upsert } from '../db/table.ts'
+import { type OutboxRecord } from '../outbox/record.ts'
+
+/**
+ * What the portal draws charts of, in slots of 15 minutes: a small item for each slot in which something happened, and none
+ * for the others. Jobs are counted where their records say that something happened to them, once; a job that is cleared
+ * away stays counted. Clusters stand as the tallies say when the books are entered, and the last look of a slot counts.
+ */
+export const historyBook: Book = { name: 'history', prepare, entries }
+
+/** How long a slot is. */
+export const slotMs = 15 * 60_000
+/** The longest range that is asked for, and a day. */
+const keepSeconds = 31 * 86_400
+
+/** The beginning of the slot that a time lies in. */
+export const slotAt = (ms: number): number => Math.floor(ms / slotMs) * slotMs
+
+const counting = new Set(['cluster.registered', 'cluster.enrolled', 'cluster.status_changed', 'cluster.deleted'])
+
+/** No call where the status of no cluster has changed; else three, one more in a slot's first look. */
+async function prepare(organisationId: string, records: readonly OutboxRecord[]): Promise<void> {
+  if (!records.some(({ events }) => events.some(({ name }) => counting.has(name)))) return
+  const [tally, last] = await Promise.all([get(keys.clusterTally(organisationId)), lastLook(organisationId)])
+  // The clock of another process may be ahead.
+  const slot = Math.max(slotAt(now()), last?.slot ?? 0)
+  if (last !== undefined && last.slot < slot) await letExpire(organisationId, last.slot)
+  const revision = Number(tally?.['revision'] ?? 0)
+  const set = { ...tallyByStatus(tally), revision }
+  await tryUpdate(keys.clusterHistory(organisationId, slot), { set }, { revision: { absentOrAtMost: revision } })
+}
+
+async function lastLook(organisationId: string): Promise<{ slot: number } | undefined> {
+  const { pk, sk } = keys.clusterHistory(organisationId, Number.MAX_SAFE_INTEGER)
+  const { items } = await query({ pk, from: 'CLUSTERS#', to: sk, newestFirst: true, limit: 1 })
+  return items.map((item: Item) => ({ slot: keys.slotOf(item['sk']) }))[0]
+}
+
+/** A look holds until the next one, however long that takes: only from then on it grows old. */
+const letExpire = (organisationId: string, slot: number): Promise<unknown> =>
+  tryUpdate(
+    keys.clusterHistory(organisationId, slot),
+    { set: { ttl: nowSeconds() + keepSeconds } },
+    { pk: { present: true } },
+  )
+
+const ended: Partial<Record<JobStatus, string>> = {
+  Completed: 'completed',
+  Failed: 'failed',
+  Cancelled: 'cancelled',
+}
+
+/** One write for each slot that the records lie in; nearly always one. */
+async function entries(organisationId: string, records: readonly OutboxRecord[]): Promise<readonly Step[]> {
+  const slots = new Map<number, Record<string, number>>()
+  for (const { atMs, moves } of records) {
+    const slot = slotAt(atMs)
+    const counts = slots.get(slot) ?? {}
+    const count = (name: string) => (counts[name] = (counts[name] ?? 0) + 1)
+    for (const { from, to } of moves) {
+      if (to === undefined) continue
+      if (from === undefined) count('submitted')
+      const how = ended[to]
+      if (how !== undefined) count(how)
+    }
+    if (Object.keys(counts).length > 0) slots.set(slot, counts)
+  }
+  return [...slots].map(([slot, add]) =>
+    upsert(keys.jobHistory(organisationId, slot), { add, set: { ttl: Math.ceil(slot / 1000) + keepSeconds } }),
+  )
+}

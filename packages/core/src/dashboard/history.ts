@@ -1,0 +1,101 @@
+import { type History, type HistoryPoint, historyPoints } from '@platform/contract/history'
+import { type ClusterCounts } from '@platform/contract/portal'
+import { type Caller } from '../caller.ts'
+import { tallyByStatus } from '../clusters/record.ts'
+import { iso, now } from '../clock.ts'
+import * as keys from '../db/keys.ts'
+import { get, type Item, query, queryAll } from '../db/table.ts'
+import { slotMs } from './history-projection.ts'
+
+/** What was, as the portal draws it: see `book.ts` for what is kept of it. */
+
+/** Steps that people can read a chart by, each a number of slots. */
+const stepsMinutes = [15, 30, 60, 120, 240] as const
+
+/** Steps of a range, oldest first: when each begins, and how long each is. */
+interface Steps {
+  starts: readonly number[]
+  stepMs: number
+}
+
+/**
+ * The last hours in steps, what the caller may read. The longer the range, the longer the steps. Up to four calls at once: the
+ * longest range is one query of at most 2,880 small items for clusters, and one for jobs.
+ */
+export async function readHistory({ organisationId, permissions }: Caller, hours: number): Promise<History> {
+  const steps = stepsOf(hours)
+  const [clusters, jobs] = await Promise.all([
+    permissions.has('clusters:read') ? clustersOver(organisationId, steps) : undefined,
+    permissions.has('jobs:read') ? jobsOver(organisationId, steps) : undefined,
+  ])
+  const points = steps.starts.map((startMs, index): HistoryPoint => {
+    const [byStatus, counts] = [clusters?.[index], jobs?.[index]]
+    return { at: iso(startMs), ...(byStatus && { clusters: { byStatus } }), ...(counts && { jobs: counts }) }
+  })
+  return { stepMinutes: steps.stepMs / 60_000, points }
+}
+
+function stepsOf(hours: number): Steps {
+  const minutes = hours * 60
+  const stepMinutes = stepsMinutes.find((step) => minutes / step <= historyPoints) ?? 240
+  const stepMs = stepMinutes * 60_000
+  const lastMs = Math.floor(now() / stepMs) * stepMs
+  const count = Math.ceil(minutes / stepMinutes)
+  return { starts: Array.from({ length: count }, (_, index) => lastMs - (count - 1 - index) * stepMs), stepMs }
+}
+
+/** All items of the slots from one to another, oldest first. One call per 1 MB, which holds more than the longest range. */
+const slotsBetween = (from: keys.Key, to: keys.Key): Promise<Item[]> =>
+  queryAll({ pk: from.pk, from: from.sk, to: to.sk, stale: true })
+
+const latestSlot = ({ starts, stepMs }: Steps): number => (starts.at(-1) ?? 0) + stepMs - slotMs
+
+/** What is not known is undefined. The last step stands as the clusters stand now. */
+async function clustersOver(organisationId: string, steps: Steps): Promise<(ClusterCounts | undefined)[]> {
+  const firstMs = steps.starts[0] ?? 0
+  const key = (slot: number) => keys.clusterHistory(organisationId, slot)
+  const [before, looks, tally] = await Promise.all([
+    lookBefore(organisationId, firstMs),
+    slotsBetween(key(firstMs), key(latestSlot(steps))),
+    get(keys.clusterTally(organisationId), { stale: true }),
+  ])
+  let next = 0
+  let current = before
+  return steps.starts.map((startMs, index) => {
+    if (index === steps.starts.length - 1) return tallyByStatus(tally)
+    for (; next < looks.length && keys.slotOf(looks[next]?.['sk']) < startMs + steps.stepMs; next++) {
+      current = looks[next]
+    }
+    return current && countsOf(current)
+  })
+}
+
+/** The last look before a time: it holds until the next one. One call. */
+async function lookBefore(organisationId: string, ms: number): Promise<Item | undefined> {
+  const { pk, sk } = keys.clusterHistory(organisationId, ms - slotMs)
+  const { items } = await query({ pk, from: 'CLUSTERS#', to: sk, newestFirst: true, limit: 1, stale: true })
+  return items[0]
+}
+
+const countsOf = (look: Item): ClusterCounts => ({
+  Healthy: Number(look['Healthy'] ?? 0),
+  Degraded: Number(look['Degraded'] ?? 0),
+  Pending: Number(look['Pending'] ?? 0),
+  Offline: Number(look['Offline'] ?? 0),
+})
+
+type JobCounts = NonNullable<HistoryPoint['jobs']>
+
+async function jobsOver(organisationId: string, steps: Steps): Promise<JobCounts[]> {
+  const firstMs = steps.starts[0] ?? 0
+  const key = (slot: number) => keys.jobHistory(organisationId, slot)
+  const counts = steps.starts.map(() => ({ submitted: 0, completed: 0, failed: 0, cancelled: 0 }))
+  for (const item of await slotsBetween(key(firstMs), key(latestSlot(steps)))) {
+    const step = counts[Math.floor((keys.slotOf(item['sk']) - firstMs) / steps.stepMs)]
+    if (step === undefined) continue
+    for (const name of ['submitted', 'completed', 'failed', 'cancelled'] as const) {
+      step[name] += Number(item[name] ?? 0)
+    }
+  }
+  return counts
+}

@@ -1,0 +1,56 @@
+import { type SlotId } from '@platform/contract/manifest'
+import { type Permission } from '@platform/contract/permission'
+import { type NavigationEntry } from '@platform/contract/portal'
+import { type Caller } from '../caller.ts'
+import { isServing, readModules } from '../modules/module.ts'
+import { type ModuleRow } from '../modules/record.ts'
+
+/** The portal's navigation (D48): built-in entries, and those of modules that serve. */
+
+interface BuiltIn {
+  entry: NavigationEntry
+  needs: Permission | undefined
+}
+
+const builtIn =
+  (slotId: SlotId, folder: string) =>
+  (order: number, id: string, label: string, icon: string, needs?: Permission): BuiltIn => ({
+    entry: { slotId, id, label, icon, route: `${folder}/${id}`, order, source: 'platform' },
+    needs,
+  })
+
+const primary = builtIn('nav.primary', '')
+const settings = builtIn('nav.settings', '/settings')
+
+/** Their places are 0 to 50; modules come behind. */
+const builtIns: readonly BuiltIn[] = [
+  primary(0, 'dashboard', 'Dashboard', 'layout-dashboard'),
+  primary(10, 'clusters', 'Clusters', 'server', 'clusters:read'),
+  primary(20, 'jobs', 'Jobs', 'square-terminal', 'jobs:read'),
+  primary(30, 'modules', 'Modules', 'blocks', 'modules:read'),
+  primary(40, 'notifications', 'Notifications', 'bell'),
+  primary(50, 'health', 'Health', 'heart-pulse'),
+  settings(0, 'account', 'Account', 'circle-user'),
+  settings(10, 'users', 'Users', 'users', 'users:admin'),
+  settings(20, 'webhooks', 'Webhooks', 'webhook', 'users:admin'),
+  settings(25, 'audit', 'Audit trail', 'scroll-text', 'audit:read'),
+  settings(30, 'identity', 'Identity providers', 'key-round', 'platform:admin'),
+  settings(40, 'organisations', 'Organisations', 'building-2', 'platform:admin'),
+  settings(50, 'updates', 'Updates', 'circle-arrow-up', 'platform:admin'),
+]
+
+/** The entries that a caller may use, lowest place first. One call. */
+export const navigation = async (caller: Caller): Promise<{ items: NavigationEntry[] }> =>
+  navigationOf(caller, (await readModules()).modules)
+
+/** The entries that a caller may use while these are the modules. */
+export function navigationOf({ permissions }: Caller, modules: readonly ModuleRow[]): { items: NavigationEntry[] } {
+  const own = builtIns.filter(({ needs }) => needs === undefined || permissions.has(needs))
+  const entries = [...own.map(({ entry }) => entry), ...modules.filter(isServing).flatMap(entriesOf)]
+  return { items: entries.toSorted((a, b) => a.order - b.order || compare(a.id, b.id) || compare(a.source, b.source)) }
+}
+
+const entriesOf = ({ id, release }: ModuleRow): NavigationEntry[] =>
+  release.manifest.spec.navSlots.map((slot) => Object.assign({ source: `module:${id}` }, slot))
+
+const compare = (a: string, b: string): number => (a < b ? -1 : Number(a > b))

@@ -1,0 +1,158 @@
+import { type Provider, type ProviderRequest } from '@platform/contract/identity'
+import { type Caller } from '../caller.ts'
+import { commit } from '../outbox/commit.ts'
+import { now } from '../clock.ts'
+import { config } from '../config.ts'
+import * as keys from '../db/keys.ts'
+import { orFail, replace, upsert } from '../db/table.ts'
+import { transact } from '../db/transact.ts'
+import { fault } from '../error.ts'
+import { derivedId, newSecret, sha256 } from '../id.ts'
+import { publicUrl, secretOf } from './provider.ts'
+import { parseProvider, type ProviderRow, type ProviderSecret } from './record.ts'
+import { type Configuration, configurationOf, nameFrom, required } from './settings.ts'
+import { providerItem, providerView } from './view.ts'
+import { parseOrganisation } from '../accounts/organisation.ts'
+import { takingTurns } from '../db/offset-list.ts'
+import { createSecret } from '../aws/secrets.ts'
+import { disposeSafely, noteUnused, putToUse } from './orphaned-secrets.ts'
+import { standingWith } from '../accounts/current-rights.ts'
+import { checkRoles } from '../accounts/delegation.ts'
+
+/** Identity providers are added and changed (D41). */
+
+export const providerLimit = 50
+
+/**
+ * Adds a provider, or changes the one of the same type and place: all is as the request says, but a secret that it leaves
+ * out stays. Three calls without collisions, and one of Secrets Manager; a new secret takes one call more, and one that it
+ * replaces goes with two and one. Throws `idp_config_invalid`, `url_not_allowed`, `role_not_grantable`, `limit_reached`.
+ */
+export async function configure(caller: Caller, request: ProviderRequest): Promise<Provider> {
+  const wanted = configurationOf(request)
+  const portal = await publicUrl()
+  let secretName: string | undefined
+  try {
+    const row = await takingTurns(async () => {
+      const { id, before } = await lookAt(caller, request, wanted)
+      secretName ??= wanted.secret && (await keepNewSecret(id, wanted.secret))
+      return tryConfigure(caller, before, configured(caller, id, { request, wanted, before, secretName }), portal)
+    })
+    return providerView(row, portal)
+  } catch (error) {
+    // Whether the change has happened after all or not: what is in use has no note, and stays.
+    if (secretName !== undefined) await disposeSafely(secretName)
+    throw error
+  }
+}
+
+/** Which provider is meant, as it is now, once it is sure that the request will do. */
+async function lookAt(
+  caller: Caller,
+  request: ProviderRequest,
+  { place, secret, secretField, problems }: Configuration,
+) {
+  const { organisationId } = caller
+  const id = derivedId('idp', 0, organisationId, request.type, place ?? '')
+  const wanted = [keys.organisation(organisationId), keys.identityProvider(id)]
+  const [who, organisation, item] = await standingWith(caller, ['platform:admin'], wanted)
+  const before = item && parseProvider(item)
+  const isKept = secret === undefined && before !== undefined && (await secretOf(before))[secretField] !== undefined
+  const details = [...problems, ...(isKept || secret !== undefined ? [] : [required(secretField)])]
+  if (details.length > 0) throw fault('idp_config_invalid', { details: details.slice(0, 50) })
+
+  // A provider makes users: whoever chooses their roles hands those out.
+  const isPlatform = organisation !== undefined && parseOrganisation(organisation).isPlatform
+  checkRoles(rolesOf(request), who, { organisationId, isOwn: true, isPlatform })
+  return { id, before }
+}
+
+const rolesOf = ({ roleMappings = [], defaultRole = 'Viewer' }: ProviderRequest): string[] => [
+  ...new Set([defaultRole, ...roleMappings.map(({ role }) => role)]),
+]
+
+/** Writes a secret under a name of its own, with a note that goes when a row names it. Answers the name. */
+async function keepNewSecret(providerId: string, secret: ProviderSecret): Promise<string> {
+  const name = `${config.PLAT_SECRET_IDENTITY_PREFIX}/${providerId}/${sha256(newSecret()).slice(0, 16)}`
+  await transact([noteUnused(name)])
+  await createSecret(name, JSON.stringify(secret))
+  return name
+}
+
+interface Draft {
+  request: ProviderRequest
+  wanted: Configuration
+  before: ProviderRow | undefined
+  secretName: string | undefined
+}
+
+function configured(
+  { organisationId }: Caller,
+  id: string,
+  { request, wanted, before, secretName }: Draft,
+): ProviderRow {
+  const { type, displayName, enabled = true, roleMappings = [], defaultRole = 'Viewer' } = request
+  const { settings } = wanted
+  // Consent was asked for one client.
+  const consent = before?.settings.clientId === settings.clientId ? before?.consent : undefined
+  const nowMs = now()
+  return {
+    id,
+    organisationId,
+    type,
+    displayName: displayName ?? nameFrom(type, settings),
+    isEnabled: enabled,
+    settings,
+    roleMappings,
+    defaultRole,
+    ...(consent && { consent }),
+    secretName: secretName ?? before?.secretName ?? '',
+    createdAtMs: before?.createdAtMs ?? nowMs,
+    updatedAtMs: nowMs,
+    revision: (before?.revision ?? 0) + 1,
+  }
+}
+
+/** Undefined where somebody else has changed the provider meanwhile. */
+async function tryConfigure(
+  caller: Caller,
+  before: ProviderRow | undefined,
+  row: ProviderRow,
+  portal: string,
+): Promise<ProviderRow | undefined> {
+  const { id, type, displayName, organisationId } = row
+  const isNewSecret = row.secretName !== before?.secretName
+  const asRead = before && { revision: { is: before.revision }, secretName: { is: before.secretName } }
+  const counted = upsert(
+    keys.identityProviderCount(organisationId),
+    { add: { count: 1 } },
+    { count: { isNot: providerLimit } },
+  )
+  const refusal = await commit(caller, {
+    steps: [
+      replace(keys.identityProvider(id), providerItem(row), asRead ?? { pk: { absent: true } }),
+      ...(isNewSecret ? [orFail(putToUse(row.secretName), 'conflict')] : []),
+      ...(before === undefined ? [orFail(counted, 'limit_reached')] : []),
+      ...(before !== undefined && isNewSecret ? [noteUnused(before.secretName)] : []),
+    ],
+    answer: providerView(row, portal),
+    audit: { action: 'identity_provider.configure', resource: id, detail: detailOf(row, before) },
+    events: [{ name: 'identity.provider_configured', subject: id, data: { providerId: id, type, displayName } }],
+  })
+  if (refusal) return undefined
+  if (before !== undefined && isNewSecret) await disposeSafely(before.secretName)
+  return row
+}
+
+/** For the audit trail: whom people are believed from now on, and what those may become. */
+function detailOf({ type, displayName, isEnabled, secretName, ...row }: ProviderRow, before?: ProviderRow): string {
+  const { settings, defaultRole, roleMappings } = row
+  const where = settings.url ?? settings.issuer ?? settings.baseUrl ?? settings.tenantId
+  const roles = [...new Set(roleMappings.map(({ role }) => role))]
+  return [
+    `${before === undefined ? 'added' : 'changed'} ${type} ${displayName} (${where})`,
+    ...(isEnabled ? [] : ['disabled']),
+    ...(before === undefined || secretName === before.secretName ? [] : ['new secret']),
+    `roles ${[defaultRole, ...roles].join(', ')}`,
+  ].join('; ')
+}

@@ -1,0 +1,125 @@
+import { type ConsentAnswer } from '@platform/contract/identity'
+import * as z from 'zod'
+import { type Actor, type Caller, type Origin, system } from '../caller.ts'
+import { commit } from '../outbox/commit.ts'
+import { now } from '../clock.ts'
+import * as keys from '../db/keys.ts'
+import { get, orFail, patch, remove, type Step } from '../db/table.ts'
+import { fault } from '../error.ts'
+import { sha256 } from '../id.ts'
+import { allProviders, findProvider, issuerOf, publicUrl } from './provider.ts'
+import { type ProviderRow } from './record.ts'
+import { takingTurns } from '../db/offset-list.ts'
+import { standingWith } from '../accounts/current-rights.ts'
+
+/** What comes back from a request for consent, by the browser of whoever runs the provider (D3). */
+
+const Request = z.object({ providerId: z.string(), clientId: z.string(), expiresAtMs: z.number() })
+
+/** What the portal is told. Nothing that came from outside is passed on: these are all the words there are. */
+type ConsentError =
+  | 'tenant_mismatch'
+  | 'issuer_mismatch'
+  | 'provider_changed'
+  | 'provider_error'
+  | 'provider_unknown'
+  | 'incomplete'
+type Verdict = { consent: 'granted' | 'denied' } | { consent: 'error'; error: ConsentError }
+
+/** What came back, who vouches for it, and what is used up with it. */
+interface Given {
+  actor: Actor
+  row: ProviderRow
+  /** The client that consent was asked for. */
+  clientId: string | undefined
+  spent: readonly Step[]
+}
+
+/**
+ * Takes an answer, authorised by the `state` of the request or else by a caller with platform:admin; answers where the
+ * browser goes. Four calls. Throws `unauthenticated` where nobody vouches for it, and for an answer that was taken before.
+ */
+export async function receive(
+  answer: ConsentAnswer,
+  origin: Origin,
+  findCaller: () => Promise<Caller | undefined>,
+): Promise<string> {
+  const portal = await publicUrl()
+  return takingTurns(async () => {
+    const given = (await byState(answer, origin)) ?? (await byCaller(answer, await findCaller()))
+    if (given === undefined) return settingsPage(portal, undefined, { consent: 'error', error: 'provider_unknown' })
+    const verdict = verdictOf(given, answer)
+    return (await conclude(given, verdict)) ? settingsPage(portal, given.row.id, verdict) : undefined
+  })
+}
+
+async function byState({ state = '' }: ConsentAnswer, { address }: Origin): Promise<Given | undefined> {
+  const key = keys.consentRequest(sha256(state))
+  const item = await get(key)
+  const asked = item && Request.parse(item)
+  if (asked === undefined || asked.expiresAtMs <= now()) return undefined
+  const row = await findProvider(asked.providerId)
+  if (row === undefined) return undefined
+  const spent = [orFail(remove(key, { pk: { present: true } }), 'unauthenticated')]
+  return { actor: system(row.organisationId, address), row, clientId: asked.clientId, spent }
+}
+
+/** Without a state, an answer names its provider by the tenant alone. */
+async function byCaller({ tenant }: ConsentAnswer, caller: Caller | undefined): Promise<Given | undefined> {
+  if (caller === undefined) throw fault('unauthenticated')
+  await standingWith(caller, ['platform:admin'])
+  const rows = await allProviders()
+  const isMeant = (row: ProviderRow) => row.organisationId === caller.organisationId && isTenant(row, tenant)
+  const row = rows.find(isMeant)
+  return row && { actor: caller, row, clientId: row.settings.clientId, spent: [] }
+}
+
+const isTenant = ({ type, settings }: ProviderRow, tenant: string | undefined): boolean =>
+  type === 'CloudDirectory' && settings.tenantId?.toLowerCase() === tenant?.toLowerCase()
+
+/** As sign-in compares them: an issuer that is a host calls itself with a slash at the end or without. */
+const isIssuer = (row: ProviderRow, iss: string): boolean =>
+  URL.canParse(iss) && new URL(iss).href === new URL(issuerOf(row)).href
+
+/** How providers say that somebody has said no. */
+const denials = new Set(['access_denied', 'permission_denied'])
+
+const failed = (error: ConsentError): Verdict => ({ consent: 'error', error })
+
+function verdictOf({ row, clientId }: Given, { tenant, iss, error, admin_consent, code }: ConsentAnswer): Verdict {
+  const isCloud = row.type === 'CloudDirectory'
+  if (row.settings.clientId !== clientId) return failed('provider_changed')
+  if (iss !== undefined && !isIssuer(row, iss)) return failed('issuer_mismatch')
+  // A refusal need not name the tenant; consent must.
+  if (isCloud && !(error !== undefined && tenant === undefined) && !isTenant(row, tenant))
+    return failed('tenant_mismatch')
+  if (error !== undefined) return denials.has(error) ? { consent: 'denied' } : failed('provider_error')
+  if (!isCloud) return code === undefined ? failed('incomplete') : { consent: 'granted' }
+  if (admin_consent === undefined) return failed('incomplete')
+  return { consent: /^true$/i.test(admin_consent) ? 'granted' : 'denied' }
+}
+
+const consents = { granted: 'Granted', denied: 'Denied' } as const
+
+/** False where the provider was changed meanwhile. */
+async function conclude({ actor, row, spent }: Given, verdict: Verdict): Promise<boolean> {
+  const { id: providerId, type, revision } = row
+  const { consent } = verdict
+  const key = keys.identityProvider(providerId)
+  const kept = consent !== 'error' && { set: { consent: consents[consent], updatedAtMs: now() }, add: { revision: 1 } }
+  const refusal = await commit(actor, {
+    steps: [...spent, ...(kept ? [patch(key, kept, { revision: { is: revision } })] : [])],
+    audit: {
+      action: 'identity_provider.consent_received',
+      resource: providerId,
+      detail: consent === 'error' ? verdict.error : consent,
+    },
+    events: [{ name: 'identity.consent_received', subject: providerId, data: { providerId, type, consent } }],
+  })
+  return refusal === undefined
+}
+
+function settingsPage(portal: string, providerId: string | undefined, verdict: Verdict): string {
+  const told = new URLSearchParams({ ...(providerId !== undefined && { provider: providerId }), ...verdict })
+  return `${portal}/settings/identity?${told.toString()}`
+}

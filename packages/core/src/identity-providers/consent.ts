@@ -1,0 +1,80 @@
+import { type ErrorDetail } from '@platform/contract/common'
+import { createHash } from 'node:crypto'
+import { type Caller } from '../caller.ts'
+import { commit } from '../outbox/commit.ts'
+import { now } from '../clock.ts'
+import * as keys from '../db/keys.ts'
+import { create, orFail, patch } from '../db/table.ts'
+import { fault } from '../error.ts'
+import { newSecret, sha256 } from '../id.ts'
+import { problem } from './url.ts'
+import { ownProvider } from './manage.ts'
+import { consentRedirectUri, issuerOf, publicUrl } from './provider.ts'
+import { type ProviderRow } from './record.ts'
+import { OutboundFailure } from '../outbound/outbound.ts'
+
+/** Whoever runs a provider is asked to let the platform in (D3). What comes back: `consent-answer.ts`. */
+
+const requestMs = 10 * 60_000
+
+/**
+ * The address that asks for consent, for a browser; good for ten minutes and one answer. Three calls, and for providers
+ * other than a cloud directory what it takes to ask where they want to be asked. Throws `consent_not_applicable`, and
+ * `idp_config_invalid` where the provider does not tell.
+ */
+export async function request(caller: Caller, providerId: string): Promise<{ url: string }> {
+  const row = await ownProvider(caller, providerId)
+  if (row.type === 'LDAP') throw fault('consent_not_applicable')
+  const state = newSecret()
+  const expiresAtMs = now() + requestMs
+  const asked = { providerId: row.id, clientId: row.settings.clientId ?? '', expiresAtMs }
+  const answer = { url: await addressOf(row, consentRedirectUri(await publicUrl()), state) }
+  const pending = { set: { consent: 'Pending', updatedAtMs: now() }, add: { revision: 1 } }
+  await commit(caller, {
+    steps: [
+      create(keys.consentRequest(sha256(state)), { ...asked, ttl: Math.ceil(expiresAtMs / 1000) }),
+      orFail(patch(keys.identityProvider(row.id), pending), 'identity_provider_not_found'),
+    ],
+    answer,
+    audit: { action: 'identity_provider.consent', resource: row.id, detail: row.displayName },
+  })
+  return answer
+}
+
+async function addressOf(row: ProviderRow, returnTo: string, state: string): Promise<string> {
+  const { clientId = '', scopes = [] } = row.settings
+  const common = { client_id: clientId, scope: scopes.join(' '), redirect_uri: returnTo, state }
+  if (row.type === 'CloudDirectory') return withParameters(`${issuerOf(row)}/adminconsent`, common)
+  return withParameters(await authorizationEndpoint(row), {
+    ...common,
+    response_type: 'code',
+    prompt: 'consent',
+    // Some providers insist on it. The code that comes back is thrown away, and nobody else can use it.
+    code_challenge: createHash('sha256').update(newSecret()).digest('base64url'),
+    code_challenge_method: 'S256',
+  })
+}
+
+function withParameters(address: string, parameters: Record<string, string>): string {
+  const url = new URL(address)
+  for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value)
+  return url.href
+}
+
+async function authorizationEndpoint(row: ProviderRow): Promise<string> {
+  const { knownOf } = await import('./oidc/client.ts')
+  try {
+    const { authorization_endpoint: endpoint } = (await knownOf(row)).metadata
+    if (endpoint !== undefined) return endpoint
+  } catch (cause) {
+    throw fault('idp_config_invalid', { details: [whyUnknown(row, cause)] }, { cause })
+  }
+  throw fault('idp_config_invalid', { details: [whyUnknown(row)] })
+}
+
+/** Tells no more of what is near the platform than one word. */
+function whyUnknown({ type }: ProviderRow, cause?: unknown): ErrorDetail {
+  const code = cause instanceof OutboundFailure ? cause.problem : 'discovery_failed'
+  const field = type === 'OpenSourceIdp' ? 'baseUrl' : 'issuer'
+  return problem(field, code, 'does not tell where to ask for consent; see the test of the provider')
+}

@@ -1,0 +1,146 @@
+import { type Credentials } from '@platform/contract/auth'
+import { Client, type Entry, EqualityFilter, ResultCodeError } from 'ldapts'
+import { fold } from '../../db/keys.ts'
+import { secretOf } from '../provider.ts'
+import { type ExternalIdentity, type ProviderRow, type ProviderSecret, type ProviderSettings } from '../record.ts'
+import { normalDn } from './distinguished-name.ts'
+import { reachDirectory, secure } from './socket.ts'
+import { Messages } from './wire.ts'
+import { type Surroundings } from '../../outbound/outbound.ts'
+
+/** Directories (D41): who a name and a password belong to, and which groups that person is in. */
+
+/** More than any directory gives one person that a role could depend on. */
+const groupsAtMost = 1000
+
+/** A client over a checked connection that ends when it is disposed of, or with the signal. */
+async function openDirectory(settings: ProviderSettings, signal: AbortSignal, surroundings?: Surroundings) {
+  const socket = await reachDirectory(settings, signal, surroundings)
+  try {
+    return clientOver(new Messages(await secure(socket, settings)))
+  } catch (error) {
+    socket.destroy()
+    throw error
+  }
+}
+
+/** The client opens no connection itself, and none a second time: that one would not be bound as anybody. */
+export function clientOver(messages: Messages): { client: Client } & Disposable {
+  let isTaken = false
+  const createConnection = () => {
+    if (isTaken) throw new Error('The directory has ended the connection.')
+    isTaken = true
+    return messages
+  }
+  // The client calls it and takes what it answers for a connection; it names the whole of `net.connect`.
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion
+  const client = new Client({ url: 'ldap://directory', createConnection: createConnection as never })
+  return { client, [Symbol.dispose]: () => void messages.destroy() }
+}
+
+/**
+ * Who a name and a password belong to in a directory; undefined where it knows no such person or refuses the password.
+ * Throws where it cannot be asked, for whatever reason, or the signal ends it. One call to Secrets Manager.
+ */
+export async function authenticate(
+  provider: ProviderRow,
+  { username, password }: Credentials,
+  signal: AbortSignal,
+  surroundings?: Surroundings,
+): Promise<ExternalIdentity | undefined> {
+  if (!isAskable(username) || isEmptyToSome(password)) return undefined
+  const { settings } = provider
+  const secret = await secretOf(provider)
+  using directory = await openDirectory(settings, signal, surroundings)
+  await bindService(directory.client, settings, secret)
+  const entry = await entryOf(directory.client, settings, username)
+  if (entry === undefined) return undefined
+  // On a connection of its own: what follows is read with the rights of the service account.
+  using own = await openDirectory(settings, signal, surroundings)
+  if (!(await accepts(own.client, entry.dn, password))) return undefined
+  return identityOf(entry, settings, await groupsOf(directory.client, settings, entry))
+}
+
+// oxlint-disable-next-line no-control-regex
+const isAskable = (username: string): boolean => username.isWellFormed() && !/[\u0000-\u001f\u007f]/.test(username)
+
+/**
+ * A bind without a password succeeds for everybody (RFC 4513, 5.1.2). Directories differ in what they take for none: some
+ * read as far as the first NUL, some leave out what has no width.
+ */
+const isEmptyToSome = (password: string): boolean =>
+  password.includes('\0') || /^[\s\p{Cc}\p{Default_Ignorable_Code_Point}]*$/u.test(password)
+
+/** Signs in as the service account. */
+export async function bindService(
+  client: Client,
+  { bindDn = '' }: ProviderSettings,
+  { bindPassword = '' }: ProviderSecret,
+) {
+  if (bindDn === '' || isEmptyToSome(bindPassword)) throw new Error('The provider has no service account.')
+  await client.bind(bindDn, bindPassword)
+}
+
+const loginAttributeOf = ({ userLoginAttribute = 'uid' }: ProviderSettings): string => userLoginAttribute
+
+/**
+ * The one entry of a name. A directory finds it by spellings that are none to us, such as with spaces: whoever guesses
+ * passwords would have as many more guesses.
+ */
+async function entryOf(client: Client, settings: ProviderSettings, username: string): Promise<Entry | undefined> {
+  const attribute = loginAttributeOf(settings)
+  const { searchEntries } = await client.search(settings.userSearchBase ?? '', {
+    filter: new EqualityFilter({ attribute, value: username }),
+    attributes: [attribute, 'mail', 'memberOf', 'entryUUID', 'objectGUID'],
+    explicitBufferAttributes: ['objectGUID'],
+    sizeLimit: 2,
+    timeLimit: 5,
+  })
+  const [entry, another] = searchEntries
+  if (entry === undefined || another !== undefined || !entry.dn.includes('=')) return undefined
+  return valuesOf(entry, attribute).some((value) => fold(value) === fold(username)) ? entry : undefined
+}
+
+/** The text values of an attribute, whatever its case. */
+const valuesOf = (entry: Entry, attribute: string): string[] =>
+  Object.entries(entry)
+    .filter(([name]) => name.toLowerCase() === attribute.toLowerCase())
+    .flatMap(([, value]) => value)
+    .filter((value) => typeof value === 'string')
+
+/** Codes by which a directory says no: constraint, no such entry, no password, wrong password, not now, not so. */
+const refusals: ReadonlySet<number> = new Set([19, 32, 48, 49, 50, 53])
+
+async function accepts(client: Client, dn: string, password: string): Promise<boolean> {
+  try {
+    await client.bind(dn, password)
+    return true
+  } catch (error) {
+    if (error instanceof ResultCodeError && refusals.has(error.code)) return false
+    throw error
+  }
+}
+
+/** By their members where the provider says where groups are, else as the entry itself says. */
+async function groupsOf(client: Client, settings: ProviderSettings, entry: Entry): Promise<string[]> {
+  const { groupSearchBase, groupMemberAttribute: attribute = 'member' } = settings
+  if (groupSearchBase === undefined) return valuesOf(entry, 'memberOf')
+  // Of the old kind of groups (RFC 2307), which name their members.
+  const isByName = attribute.toLowerCase() === 'memberuid'
+  const [value = entry.dn] = isByName ? valuesOf(entry, loginAttributeOf(settings)) : []
+  const { searchEntries } = await client.search(groupSearchBase, {
+    filter: new EqualityFilter({ attribute, value }),
+    attributes: ['1.1'],
+    sizeLimit: groupsAtMost,
+    timeLimit: 5,
+  })
+  return searchEntries.map(({ dn }) => dn)
+}
+
+function identityOf(entry: Entry, settings: ProviderSettings, groups: string[]): ExternalIdentity {
+  const [uuid] = valuesOf(entry, 'entryUUID')
+  const guid = [entry['objectGUID']].flat().find((value) => Buffer.isBuffer(value) && value.length > 0)
+  const subject = uuid ?? (Buffer.isBuffer(guid) ? guid.toString('hex') : normalDn(entry.dn))
+  const [username = '', [email = '']] = [valuesOf(entry, loginAttributeOf(settings))[0], valuesOf(entry, 'mail')]
+  return { subject, username, email, groups }
+}

@@ -1,0 +1,78 @@
+import { secure, reachDirectory } from './socket.ts'
+import { MalformedAnswer } from './ber.ts'
+import { type ProviderRow, type ProviderSecret } from '../record.ts'
+import { bindService, clientOver } from './ldap.ts'
+import { Messages } from './wire.ts'
+import { failureOf, OutboundFailure, type OutboundProblem } from '../../outbound/outbound.ts'
+
+/** What an operator is told about a directory, step by step. Nothing that it answers is repeated. */
+
+/** One thing that was tried, and how it went. */
+export interface LdapCheck {
+  name: string
+  ok: boolean
+  message: string
+}
+
+const timeoutMs = 6000
+
+const messages: Readonly<Record<OutboundProblem, string>> = {
+  url_not_allowed: 'The address is not one that the platform may call.',
+  address_not_allowed: 'The address is private. PLAT_OUTBOUND_ALLOW can name it.',
+  name_not_resolved: 'The name of the host leads nowhere.',
+  certificate_not_trusted: 'The certificate is not trusted: another host, an unknown authority, or expired.',
+  connection_failed: 'The directory does not answer, or not as one.',
+  timed_out: 'The directory did not answer in time.',
+}
+
+/**
+ * Tries what a sign-in needs of a directory: `connect`, `tls`, `bind` as the service account, `search` for the base of
+ * users. Ends at the first that fails, within six seconds. No store calls.
+ */
+export async function testLdap(
+  { settings }: ProviderRow,
+  secret: ProviderSecret,
+  signal = AbortSignal.timeout(timeoutMs),
+): Promise<LdapCheck[]> {
+  const checks: LdapCheck[] = []
+  const step = async <Result>(name: string, well: string, badly: string, work: () => Promise<Result>) => {
+    try {
+      const result = await work()
+      checks.push({ name, ok: true, message: well })
+      return result
+    } catch (error) {
+      checks.push({ name, ok: false, message: messageOf(error, signal, badly) })
+      throw error
+    }
+  }
+  await using cleaning = new AsyncDisposableStack()
+  try {
+    const socket = await step('connect', 'The directory can be reached.', '', () => reachDirectory(settings, signal))
+    cleaning.defer(() => void socket.destroy())
+    const refused = 'The directory does not go on in TLS.'
+    const secured = await step('tls', 'Its certificate is trusted.', refused, () => secure(socket, settings))
+    const { client } = cleaning.use(clientOver(new Messages(secured)))
+    const wrong = 'The directory refuses the service account. Check bindDn and bindPassword.'
+    await step('bind', 'The service account may sign in.', wrong, () => bindService(client, settings, secret))
+    const base = settings.userSearchBase ?? ''
+    const missing = 'The service account cannot read userSearchBase.'
+    await step('search', 'The search base of users is there.', missing, async () => {
+      const { searchEntries } = await client.search(base, {
+        scope: 'base',
+        attributes: ['1.1'],
+        sizeLimit: 1,
+        timeLimit: 5,
+      })
+      if (searchEntries.length === 0) throw new MalformedAnswer('no entry')
+    })
+  } catch {
+    // Told already.
+  }
+  return checks
+}
+
+function messageOf(error: unknown, signal: AbortSignal, otherwise: string): string {
+  if (signal.aborted) return messages.timed_out
+  const { problem } = error instanceof OutboundFailure ? error : failureOf(error)
+  return problem === 'connection_failed' && otherwise !== '' ? otherwise : messages[problem]
+}

@@ -1,0 +1,60 @@
+import { type Provider, type ProviderTest } from '@platform/contract/identity'
+import { type Caller } from '../caller.ts'
+import { commit } from '../outbox/commit.ts'
+import * as keys from '../db/keys.ts'
+import { remove as removal, upsert } from '../db/table.ts'
+import { fault } from '../error.ts'
+import { allProviders, findProvider, publicUrl, secretOf } from './provider.ts'
+import { type ProviderRow, type ProviderSecret } from './record.ts'
+import { providerView } from './view.ts'
+import { disposeSafely, noteUnused } from './orphaned-secrets.ts'
+
+/** What operators do with identity providers beside configuring them (`configure.ts`). */
+
+/** The providers of the organisation, the oldest first. Two calls. */
+export async function list({ organisationId }: Caller): Promise<{ items: Provider[] }> {
+  const [providers, portal] = await Promise.all([allProviders(), publicUrl()])
+  const own = providers.filter((row) => row.organisationId === organisationId)
+  const oldestFirst = own.toSorted((a, b) => a.createdAtMs - b.createdAtMs)
+  return { items: oldestFirst.map((row) => providerView(row, portal)) }
+}
+
+/** A provider of the caller's organisation; throws `identity_provider_not_found`. One call. */
+export async function ownProvider({ organisationId }: Caller, providerId: string): Promise<ProviderRow> {
+  const row = await findProvider(providerId)
+  if (row === undefined || row.organisationId !== organisationId) throw fault('identity_provider_not_found')
+  return row
+}
+
+/** Removes a provider and its secret. Its users stay, and cannot sign in. Four calls, and one of Secrets Manager. */
+export async function remove(caller: Caller, providerId: string): Promise<void> {
+  const { id, organisationId, type, displayName, secretName } = await ownProvider(caller, providerId)
+  const refusal = await commit(caller, {
+    steps: [
+      removal(keys.identityProvider(id), { secretName: { is: secretName } }),
+      noteUnused(secretName),
+      upsert(keys.identityProviderCount(organisationId), { add: { count: -1 } }),
+    ],
+    audit: { action: 'identity_provider.delete', resource: id, detail: `${type} ${displayName}` },
+  })
+  // Whoever removed it first leaves nothing; whoever changed it leaves another secret.
+  if (refusal) throw refusal.item === undefined ? fault('identity_provider_not_found') : fault('conflict')
+  await disposeSafely(secretName)
+}
+
+/** Tries whether the platform can work with a provider, and tells of every try. Two calls, and what the provider is asked. */
+export async function test(caller: Caller, providerId: string): Promise<ProviderTest> {
+  const row = await ownProvider(caller, providerId)
+  const checks = await checksOf(row, await secretOf(row))
+  const failed = checks.filter(({ ok }) => !ok).map(({ name }) => name)
+  const answer = { ok: checks.length > 0 && failed.length === 0, checks }
+  const detail = answer.ok ? 'works' : `fails at ${failed.join(', ')}`
+  await commit(caller, { steps: [], answer, audit: { action: 'identity_provider.test', resource: row.id, detail } })
+  return answer
+}
+
+/** What speaks to providers is loaded when it is needed: this function's first answers do not wait for it. */
+async function checksOf(row: ProviderRow, secret: ProviderSecret): Promise<ProviderTest['checks']> {
+  if (row.type === 'LDAP') return (await import('./ldap/test.ts')).testLdap(row, secret)
+  return (await import('./oidc/test.ts')).testOidc(row, secret)
+}

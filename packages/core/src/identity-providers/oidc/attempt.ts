@@ -1,0 +1,75 @@
+import { timingSafeEqual } from 'node:crypto'
+import * as z from 'zod'
+import { now } from '../../clock.ts'
+import * as keys from '../../db/keys.ts'
+import { create, get, remove, type Step } from '../../db/table.ts'
+import { transact } from '../../db/transact.ts'
+import { newSecret, sha256 } from '../../id.ts'
+
+/**
+ * A sign-in on its way (D41): the attempt that has left for a provider, and the code that fetches its tokens. Both are
+ * found by the hash of a secret that goes through addresses, and count only with another one that stays in the browser.
+ */
+
+/** How long somebody may take at the provider. */
+export const attemptSeconds = 600
+const codeSeconds = 60
+
+const Attempt = z.object({
+  providerId: z.string(),
+  nonce: z.string(),
+  codeVerifier: z.string(),
+  returnTo: z.string().optional(),
+})
+export type Attempt = z.infer<typeof Attempt>
+
+const SignedIn = z.object({ providerId: z.string(), userId: z.string(), organisationId: z.string() })
+type SignedIn = z.infer<typeof SignedIn>
+
+const Binding = z.object({ browserHash: z.string(), expiresAtMs: z.number() })
+
+const bindingOf = (browser: string, seconds: number) => {
+  const expiresAtMs = now() + seconds * 1000
+  return { browserHash: sha256(browser), expiresAtMs, ttl: Math.ceil(expiresAtMs / 1000) + 3600 }
+}
+
+/** What is stored under a key, while it counts and for the browser that it is bound to. One call. */
+async function read(key: keys.Key, browser: string) {
+  const item = await get(key)
+  if (item === undefined) return undefined
+  const { browserHash, expiresAtMs } = Binding.parse(item)
+  const isBound = timingSafeEqual(Buffer.from(browserHash), Buffer.from(sha256(browser)))
+  return isBound && expiresAtMs > now() ? item : undefined
+}
+
+/** Keeps an attempt; answers its state and the browser's secret. One call. */
+export async function keepAttempt(attempt: Attempt): Promise<{ state: string; browser: string }> {
+  const [state, browser] = [newSecret(), newSecret()]
+  await transact([create(keys.signInAttempt(sha256(state)), { ...attempt, ...bindingOf(browser, attemptSeconds) })])
+  return { state, browser }
+}
+
+/** Uses an attempt up, for its provider and its browser only; undefined where there is none, or no more. Two calls. */
+export async function takeAttempt(state: string, browser: string, providerId: string): Promise<Attempt | undefined> {
+  const key = keys.signInAttempt(sha256(state))
+  const item = await read(key, browser)
+  const attempt = item && Attempt.parse(item)
+  if (attempt?.providerId !== providerId) return undefined
+  const refusal = await transact([remove(key, { pk: { present: true } })])
+  return refusal === undefined ? attempt : undefined
+}
+
+/** Keeps who has signed in; answers the code that proves it, once. One call. */
+export async function keepCode({ providerId, userId, organisationId }: SignedIn, browser: string): Promise<string> {
+  const code = newSecret()
+  const who = { providerId, userId, organisationId }
+  await transact([create(keys.signInCode(sha256(code)), { ...who, ...bindingOf(browser, codeSeconds) })])
+  return code
+}
+
+/** Who a code belongs to, and the step that uses it up; undefined where it proves nothing, or no more. One call. */
+export async function readCode(code: string, browser: string): Promise<(SignedIn & { use: Step }) | undefined> {
+  const key = keys.signInCode(sha256(code))
+  const item = await read(key, browser)
+  return item && { ...SignedIn.parse(item), use: remove(key, { pk: { present: true } }) }
+}

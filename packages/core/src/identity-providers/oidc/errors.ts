@@ -1,0 +1,28 @@
+import { type SignInError } from '@platform/contract/sign-in'
+import { AuthorizationResponseError, ResponseBodyError, WWWAuthenticateChallengeError } from 'openid-client'
+import { OutboundFailure } from '../../outbound/outbound.ts'
+import { SignInFailure } from '../sign-in-error.ts'
+
+/** Talks with a provider. Whatever goes wrong meanwhile is the provider's, and becomes a `SignInFailure`. */
+export async function talking<Result>(work: () => Promise<Result>): Promise<Result> {
+  try {
+    return await work()
+  } catch (cause) {
+    throw new SignInFailure(wordOf(cause), { cause })
+  }
+}
+
+function wordOf(error: unknown): SignInError {
+  if (outboundFailureOf(error) !== undefined) return 'provider_unreachable'
+  if (error instanceof AuthorizationResponseError) {
+    return error.error === 'access_denied' ? 'access_denied' : 'provider_error'
+  }
+  const isRefused = error instanceof ResponseBodyError || error instanceof WWWAuthenticateChallengeError
+  return isRefused ? 'provider_error' : 'answer_invalid'
+}
+
+/** The failure of a call that an error has come from: the library wraps what it does not know. */
+export function outboundFailureOf(error: unknown): OutboundFailure | undefined {
+  if (error instanceof OutboundFailure) return error
+  return error instanceof Error && error.cause !== undefined ? outboundFailureOf(error.cause) : undefined
+}

@@ -1,0 +1,76 @@
+import * as openid from 'openid-client'
+import { nowSeconds } from '../../clock.ts'
+import { secretOf } from '../provider.ts'
+import { type ExternalIdentity, type ProviderRow } from '../record.ts'
+import { type Attempt } from './attempt.ts'
+import { identityOf, lacksClaims } from './claims.ts'
+import { asClient, clientOf, knownOf } from './client.ts'
+import { talking } from './errors.ts'
+
+/** What the platform says to OpenID providers in a sign-in, and what it believes of their answers. */
+
+/** What a provider sends back with the browser. */
+export interface ProviderAnswer {
+  state?: string | undefined
+  code?: string | undefined
+  iss?: string | undefined
+  error?: string | undefined
+}
+
+/** Addresses beyond that do not come through every gateway. */
+const longestAddress = 6000
+
+/** Asks a provider what it is, unless that is known. Throws `SignInFailure`. */
+export const meet = async (provider: ProviderRow): Promise<void> => void (await talking(() => knownOf(provider)))
+
+type Leaving = Attempt & { state: string; redirectUri: string }
+
+/** The address that a sign-in leaves for. Throws `SignInFailure`. */
+export const addressOf = (provider: ProviderRow, leaving: Leaving): Promise<string> =>
+  talking(() => buildAddress(provider, leaving))
+
+async function buildAddress(
+  provider: ProviderRow,
+  { state, nonce, codeVerifier, redirectUri }: Leaving,
+): Promise<string> {
+  const scopes = new Set(['openid', ...(provider.settings.scopes ?? ['profile', 'email'])])
+  const { href } = openid.buildAuthorizationUrl(clientOf(provider, await knownOf(provider)), {
+    redirect_uri: redirectUri,
+    scope: [...scopes].join(' '),
+    state,
+    nonce,
+    code_challenge: await openid.calculatePKCECodeChallenge(codeVerifier),
+    code_challenge_method: 'S256',
+  })
+  if (href.length > longestAddress) throw new Error('The address of the provider is too long.')
+  return href
+}
+
+/** Trades the code that the provider has sent, and reads who it speaks of. Throws `SignInFailure`. One call to Secrets Manager. */
+export async function identityFrom(
+  provider: ProviderRow,
+  answer: ProviderAnswer,
+  { nonce, codeVerifier, redirectUri }: Attempt & { redirectUri: string },
+): Promise<ExternalIdentity> {
+  const { clientSecret = '' } = await secretOf(provider)
+  const url = new URL(redirectUri)
+  for (const [name, value] of Object.entries(answer)) if (value !== undefined) url.searchParams.set(name, value)
+  const checks = { pkceCodeVerifier: codeVerifier, expectedNonce: nonce, expectedState: answer.state ?? '' }
+  return talking(async () => {
+    const known = await knownOf(provider)
+    const claims = await asClient(provider, known, clientSecret, async (client) => {
+      const tokens = await openid.authorizationCodeGrant(client, url, { ...checks, idTokenExpected: true })
+      const told = tokens.claims()
+      if (told === undefined || !isMeantForUs(told, provider)) throw new Error('The ID token is not for this client.')
+      if (!lacksClaims(provider, told) || known.metadata.userinfo_endpoint === undefined) return told
+      return { ...(await openid.fetchUserInfo(client, tokens.access_token, told.sub)), ...told }
+    })
+    const identity = identityOf(provider, claims)
+    if (identity === undefined) throw new Error('The ID token has no proper subject.')
+    return identity
+  })
+}
+
+/** What the library leaves open: a token for another party, and one of the future. */
+const isMeantForUs = ({ azp, iat }: openid.IDToken, { settings }: ProviderRow): boolean =>
+  (azp === undefined || azp === settings.clientId) && iat <= nowSeconds() + 60

@@ -1,0 +1,38 @@
+import { type Provider } from '@platform/contract/identity'
+import { iso } from '../clock.ts'
+import { type Item } from '../db/table.ts'
+import { consentRedirectUri, redirectUri } from './provider.ts'
+import { type ProviderRow } from './record.ts'
+
+/** A provider as it is stored, and as its operators see it. */
+
+export const providerItem = ({ settings, roleMappings, ...row }: ProviderRow): Item => ({
+  ...row,
+  settings: JSON.stringify(settings),
+  roleMappings: JSON.stringify(roleMappings),
+})
+
+const consents = { Pending: 'ConsentPending', Granted: 'ConsentGranted', Denied: 'ConsentDenied' } as const
+
+function statusOf({ isEnabled, consent }: ProviderRow): Provider['status'] {
+  if (!isEnabled) return 'Disabled'
+  return consent === undefined ? 'Configured' : consents[consent]
+}
+
+/** The wire form of a provider; `portal` is where people reach the portal. Nothing secret stands in a row. */
+export const providerView = (row: ProviderRow, portal: string): Provider => ({
+  id: row.id,
+  type: row.type,
+  status: statusOf(row),
+  createdAt: iso(row.createdAtMs),
+  updatedAt: iso(row.updatedAtMs),
+  ...row.settings,
+  displayName: row.displayName,
+  enabled: row.isEnabled,
+  roleMappings: row.roleMappings,
+  defaultRole: row.defaultRole,
+  ...(row.type !== 'LDAP' && {
+    redirectUri: redirectUri(portal, row.id),
+    consentRedirectUri: consentRedirectUri(portal),
+  }),
+})

@@ -1,0 +1,108 @@
+import { defaultDeliverWithinSeconds } from '@platform/contract/job'
+import { jobIdOf } from './id.ts'
+import { type BatchRow, endedJobs, findBatch, stopOf } from './record.ts'
+import { system } from '../../caller.ts'
+import { now } from '../../clock.ts'
+import { counterSteps } from '../../clusters/counters.ts'
+import * as keys from '../../db/keys.ts'
+import { create, getMany, patch, pause, type Step } from '../../db/table.ts'
+import { transact } from '../../db/transact.ts'
+import { expand } from './expand.ts'
+import { contended } from '../../error.ts'
+import { askAllToStop, endQueued, jobsAtOnce } from '../cancel.ts'
+import { type JobEnd, type JobRow, parseJob } from '../record.ts'
+import { announceRecords, type BatchReference } from '../../aws/queues.ts'
+import { ring } from '../../lib/relay-notify.ts'
+
+/** What a batch needs after its acceptance: its jobs in the table, the next ones let go, the rest stopped. */
+
+/** A change of many jobs is refused where one of them has moved meanwhile; then they are looked at again. */
+const attempts = 10
+
+/** Does for a batch whatever is to be done; doing it twice changes nothing. Leads what it tells to the books. */
+export async function tendBatch({ organisationId, batchId }: BatchReference): Promise<void> {
+  const batch = await expand(organisationId, batchId)
+  if (batch !== undefined) await steer(batch)
+  await announceRecords(organisationId)
+}
+
+/**
+ * Stops the jobs of an expanded batch that shall not run any more, or lets the next ones go. Two calls for each 32 of them,
+ * and to stop them up to five before.
+ */
+export async function steer(batch: BatchRow): Promise<void> {
+  let current: BatchRow | undefined = batch
+  for (let attempt = 0; attempt < attempts; attempt++) {
+    if (attempt > 0) await pause(attempt)
+    if (current === undefined || current.starts !== undefined || current.finishedAtMs !== undefined) return
+    const end = stopOf(current)
+    if (await (end === undefined ? release(current) : stop(current, end))) return
+    current = await findBatch(batch.organisationId, batch.id)
+  }
+  throw contended()
+}
+
+async function jobsOf({ organisationId, id }: BatchRow, from: number, to: number): Promise<(JobRow | undefined)[]> {
+  const jobIds = Array.from({ length: to - from }, (_, place) => jobIdOf(id, from + place))
+  const items = await getMany(jobIds.map((jobId) => keys.job(organisationId, jobId)))
+  return items.map((item) => item && parseJob(item))
+}
+
+/** Ends what has not begun, and asks what runs to stop where the batch is cancelled. Answers whether that was all. */
+async function stop(batch: BatchRow, end: JobEnd): Promise<boolean> {
+  const jobs = (await jobsOf(batch, 0, batch.submittedCount)).filter((job) => job !== undefined)
+  const queued = jobs.filter(({ status }) => status === 'Queued')
+  const running = jobs.filter((job) => job.status === 'Running' && job.cancelRequestedAtMs === undefined)
+  const areEnded = await inParts(queued, (part) => endQueued(system(batch.organisationId), part, end))
+  const areAsked = batch.cancelRequestedAtMs === undefined || (await inParts(running, askAllToStop))
+  return areEnded && areAsked
+}
+
+async function inParts(
+  jobs: readonly JobRow[],
+  change: (part: readonly JobRow[]) => Promise<boolean>,
+): Promise<boolean> {
+  let isWhole = true
+  for (let from = 0; from < jobs.length; from += jobsAtOnce) {
+    isWhole = (await change(jobs.slice(from, from + jobsAtOnce))) && isWhole
+  }
+  return isWhole
+}
+
+/**
+ * Lets as many jobs go as the batch allows at once. What the books have not counted yet counts as still under way: there
+ * are never too many. Answers whether that was all; not where a job or the batch has moved meanwhile.
+ */
+async function release(batch: BatchRow): Promise<boolean> {
+  const { organisationId, maxConcurrency, submittedCount, released, heldEnded } = batch
+  const underWay = released - (endedJobs(batch) - heldEnded)
+  const count = Math.min((maxConcurrency ?? 0) - underWay, submittedCount - released, jobsAtOnce)
+  if (maxConcurrency === undefined || count <= 0) return true
+  const next = (await jobsOf(batch, released, released + count)).filter((job) => job !== undefined)
+  const jobs = next.filter(({ status }) => status === 'Queued')
+  // Jobs that ended while they were held back are passed over: from now on they count as let go.
+  const passed = count - jobs.length
+  const waiting = jobs.map(({ clusterId }) => ({ clusterId, add: { waitingJobs: 1 } }))
+  const refusal = await transact([
+    patch(
+      keys.batch(organisationId, batch.id),
+      { set: { released: released + count }, ...(passed > 0 && { add: { heldEnded: -passed } }) },
+      { released: { is: released }, cancelRequestedAtMs: { absent: true } },
+    ),
+    ...jobs.flatMap(letGo),
+    ...counterSteps(organisationId, waiting).map(({ step }) => step),
+  ])
+  if (refusal) return false
+  await Promise.all([...new Set(jobs.map(({ clusterId }) => clusterId))].map(ring))
+  return release({ ...batch, released: released + count, heldEnded: heldEnded - passed })
+}
+
+/** The steps that put a job into its cluster's inbox; its time begins. */
+function letGo({ id, organisationId, clusterId, deliverWithinSeconds = defaultDeliverWithinSeconds }: JobRow): Step[] {
+  const expiresAtMs = now() + deliverWithinSeconds * 1000
+  const change = { set: { dispatchedAtMs: now(), expiresAtMs, ...keys.due(id, expiresAtMs) }, remove: ['isHeld'] }
+  return [
+    patch(keys.job(organisationId, id), change, { status: { is: 'Queued' }, isHeld: { is: true } }),
+    create(keys.inbox(clusterId, id), {}),
+  ]
+}

@@ -1,0 +1,109 @@
+import { type AcceptedBatch, type Batch, type BatchSubmission } from '@platform/contract/batch'
+import { defaultDeliverWithinSeconds, InvokeScriptPayload } from '@platform/contract/job'
+import { accept } from './create.ts'
+import { parseGate } from '../../clusters/removal-guard.ts'
+import { jobIdOf } from './id.ts'
+import { type BatchRow, batchView, findBatch, parseBatch } from './record.ts'
+import { type SubmittedJob, submittedJobs } from './submission.ts'
+import { type Caller } from '../../caller.ts'
+import { commit } from '../../outbox/commit.ts'
+import { now } from '../../clock.ts'
+import * as keys from '../../db/keys.ts'
+import { get, getAll, getMany, patch } from '../../db/table.ts'
+import { fault } from '../../error.ts'
+import { type Page, pageOfKeys } from '../../db/index-page.ts'
+import { type JobRow, parseJob } from '../record.ts'
+import { announceBatch } from '../../aws/queues.ts'
+
+/** Batches as callers see them: submit, read, list, cancel, retry (D6, D28, D29). */
+
+/** Accepts up to 500 jobs, all or none; see `accept`. */
+export const submit = async (caller: Caller, { jobs, ...limits }: BatchSubmission): Promise<AcceptedBatch> =>
+  accept(caller, { jobs: submittedJobs(jobs), ...limits })
+
+/** One batch with its jobs counted. One call. */
+export const read = async ({ organisationId }: Caller, batchId: string): Promise<Batch> =>
+  batchView(await mustFind(organisationId, batchId))
+
+async function mustFind(organisationId: string, batchId: string): Promise<BatchRow> {
+  const batch = await findBatch(organisationId, batchId)
+  if (batch === undefined) throw fault('batch_not_found')
+  return batch
+}
+
+/** A page of batches, newest first. Three calls; more only far from both ends of thousands. */
+export async function list({ organisationId }: Caller, { page, pageSize }: Page) {
+  const { accepted } = parseGate(await get(keys.openBatches(organisationId), { stale: true }))
+  const range = { index: 'gsi1', pk: keys.organisationBatches(organisationId) } as const
+  const found = await pageOfKeys(range, accepted, { page, pageSize })
+  const items = found.length === 0 ? [] : await getAll(found, { stale: true })
+  const batches = items.filter((item) => item !== undefined).map((item) => batchView(parseBatch(item)))
+  return { items: batches, totalCount: accepted, page, pageSize }
+}
+
+/**
+ * Cancels every job of a batch that has not ended: the mark is the caller's, and whoever works on the batch does the rest.
+ * Two calls and one message. Throws `batch_already_finished`.
+ */
+export async function cancel(caller: Caller, batchId: string): Promise<Batch> {
+  const { organisationId } = caller
+  const batch = await mustFind(organisationId, batchId)
+  if (batch.finishedAtMs !== undefined) throw fault('batch_already_finished')
+  const marked = { ...batch, cancelRequestedAtMs: batch.cancelRequestedAtMs ?? now() }
+  if (batch.cancelRequestedAtMs === undefined) {
+    const { cancelRequestedAtMs } = marked
+    const isUnmarked = { finishedAtMs: { absent: true }, cancelRequestedAtMs: { absent: true } } as const
+    const refusal = await commit(caller, {
+      steps: [patch(keys.batch(organisationId, batchId), { set: { cancelRequestedAtMs } }, isUnmarked)],
+      answer: batchView(marked),
+      audit: { action: 'batch.cancel', resource: batchId },
+      isAnnounced: true,
+    })
+    if (refusal?.item && parseBatch(refusal.item).finishedAtMs !== undefined) throw fault('batch_already_finished')
+  }
+  await announceBatch({ organisationId, batchId })
+  return batchView(marked)
+}
+
+/**
+ * Submits the failed and cancelled jobs of a finished batch again, as a new batch. At most sixteen calls beside those of the
+ * acceptance. Throws `nothing_to_retry`.
+ */
+export async function retry(caller: Caller, batchId: string): Promise<AcceptedBatch> {
+  const batch = await mustFind(caller.organisationId, batchId)
+  const jobs = batch.finishedAtMs === undefined ? [] : await jobsToRetry(batch)
+  if (jobs.length === 0) throw fault('nothing_to_retry')
+  const { maxConcurrency, maxErrors } = batch
+  return accept(caller, { jobs, maxConcurrency, maxErrors, retryOf: batchId })
+}
+
+/** Jobs whose cluster was removed are gone, or soon will be, and are not missed. */
+async function jobsToRetry({ organisationId, id, submittedCount }: BatchRow): Promise<SubmittedJob[]> {
+  const jobIds = Array.from({ length: submittedCount }, (_, index) => jobIdOf(id, index))
+  const items = await getMany(jobIds.map((jobId) => keys.job(organisationId, jobId)))
+  const rows = items.filter((item) => item !== undefined).map(parseJob)
+  const failed = rows.filter(({ status }) => status === 'Failed' || status === 'Cancelled')
+  const clusterIds = [...new Set(failed.map(({ clusterId }) => clusterId))]
+  const [clusters, payloads] = await Promise.all([
+    getMany(clusterIds.map((clusterId) => keys.cluster(organisationId, clusterId))),
+    getMany(failed.map((row) => keys.payload(organisationId, row.id))),
+  ])
+  const gone = new Set(clusterIds.filter((_, place) => clusters[place] === undefined))
+  return failed.flatMap((row, place) =>
+    gone.has(row.clusterId) ? [] : submittedAgain(row, payloads[place]?.['payload']),
+  )
+}
+
+function submittedAgain({ clusterId, timeoutSeconds, deliverWithinSeconds }: JobRow, payload: unknown): SubmittedJob[] {
+  if (typeof payload !== 'string') return []
+  const { targetNodeIds } = InvokeScriptPayload.parse(JSON.parse(payload))
+  return [
+    {
+      clusterId,
+      timeoutSeconds,
+      deliverWithinSeconds: deliverWithinSeconds ?? defaultDeliverWithinSeconds,
+      payload,
+      targetNodeIds,
+    },
+  ]
+}

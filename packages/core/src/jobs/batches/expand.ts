@@ -1,0 +1,162 @@
+import { chunkKeys, type PlannedJob, readPlanned } from './chunks.ts'
+import { closeStep } from '../../clusters/removal-guard.ts'
+import { newJobOf } from './find-job.ts'
+import { type BatchRow, findBatch, stopOf } from './record.ts'
+import { system } from '../../caller.ts'
+import { commit } from '../../outbox/commit.ts'
+import { now } from '../../clock.ts'
+import { type CounterChange, counterSteps } from '../../clusters/counters.ts'
+import { sameAs } from '../../db/expression.ts'
+import * as keys from '../../db/keys.ts'
+import { create, patch, pause, remove, type Step } from '../../db/table.ts'
+import { transact } from '../../db/transact.ts'
+import { failpoint } from '../../lib/failpoint.ts'
+import { contended, Fault } from '../../error.ts'
+import { type JobEnd, parseJob, toldOfQueued, toldOfStillborn } from '../record.ts'
+import { type Told } from '../../outbox/record.ts'
+import { ring } from '../../lib/relay-notify.ts'
+
+/**
+ * Makes the jobs of an accepted batch stand in the table, in transactions as full as they may be. Each moves the batch's
+ * progress on from where it was read: two expansions at once, or one that was killed, make no job twice.
+ */
+
+/** Tries in a row that make no progress, because others do. */
+const attempts = 10
+/** A transaction holds 100 writes and 4 MB. Of the writes the batch and the outbox record take one each. */
+const writesLeft = 98
+const payloadBytesLeft = 2_500_000
+
+/** Expands a batch as far as it is not yet; answers it as it stands then. Two calls, one for each few dozen jobs, two. */
+export async function expand(organisationId: string, batchId: string): Promise<BatchRow | undefined> {
+  let [lost, reached] = [0, -1]
+  for (;;) {
+    const batch = await findBatch(organisationId, batchId)
+    if (batch?.starts === undefined) return batch
+    lost = batch.expanded > reached ? 0 : lost + 1
+    reached = batch.expanded
+    if (lost === attempts) throw contended()
+    if (lost > 0) await pause(lost)
+    await expandFrom(batch, batch.starts)
+  }
+}
+
+/** Goes on until the batch is expanded, or somebody else has changed it. */
+async function expandFrom(batch: BatchRow, starts: readonly number[]): Promise<void> {
+  const planned = await readPlanned({ ...batch, starts }, batch.expanded)
+  if (planned === undefined) return
+  try {
+    let current: BatchRow | undefined = batch
+    while (current !== undefined && current.expanded < current.submittedCount) {
+      current = await makeNext(current, planned)
+      await failpoint('batch.expanding')
+    }
+    if (current !== undefined) await close(current, starts)
+  } catch (error) {
+    // Too many writers met at one cluster: the next try goes on from here.
+    if (!(error instanceof Fault)) throw error
+  }
+}
+
+/** Makes as many jobs as a transaction holds; undefined where the batch was not as it was read. */
+async function makeNext(batch: BatchRow, planned: ReadonlyMap<number, PlannedJob>): Promise<BatchRow | undefined> {
+  const gone = new Set<string>()
+  for (;;) {
+    const jobs = nextJobs(batch, planned, gone)
+    const expanded = batch.expanded + jobs.length
+    const released = Math.min(expanded, batch.maxConcurrency ?? 0)
+    const counters = counterSteps(
+      batch.organisationId,
+      jobs.flatMap(({ counted }) => (counted === undefined ? [] : [counted])),
+    )
+    const refusal = await commit(system(batch.organisationId), {
+      steps: [
+        progressStep(batch, { expanded, released }),
+        ...counters.map(({ step }) => step),
+        ...jobs.flatMap(stepsOf),
+      ],
+      events: jobs.flatMap(({ told: { events = [] } }) => events),
+      moves: jobs.flatMap(({ told: { moves = [] } }) => moves),
+      // Whoever expands a batch announces its records once, in the end.
+      isAnnounced: true,
+    })
+    if (refusal === undefined) {
+      await ringFor(jobs)
+      return { ...batch, expanded, released }
+    }
+    const refused = counters[refusal.step - 1]
+    if (refused === undefined) return undefined
+    gone.add(refused.clusterId)
+  }
+}
+
+const progressStep = (batch: BatchRow, { expanded, released }: { expanded: number; released: number }): Step =>
+  patch(
+    keys.batch(batch.organisationId, batch.id),
+    { set: { expanded, ...(released > 0 && { released }) } },
+    {
+      expanded: { is: batch.expanded },
+      cancelRequestedAtMs: sameAs(batch.cancelRequestedAtMs),
+      deadLetteredAtMs: sameAs(batch.deadLetteredAtMs),
+    },
+  )
+
+type NewJob = ReturnType<typeof newJob>
+
+/** The next jobs of a batch that fit into one transaction. */
+function nextJobs(batch: BatchRow, planned: ReadonlyMap<number, PlannedJob>, gone: ReadonlySet<string>): NewJob[] {
+  const jobs: NewJob[] = []
+  const clusterIds = new Set<string>()
+  let [writes, bytes] = [0, 0]
+  for (let index = batch.expanded; index < batch.submittedCount; index++) {
+    const plan = planned.get(index)
+    if (plan === undefined) throw new Error(`Job ${index} of ${batch.id} is missing in its chunk`)
+    const job = newJob(batch, index, plan, gone.has(plan.clusterId))
+    writes += (job.isWaiting ? 3 : 2) + (clusterIds.has(plan.clusterId) ? 0 : 1)
+    bytes += Buffer.byteLength(plan.payload)
+    if (jobs.length > 0 && (writes > writesLeft || bytes > payloadBytesLeft)) break
+    jobs.push(job)
+    clusterIds.add(plan.clusterId)
+  }
+  return jobs
+}
+
+/** A job as it shall stand in the table: waiting for its relay, held back by its batch, or over already. */
+function newJob(batch: BatchRow, index: number, { clusterId, ...planned }: PlannedJob, isGone: boolean) {
+  const job = newJobOf(batch, index, { clusterId, ...planned })
+  const end = endOf(batch, isGone)
+  const isWaiting = end === undefined && !job.isHeld
+  const dispatched = isWaiting ? { dispatchedAtMs: now(), ...keys.due(job.id, job.expiresAtMs) } : {}
+  const row = end === undefined ? { ...job, ...dispatched } : { ...job, ...end, completedAtMs: now() }
+  const add = { jobs: 1, ...(end === undefined && { activeJobs: 1 }), ...(isWaiting && { waitingJobs: 1 }) }
+  const counted: CounterChange | undefined = isGone ? undefined : { clusterId, add }
+  const told: Pick<Told, 'events' | 'moves'> =
+    end === undefined ? toldOfQueued(job) : toldOfStillborn(parseJob(job), end)
+  return { row: { ...row, ...keys.jobFiling(row) }, payload: planned.payload, isWaiting, counted, told }
+}
+
+/** The gate keeps the clusters of open batches; should one be gone all the same, its jobs must not hold up the others. */
+function endOf(batch: BatchRow, isGone: boolean): JobEnd | undefined {
+  if (isGone) return { status: 'Failed', statusReason: 'cluster_removed' }
+  if (batch.deadLetteredAtMs !== undefined) return { status: 'Failed', statusReason: 'dead_lettered' }
+  return stopOf(batch)
+}
+
+const stepsOf = ({ row, payload, isWaiting }: NewJob): Step[] => [
+  create(keys.job(row.organisationId, row.id), row),
+  create(keys.payload(row.organisationId, row.id), { payload }),
+  ...(isWaiting ? [create(keys.inbox(row.clusterId, row.id), {})] : []),
+]
+
+const ringFor = (jobs: readonly NewJob[]): Promise<unknown> =>
+  Promise.all([...new Set(jobs.filter(({ isWaiting }) => isWaiting).map(({ row }) => row.clusterId))].map(ring))
+
+/** Every job stands in the table and counts at its cluster: what was stored until then may go. */
+async function close({ organisationId, id, submittedCount }: BatchRow, starts: readonly number[]): Promise<void> {
+  await failpoint('batch.expanded')
+  await transact([
+    patch(keys.batch(organisationId, id), { remove: ['starts'] }, { expanded: { is: submittedCount } }),
+    closeStep(organisationId, id),
+    ...chunkKeys(organisationId, id, starts).map((key) => remove(key)),
+  ])
+}

@@ -1,0 +1,94 @@
+import { type PlannedJob, readPlanned } from './chunks.ts'
+import { batchIdOf, indexOf, jobIdOf } from './id.ts'
+import { type BatchRow, findBatch } from './record.ts'
+import * as keys from '../../db/keys.ts'
+import { get } from '../../db/table.ts'
+import { fault } from '../../error.ts'
+import { isId } from '../../id.ts'
+import { type JobRow, parseJob } from '../record.ts'
+import { isOperation, type OperationRow, parseOperation } from '../../operations/record.ts'
+
+/** The jobs of a batch before they stand in the table. */
+
+/** Whether a job has to wait until others of its batch have ended. */
+const isHeldBack = ({ maxConcurrency }: BatchRow, index: number): boolean =>
+  maxConcurrency !== undefined && index >= maxConcurrency
+
+/** A job of a batch as it stands in the table once its turn has come. */
+export const newJobOf = (batch: BatchRow, index: number, planned: PlannedJob) => ({
+  id: jobIdOf(batch.id, index),
+  organisationId: batch.organisationId,
+  clusterId: planned.clusterId,
+  batchId: batch.id,
+  type: 'InvokeScript' as const,
+  status: 'Queued' as const,
+  timeoutSeconds: planned.timeoutSeconds,
+  createdAtMs: batch.createdAtMs,
+  createdBy: batch.createdBy,
+  expiresAtMs: batch.createdAtMs + planned.deliverWithinSeconds * 1000,
+  deliverWithinSeconds: planned.deliverWithinSeconds,
+  ...(isHeldBack(batch, index) && { isHeld: true as const }),
+})
+
+/** A job that does not stand in the table yet. `payload` is its JSON. */
+export interface PlacedJob {
+  job: JobRow
+  payload: string
+  isPlanned: true
+}
+
+const placed = (batch: BatchRow, index: number, planned: PlannedJob): PlacedJob => ({
+  job: parseJob(newJobOf(batch, index, planned)),
+  payload: planned.payload,
+  isPlanned: true,
+})
+
+/** A job is in the table or in its batch; it is looked for twice, because it may move from one to the other meanwhile. */
+const looks = 2
+
+/**
+ * A job as it stands in the table, where `stored` finds it, or else in its batch, which takes two calls. Throws
+ * `job_not_found`.
+ */
+export async function locate<Stored>(
+  organisationId: string,
+  jobId: string,
+  stored: () => Promise<Stored | undefined>,
+): Promise<Stored | PlacedJob> {
+  if (!isId('job', jobId)) throw fault('job_not_found')
+  for (let look = 0; look < looks; look++) {
+    const found = (await stored()) ?? (await findPlanned(organisationId, jobId))
+    if (found !== undefined) return found
+  }
+  throw fault('job_not_found')
+}
+
+/** The row of a job that stands in the table. One call. */
+export async function storedJob(
+  organisationId: string,
+  jobId: string,
+): Promise<{ job: JobRow } | { operation: OperationRow } | undefined> {
+  const item = await get(keys.job(organisationId, jobId))
+  if (item === undefined) return undefined
+  return isOperation(item) ? { operation: parseOperation(item) } : { job: parseJob(item) }
+}
+
+/** Undefined where the job stands in the table by now, or has gone from there. */
+async function findPlanned(organisationId: string, jobId: string): Promise<PlacedJob | undefined> {
+  const [batchId, index] = [batchIdOf(jobId), indexOf(jobId)]
+  const batch = await findBatch(organisationId, batchId)
+  if (batch === undefined || index >= batch.submittedCount) throw fault('job_not_found')
+  const { starts, expanded } = batch
+  if (starts === undefined || index < expanded) return undefined
+  const planned = (await readPlanned({ ...batch, starts }, index, index))?.get(index)
+  return planned && placed(batch, index, planned)
+}
+
+/** All jobs of a batch that do not stand in the table. One call; none where the batch is not open. */
+export async function allPlanned(batch: BatchRow): Promise<JobRow[]> {
+  const { starts, expanded } = batch
+  const planned = starts && (await readPlanned({ ...batch, starts }, expanded))
+  return [...(planned ?? [])]
+    .filter(([index]) => index >= expanded)
+    .map(([index, job]) => placed(batch, index, job).job)
+}

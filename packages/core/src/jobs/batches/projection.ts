@@ -1,0 +1,106 @@
+import { type BatchRow, countsOf, endedJobs, parseBatch } from './record.ts'
+import { steer } from './advance.ts'
+import { type Book } from '../../outbox/run-projections.ts'
+import { system } from '../../caller.ts'
+import { now } from '../../clock.ts'
+import { sameAs } from '../../db/expression.ts'
+import * as keys from '../../db/keys.ts'
+import { getMany, patch, type Step } from '../../db/table.ts'
+import { derivedId } from '../../id.ts'
+import { log } from '../../log.ts'
+import { type JobMove, type OutboxRecord, recordStep } from '../../outbox/record.ts'
+
+/**
+ * Counts the jobs of batches by where they stand: one write for each batch and closing, never one for each job. A batch
+ * whose last job is counted is finished.
+ */
+export const batchBook: Book = { name: 'batches', entries, follow }
+
+const counters = { Running: 'running', Completed: 'completed', Failed: 'failed', Cancelled: 'cancelled' } as const
+type Counter = (typeof counters)[keyof typeof counters]
+type Counts = Record<Counter | 'heldEnded', number>
+
+const counterOf = (status: JobMove['from']): Counter | undefined =>
+  status === undefined || status === 'Queued' ? undefined : counters[status]
+
+/** What moves add to the counts of each batch. A job that is cleared away stays counted as it ended. */
+function countedByBatch(records: readonly OutboxRecord[]): Map<string, Counts> {
+  const batches = new Map<string, Counts>()
+  for (const { batchId, from, to, isHeld } of records.flatMap(({ moves }) => moves)) {
+    const [before, after] = [counterOf(from), counterOf(to)]
+    if (batchId === undefined || to === undefined || (before ?? after) === undefined) continue
+    const counts = batches.get(batchId) ?? { running: 0, completed: 0, failed: 0, cancelled: 0, heldEnded: 0 }
+    if (before !== undefined) counts[before]--
+    if (after !== undefined) counts[after]++
+    if (isHeld) counts.heldEnded++
+    batches.set(batchId, counts)
+  }
+  return batches
+}
+
+const batchesOf = async (organisationId: string, batchIds: readonly string[]): Promise<BatchRow[]> => {
+  const items = await getMany(batchIds.map((id) => keys.batch(organisationId, id)))
+  return items.filter((item) => item !== undefined).map(parseBatch)
+}
+
+async function entries(organisationId: string, records: readonly OutboxRecord[]): Promise<readonly Step[]> {
+  const counted = countedByBatch(records)
+  const batches = await batchesOf(organisationId, [...counted.keys()])
+  return batches.flatMap((batch) => {
+    const counts = counted.get(batch.id)
+    return counts === undefined ? [] : countSteps(batch, counts)
+  })
+}
+
+/** Refused where somebody else has counted meanwhile: who counts the last job must know. */
+function countSteps(batch: BatchRow, counts: Counts): Step[] {
+  const { organisationId, id, submittedCount, running, completed, failed, cancelled } = batch
+  const after = {
+    ...batch,
+    running: running + counts.running,
+    completed: completed + counts.completed,
+    failed: failed + counts.failed,
+    cancelled: cancelled + counts.cancelled,
+  }
+  // The start of a job may be counted after the end of its batch, which is told once.
+  const isFinished = batch.finishedAtMs === undefined && endedJobs(after) === submittedCount
+  const add = Object.fromEntries(Object.entries(counts).filter(([, by]) => by !== 0))
+  const change = { add, ...(isFinished && { set: { finishedAtMs: now() }, remove: ['duepk', 'duesk'] }) }
+  const asRead = {
+    completed: sameAs(completed || undefined),
+    failed: sameAs(failed || undefined),
+    cancelled: sameAs(cancelled || undefined),
+  }
+  if (Object.keys(add).length === 0 && !isFinished) return []
+  return [patch(keys.batch(organisationId, id), change, asRead), ...(isFinished ? [finishedStep(after)] : [])]
+}
+
+const finishedStep = (batch: BatchRow): Step =>
+  recordStep(system(batch.organisationId), {
+    id: derivedId('evt', now(), batch.id, 'finished'),
+    events: [
+      {
+        name: 'batch.finished',
+        subject: batch.id,
+        data: { batchId: batch.id, counts: countsOf(batch), createdBy: batch.createdBy },
+      },
+    ],
+  })
+
+/** Lets the next jobs of a batch go, or stops it. Should this be lost, the sweep finds a batch that is not finished. */
+async function follow(organisationId: string, records: readonly OutboxRecord[]): Promise<void> {
+  const ended = [...countedByBatch(records)].filter(([, counts]) => endedJobs(counts) > 0).map(([id]) => id)
+  const batches = await batchesOf(organisationId, ended)
+  await Promise.all(batches.filter(isLimited).map(steerSafely))
+}
+
+const isLimited = ({ maxConcurrency, maxErrors }: BatchRow): boolean =>
+  maxConcurrency !== undefined || maxErrors !== undefined
+
+async function steerSafely(batch: BatchRow): Promise<void> {
+  try {
+    await steer(batch)
+  } catch (error) {
+    log('warn', 'A batch could not be steered; the sweep will', { batchId: batch.id, error: String(error) })
+  }
+}

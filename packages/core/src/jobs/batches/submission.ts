@@ -1,0 +1,39 @@
+import { batchLimit } from '@platform/contract/batch'
+import { type ErrorDetail } from '@platform/contract/common'
+import { defaultDeliverWithinSeconds, defaultTimeoutSeconds, JobSubmission } from '@platform/contract/job'
+import { type PlannedJob } from './chunks.ts'
+import { Fault, fault, invalid } from '../../error.ts'
+import { payloadOf } from '../submission.ts'
+import { parseBody } from '../../lib/validate.ts'
+
+/** A job of a batch as it was submitted. */
+export interface SubmittedJob extends PlannedJob {
+  targetNodeIds?: readonly string[] | undefined
+}
+
+/**
+ * The jobs of a batch submission, each as valid as a job that comes alone. Throws `batch_limit_exceeded` before it looks at
+ * any of them, and `validation_failed` with the details of all of them.
+ */
+export function submittedJobs(entries: readonly unknown[]): SubmittedJob[] {
+  if (entries.length > batchLimit) throw fault('batch_limit_exceeded')
+  const details: ErrorDetail[] = []
+  const jobs: SubmittedJob[] = []
+  for (const [index, entry] of entries.entries()) {
+    try {
+      jobs.push(submittedJob(entry, ['jobs', index]))
+    } catch (error) {
+      if (!(error instanceof Fault) || error.code !== 'validation_failed') throw error
+      details.push(...(error.extra.details ?? []))
+    }
+  }
+  if (details.length > 0) throw invalid(details)
+  return jobs
+}
+
+function submittedJob(entry: unknown, under: readonly PropertyKey[]): SubmittedJob {
+  const submission = parseBody(JobSubmission, entry, under)
+  const { text, targetNodeIds, timeoutSeconds = defaultTimeoutSeconds } = payloadOf(submission, under)
+  const { clusterId, deliverWithinSeconds = defaultDeliverWithinSeconds } = submission
+  return { clusterId, timeoutSeconds, deliverWithinSeconds, payload: text, targetNodeIds }
+}

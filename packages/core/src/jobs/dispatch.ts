@@ -1,0 +1,32 @@
+import { now } from '../clock.ts'
+import * as keys from '../db/keys.ts'
+import { create, get, patch } from '../db/table.ts'
+import { transact } from '../db/transact.ts'
+import { failpoint } from '../lib/failpoint.ts'
+import { isOver, parseJob } from './record.ts'
+import { announceRecords, type JobReference } from '../aws/queues.ts'
+import { ring } from '../lib/relay-notify.ts'
+
+/**
+ * Puts an announced job into its cluster's inbox, where the relay's next beat finds it, and wakes a waiting relay. A
+ * message that comes twice, late, or for a job that is gone changes nothing. Two calls.
+ */
+export async function dispatch({ organisationId, jobId }: JobReference): Promise<void> {
+  const item = await get(keys.job(organisationId, jobId))
+  if (item === undefined) return
+  const job = parseJob(item)
+  if (isOver(job)) return
+  if (job.status === 'Queued' && job.dispatchedAtMs === undefined && !job.isHeld) {
+    await transact([
+      patch(
+        keys.job(organisationId, jobId),
+        { set: { dispatchedAtMs: now(), ...keys.due(jobId, job.expiresAtMs) } },
+        { status: { is: 'Queued' }, dispatchedAtMs: { absent: true } },
+      ),
+      patch(keys.cluster(organisationId, job.clusterId), { add: { waitingJobs: 1 } }),
+      create(keys.inbox(job.clusterId, jobId), {}),
+    ])
+  }
+  await failpoint('dispatch.written')
+  await Promise.all([ring(job.clusterId), announceRecords(organisationId)])
+}

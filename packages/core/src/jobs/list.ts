@@ -1,0 +1,111 @@
+import { type JobStatus, type JobSummary, type jobTypes } from '@platform/contract/job'
+import { jobIdOf } from './batches/id.ts'
+import { allPlanned } from './batches/find-job.ts'
+import { findBatch } from './batches/record.ts'
+import { type Caller } from '../caller.ts'
+import * as Cluster from '../clusters/cluster.ts'
+import * as keys from '../db/keys.ts'
+import { get, getAll, getMany, type Item } from '../db/table.ts'
+import { type FoundKeys, type Page, pageOfAll, pageOfRange } from '../db/index-page.ts'
+import { type JobRow, jobSummary, parseJob } from './record.ts'
+import { submittedOf, totalOf } from './totals-projection.ts'
+import { pageOfType, pageWithoutOperations } from '../operations/list.ts'
+import { isOperation, type OperationRow, parseOperation } from '../operations/record.ts'
+import { operationSummary } from '../operations/view.ts'
+
+/** Pages of jobs, newest first (D12, D28). They lag behind writes as indexes do, and totals until the books are closed. */
+
+/** Filters, in any combination. */
+export interface JobFilter {
+  clusterId?: string | undefined
+  status?: JobStatus | undefined
+  type?: (typeof jobTypes)[number] | undefined
+  batchId?: string | undefined
+}
+
+export interface JobPage extends Page {
+  items: JobSummary[]
+  totalCount: number
+}
+
+/**
+ * One page. Three calls; more only far from both ends of thousands. Within one batch all of its jobs are looked at, in six
+ * calls for 500; of one cluster and one status at once, the keys of both. By type: see `operation/list.ts`.
+ */
+export async function list(caller: Caller, { page, pageSize, ...filter }: JobFilter & Page): Promise<JobPage> {
+  const found = await findJobs(caller, filter, { page, pageSize })
+  return { items: found.jobs.map(summary), totalCount: found.totalCount, page, pageSize }
+}
+
+interface Found {
+  jobs: (JobRow | OperationRow)[]
+  totalCount: number
+}
+
+const nothing: Found = { jobs: [], totalCount: 0 }
+
+async function findJobs({ organisationId }: Caller, filter: JobFilter, page: Page): Promise<Found> {
+  const { clusterId, status, type, batchId } = filter
+  if (type !== undefined && type !== 'InvokeScript') {
+    // Jobs of the platform itself belong to no cluster and no batch.
+    return clusterId === undefined && batchId === undefined
+      ? pageOfType(organisationId, { type, status }, page)
+      : nothing
+  }
+  if (batchId !== undefined) return pageOfBatch(organisationId, batchId, filter, page)
+  const byStatus = { index: 'gsi3', pk: keys.organisationJobs(organisationId, status) } as const
+  if (clusterId !== undefined) {
+    const ofCluster = { index: 'gsi1', pk: keys.clusterJobs(clusterId) } as const
+    const cluster = await Cluster.find(organisationId, clusterId, { stale: true })
+    if (cluster === undefined) return nothing
+    return status === undefined
+      ? readPage(
+          filter,
+          pageOfRange(ofCluster, async () => cluster.jobs, page),
+        )
+      : readPage(filter, pageOfAll([ofCluster, byStatus], page))
+  }
+  const range =
+    status === undefined ? ({ index: 'gsi2', pk: keys.organisationJobs(organisationId) } as const) : byStatus
+  const totals = () => get(keys.jobTotals(organisationId), { stale: true })
+  return readPage(
+    filter,
+    type === undefined
+      ? pageOfRange(range, async () => totalOf(await totals(), status), page)
+      : pageWithoutOperations(organisationId, range, async () => submittedOf(await totals(), status), page),
+  )
+}
+
+const parse = (item: Item): JobRow | OperationRow => (isOperation(item) ? parseOperation(item) : parseJob(item))
+
+const summary = (job: JobRow | OperationRow): JobSummary =>
+  'clusterId' in job ? jobSummary(job) : operationSummary(job)
+
+const clusterOf = (job: JobRow | OperationRow) => ('clusterId' in job ? job.clusterId : undefined)
+
+const matches = (job: JobRow | OperationRow, { clusterId, status }: JobFilter): boolean =>
+  (clusterId === undefined || clusterId === clusterOf(job)) && (status ?? job.status) === job.status
+
+/** What the index still shows, and is gone or has another status by now, is not counted either. */
+async function readPage(filter: JobFilter, wanted: Promise<FoundKeys>): Promise<Found> {
+  const { found, totalCount } = await wanted
+  const items = found.length === 0 ? [] : await getAll(found, { stale: true })
+  const jobs = items.filter((item) => item !== undefined).map(parse)
+  const matching = jobs.filter((job) => matches(job, filter))
+  return { jobs: matching, totalCount: totalCount - (found.length - matching.length) }
+}
+
+/** Jobs of one batch by their ids. First those that do not stand in the table yet: some may come to meanwhile. */
+async function pageOfBatch(organisationId: string, batchId: string, filter: JobFilter, page: Page): Promise<Found> {
+  const batch = await findBatch(organisationId, batchId)
+  if (batch === undefined) return nothing
+  const planned = new Map((await allPlanned(batch)).map((job) => [job.id, job]))
+  const jobIds = Array.from({ length: batch.submittedCount }, (_, index) => jobIdOf(batchId, index)).toReversed()
+  const items = await getMany(jobIds.map((id) => keys.job(organisationId, id)))
+  const jobs = jobIds.flatMap((id, place) => {
+    const item = items[place]
+    const job = item === undefined ? planned.get(id) : parseJob(item)
+    return job === undefined || !matches(job, filter) ? [] : [job]
+  })
+  return { jobs: jobs.slice((page.page - 1) * page.pageSize, page.page * page.pageSize), totalCount: jobs.length }
+}

@@ -1,0 +1,111 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { type JobOutput, type OutputChunk } from '@platform/contract/job-output'
+import { type OutputAnswer, outputChunkBytes, type OutputReport } from '@platform/contract/relay'
+import { locate, storedJob } from './batches/find-job.ts'
+import { type Caller, type RelayCaller } from '../caller.ts'
+import { now } from '../clock.ts'
+import * as keys from '../db/keys.ts'
+import { removeAll } from '../db/remove-all.ts'
+import { create, patch } from '../db/table.ts'
+import { transact } from '../db/transact.ts'
+import { contended, fault } from '../error.ts'
+import { isOver, type JobRow } from './record.ts'
+import { checkLease, jobOf } from './claim.ts'
+import { isEnded, type OperationRow } from '../operations/record.ts'
+import { cutBefore, headBytes, tailBytes } from './output-range.ts'
+import { spendToken } from '../clusters/request-nonce.ts'
+import { lastChunk, readChunks } from './result.ts'
+
+/** Live output: relays append, callers read from an offset on. */
+
+const attempts = 4
+/** Output that has left the kept window is cleared away at every multiple of this. */
+const clearEveryBytes = 131_072
+/** At seven bytes of a function’s answer for a control character, still below what a function may answer. */
+const readChunkLimit = 10
+/** Pauses of a look that waits for output. */
+const firstPauseMs = 250
+const longestPauseMs = 1000
+
+/** Appends output. Two calls. The same seq twice changes nothing. */
+export async function append(caller: RelayCaller, jobId: string, report: OutputReport): Promise<OutputAnswer> {
+  for (let attempt = 0; attempt < attempts; attempt++) {
+    const job = await jobOf(caller, jobId)
+    checkLease(job, caller, report.leaseId)
+    if (isOver(job)) throw fault('job_already_finished')
+    const cancel = job.cancelRequestedAtMs !== undefined
+    if (report.seq < job.nextSeq) return { nextSeq: job.nextSeq, cancel }
+    if (report.seq > job.nextSeq) throw fault('output_out_of_order')
+    if (await transact(appendSteps(caller, job, report))) continue
+    await clearMiddle(job, Buffer.byteLength(report.data))
+    return { nextSeq: report.seq + 1, cancel }
+  }
+  throw contended()
+}
+
+function appendSteps(caller: RelayCaller, job: JobRow, { seq, nodeId, stream, data, leaseId }: OutputReport) {
+  const { organisationId, id, outputBytes } = job
+  const isNext = seq === 0 ? ({ absent: true } as const) : { is: seq }
+  return [
+    patch(
+      keys.job(organisationId, id),
+      { set: { nextSeq: seq + 1, leaseRenewedAtMs: now() }, add: { outputBytes: Buffer.byteLength(data) } },
+      { status: { is: 'Running' }, leaseId: { is: leaseId }, nextSeq: isNext },
+    ),
+    create(keys.output(organisationId, id, outputBytes), { offset: outputBytes, nodeId, stream, data }),
+    spendToken(caller),
+  ]
+}
+
+/** Removes what lies between the first 256 KiB and the last 768 KiB. What a kill leaves behind, the next time takes. */
+async function clearMiddle({ organisationId, id, outputBytes }: JobRow, addedBytes: number): Promise<void> {
+  const total = outputBytes + addedBytes
+  const isDue = Math.floor(total / clearEveryBytes) > Math.floor(outputBytes / clearEveryBytes)
+  // One chunk may reach into the window from before it: it stays.
+  const clearTo = total - tailBytes - outputChunkBytes
+  if (!isDue || clearTo <= headBytes) return
+  const { pk, sk: from } = keys.output(organisationId, id, headBytes)
+  const { sk: to } = keys.output(organisationId, id, clearTo)
+  await removeAll({ pk, from, to })
+}
+
+/**
+ * Output from a byte offset on. Two calls; where there is none yet and the job goes on, it waits so long for some, and looks
+ * again with growing pauses.
+ */
+export async function readOutput(caller: Caller, jobId: string, offset: number, waitSeconds = 0): Promise<JobOutput> {
+  const deadlineMs = now() + waitSeconds * 1000
+  for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(pauseMs * 2, longestPauseMs)) {
+    const output = await outputNow(caller, jobId, offset)
+    const leftMs = deadlineMs - now()
+    if (output.items.length > 0 || output.finished || leftMs <= 0) return output
+    await delay(Math.min(pauseMs, leftMs))
+  }
+}
+
+async function outputNow({ organisationId }: Caller, jobId: string, offset: number): Promise<JobOutput> {
+  const stored = await locate(organisationId, jobId, () => storedJob(organisationId, jobId))
+  // What the platform does on itself tells by its steps.
+  if ('operation' in stored) return silent(stored.operation, offset)
+  const { job } = stored
+  const items = offset >= job.outputBytes ? [] : await readFrom(job, offset)
+  const last = items.at(-1)
+  const nextOffset = last === undefined ? Math.max(offset, job.outputBytes) : last.offset + Buffer.byteLength(last.data)
+  return { items, nextOffset, status: job.status, finished: isOver(job) && nextOffset >= job.outputBytes }
+}
+
+const silent = (operation: OperationRow, offset: number): JobOutput => ({
+  items: [],
+  nextOffset: offset,
+  status: operation.status,
+  finished: isEnded(operation),
+})
+
+/** Chunks from an offset on; one that begins before the offset and reaches past it is cut there. */
+async function readFrom(job: JobRow, offset: number): Promise<OutputChunk[]> {
+  const chunks = await readChunks(job, offset, readChunkLimit)
+  if (chunks[0]?.offset === offset) return chunks
+  const before = await lastChunk(job, offset)
+  const isCut = before !== undefined && before.offset + Buffer.byteLength(before.data) > offset
+  return isCut ? [{ ...before, ...cutBefore(before, offset) }, ...chunks] : chunks
+}

@@ -1,0 +1,36 @@
+import { type ErrorDetail } from '@platform/contract/common'
+import type * as z from 'zod'
+import { invalid } from '../error.ts'
+
+/** Parses a part of a request by its schema; refuses it with one detail per field (D32). Values are never echoed. */
+export function parsePart<Schema extends z.ZodType>(
+  where: ErrorDetail['in'],
+  schema: Schema,
+  value: unknown,
+  under: readonly PropertyKey[] = [],
+): z.output<Schema> {
+  const parsed = schema.safeParse(value)
+  if (parsed.success) return parsed.data
+  throw invalid(
+    parsed.error.issues.map((issue) => ({
+      in: where,
+      path: pointer([...under, ...issue.path]),
+      code: issue.code,
+      message: issue.message.slice(0, 500),
+    })),
+  )
+}
+
+/** Parses a request body, or the part of it that lies `under` a path. */
+export const parseBody = <Schema extends z.ZodType>(
+  schema: Schema,
+  value: unknown,
+  under: readonly PropertyKey[] = [],
+): z.output<Schema> => parsePart('body', schema, value, under)
+
+/** A JSON Pointer (RFC 6901). */
+export const pointer = (path: readonly PropertyKey[]): string =>
+  path
+    .map((segment) => `/${String(segment).replaceAll('~', '~0').replaceAll('/', '~1')}`)
+    .join('')
+    .slice(0, 500)

@@ -1,0 +1,84 @@
+import { type CatalogItem } from '@platform/contract/catalog'
+import { type Caller } from '../../caller.ts'
+import { readCatalog } from './catalog.ts'
+import { CatalogScanRow } from './record.ts'
+import { isNewer, latestOf, type OfferedRelease, offersOf } from './select.ts'
+import { commit } from '../../outbox/commit.ts'
+import { iso } from '../../clock.ts'
+import * as keys from '../../db/keys.ts'
+import { get } from '../../db/table.ts'
+import { isInstalled, readModules } from '../module.ts'
+import { type ModuleRow } from '../record.ts'
+import { announceScan } from '../../aws/queues.ts'
+
+/** The catalog as callers see it: what may be installed, and what is. */
+
+/** Filters, in any combination. */
+export interface CatalogFilter {
+  installed?: 'true' | 'false' | undefined
+  verified?: 'true' | 'false' | undefined
+  search?: string | undefined
+}
+
+/** Modules that can be installed, by name. Two calls, and one for every further 1 MB of the catalog. */
+export async function list(filter: CatalogFilter) {
+  const [{ repositories, scan }, { modules }] = await Promise.all([readCatalog(), readModules()])
+  const installed = new Map(modules.map((row) => [row.id, row]))
+  const items = [...offersOf(repositories)]
+    .flatMap(([id, offers]) => itemsOf(offers, installed.get(id)))
+    .filter((item) => matches(item, filter))
+    .toSorted((a, b) => (a.name + a.id < b.name + b.id ? -1 : 1))
+  return {
+    items,
+    totalCount: items.length,
+    ...(scan && { scannedAt: iso(scan.scannedAtMs) }),
+    problems: scan?.problems ?? [],
+  }
+}
+
+function itemsOf(offers: readonly OfferedRelease[], row: ModuleRow | undefined): CatalogItem[] {
+  const release = latestOf(offers)
+  if (release === undefined) return []
+  const { moduleId: id, name, version, description, isVerified, verifiedBy, reason, reference } = release
+  const installedVersion = isInstalled(row) ? row.release.version : undefined
+  return [
+    {
+      id,
+      name,
+      version,
+      description,
+      verified: isVerified,
+      ...(verifiedBy !== undefined && { verifiedBy }),
+      ...(!isVerified && reason !== undefined && { unverifiedReason: reason }),
+      installed: installedVersion !== undefined,
+      ...(installedVersion !== undefined && { installedVersion }),
+      updateAvailable: installedVersion !== undefined && isNewer(version, installedVersion),
+      catalogSource: reference,
+    },
+  ]
+}
+
+const isAsked = (asked: 'true' | 'false' | undefined, value: boolean): boolean =>
+  asked === undefined || (asked === 'true') === value
+
+function matches({ installed, verified, name, description }: CatalogItem, filter: CatalogFilter): boolean {
+  const text = keys.fold(`${name} ${description}`)
+  const words = keys
+    .fold(filter.search ?? '')
+    .split(/\s+/)
+    .filter(Boolean)
+  return (
+    isAsked(filter.installed, installed) &&
+    isAsked(filter.verified, verified) &&
+    words.every((word) => text.includes(word))
+  )
+}
+
+/** Asks for a scan of the sources; answers when they were last looked at. Two calls and a message. */
+export async function scan(caller: Caller): Promise<{ scannedAt?: string }> {
+  const item = await get(keys.catalogScan())
+  const answer = item ? { scannedAt: iso(CatalogScanRow.parse(item).scannedAtMs) } : {}
+  await commit(caller, { steps: [], answer, audit: { action: 'catalog.scan', resource: 'catalog' } })
+  await announceScan(caller.organisationId)
+  return answer
+}

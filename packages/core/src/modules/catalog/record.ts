@@ -1,0 +1,47 @@
+import * as z from 'zod'
+import { jsonText } from '../../lib/json.ts'
+
+/** How the catalog is stored (D45). */
+
+/** A release that a tag of a repository leads to. What it says of itself stands in its labels and its manifest. */
+export const CatalogRelease = z.object({
+  moduleId: z.string(),
+  version: z.string(),
+  /** Of the manifest or index that the tag leads to. */
+  digest: z.string(),
+  name: z.string(),
+  description: z.string(),
+  isVerified: z.boolean(),
+  /** Name of the key that signed it. */
+  verifiedBy: z.string().optional(),
+  /** Why it is not verified. */
+  reason: z.string().optional(),
+  createdAtMs: z.number().optional(),
+  /** Of the image of this machine's kind, where the tag leads to an index: either may be what is signed. */
+  imageDigest: z.string().optional(),
+})
+export type CatalogRelease = z.infer<typeof CatalogRelease>
+
+/** Something that tags lead to and that is no release: a digest stays what it is, and is not looked at again. */
+const CatalogOther = z.object({
+  digest: z.string(),
+  /** What is wrong with it; absent where it is no module at all. */
+  problem: z.string().optional(),
+})
+export type CatalogOther = z.infer<typeof CatalogOther>
+
+/** A repository that holds modules; usually one module in several versions. */
+export const CatalogRepositoryRow = z.object({
+  /** `registry/repository`. */
+  reference: z.string(),
+  /** Its place among the configured sources: of two that hold the same module, the earlier one counts. */
+  place: z.number(),
+  /** Newest first, as the scan orders them. */
+  releases: jsonText(z.array(CatalogRelease)),
+  others: jsonText(z.array(CatalogOther)).optional(),
+})
+export type CatalogRepositoryRow = z.infer<typeof CatalogRepositoryRow>
+
+/** How the last scan went. */
+export const CatalogScanRow = z.object({ scannedAtMs: z.number(), problems: z.array(z.string()) })
+export type CatalogScanRow = z.infer<typeof CatalogScanRow>

@@ -1,0 +1,59 @@
+import { manifestBytes } from '@platform/contract/manifest'
+import { now } from '../clock.ts'
+import { Fault, fault } from '../error.ts'
+import { callOut, checkUrl, type OutboundAnswer, OutboundFailure } from '../outbound/outbound.ts'
+import { targetOf } from '../lib/settings/allowlist.ts'
+import { registryAllow } from './registries.ts'
+
+/** Where the manifest of an image is when it is not in the image: at an address that a caller names (D47). */
+
+const redirects = 3
+const timeoutMs = 10_000
+
+/**
+ * What stands at the address: https, or http where the settings allow the target, and the same for every redirect. Throws
+ * `url_not_allowed` or `image_unreachable`. One byte more than a manifest may have is read, so that too long a one shows.
+ */
+export async function fetchManifest(address: string): Promise<Uint8Array> {
+  const endMs = now() + timeoutMs
+  let url = checked(address)
+  for (let hop = 0; hop <= redirects; hop++) {
+    const answer = await ask(url, endMs - now())
+    const { location } = answer.headers
+    const isRedirect = [301, 302, 303, 307, 308].includes(answer.status) && location !== undefined
+    if (!isRedirect) return contentOf(answer)
+    if (!URL.canParse(location, url.href)) throw unreadable('its address leads to what is no address')
+    url = checked(new URL(location, url).href)
+  }
+  throw unreadable('its address leads from one to the next without an end')
+}
+
+function checked(address: string): URL {
+  try {
+    const url = checkUrl(address, { allow: registryAllow })
+    if (url.protocol === 'https:' || registryAllow.has(targetOf(url))) return url
+  } catch (cause) {
+    throw fault('url_not_allowed', {}, { cause })
+  }
+  throw new Fault('url_not_allowed', 'The manifest has to be reached by https.')
+}
+
+async function ask(url: URL, leftMs: number): Promise<OutboundAnswer> {
+  if (leftMs <= 0) throw unreadable('timed_out')
+  const request = { method: 'GET', headers: { accept: 'application/json' }, maxBytes: manifestBytes + 1 }
+  try {
+    return await callOut(url.href, { ...request, timeoutMs: leftMs }, { allow: registryAllow })
+  } catch (cause) {
+    const problem = cause instanceof OutboundFailure ? cause.problem : 'connection_failed'
+    if (problem === 'address_not_allowed') throw fault('url_not_allowed', {}, { cause })
+    throw unreadable(problem, { cause })
+  }
+}
+
+function contentOf({ status, body }: OutboundAnswer): Uint8Array {
+  if (status !== 200) throw unreadable(`status ${status}`)
+  return body
+}
+
+const unreadable = (reason: string, options?: ErrorOptions): Fault =>
+  new Fault('image_unreachable', `The manifest could not be read: ${reason}. Check manifestUrl.`, {}, options)

@@ -1,0 +1,70 @@
+import { type ErrorDetail } from '@platform/contract/common'
+import { manifestBytes, ModuleManifest } from '@platform/contract/manifest'
+import { type Fault, fault } from '../error.ts'
+import { checkManifest, type ManifestProblem } from './check-manifest.ts'
+import { pointer } from '../lib/validate.ts'
+
+/** `module.json` as it is found somewhere: nothing of it is known to be true before it is read here. */
+
+const maximumDepth = 16
+const maximumDetails = 50
+
+/** A manifest, and the document that it was read from. */
+export interface ReadManifest {
+  manifest: ModuleManifest
+  document: unknown
+}
+
+/** Reads a manifest. Throws `manifest_invalid` with a detail for each field, or for the whole where there are none. */
+export function readManifest(bytes: Uint8Array): ReadManifest {
+  if (bytes.length > manifestBytes) throw tooLarge()
+  const document = jsonOf(bytes)
+  const deep = boundsProblem(document)
+  if (deep !== undefined) throw refused([deep])
+  const parsed = ModuleManifest.safeParse(document)
+  if (!parsed.success) {
+    throw refused(parsed.error.issues.map(({ path, code, message }) => ({ path: path.map(segment), code, message })))
+  }
+  const problems = checkManifest(parsed.data)
+  if (problems.length > 0) throw refused(problems)
+  return { manifest: parsed.data, document }
+}
+
+/** The fault for one that nobody has read to its end. */
+export const tooLarge = (options?: ErrorOptions): Fault =>
+  refused([whole('too_large', `must have at most ${manifestBytes} bytes`)], options)
+
+const segment = (key: PropertyKey): string | number => (typeof key === 'number' ? key : String(key))
+
+const whole = (code: string, message: string): ManifestProblem => ({ path: [], code, message })
+
+const refused = (problems: readonly ManifestProblem[], options?: ErrorOptions): Fault =>
+  fault('manifest_invalid', { details: problems.slice(0, maximumDetails).map(detail) }, options)
+
+const detail = ({ path, code, message }: ManifestProblem): ErrorDetail => ({
+  in: 'manifest',
+  path: pointer(path).toWellFormed(),
+  code,
+  message: message.slice(0, 500).toWellFormed(),
+})
+
+function jsonOf(bytes: Uint8Array): unknown {
+  try {
+    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
+  } catch (cause) {
+    throw refused([whole('invalid_json', 'must be JSON in UTF-8')], { cause })
+  }
+}
+
+/** What no store and no reader shall meet: deep nesting, and text that is not Unicode. A walk level by level. */
+function boundsProblem(document: unknown): ManifestProblem | undefined {
+  let level: unknown[] = [document]
+  for (let depth = 0; level.length > 0; depth++) {
+    if (depth > maximumDepth) return whole('too_deep', `must not be nested more than ${maximumDepth} deep`)
+    if (level.some((value) => typeof value === 'string' && !value.isWellFormed())) {
+      return whole('invalid_unicode', 'must not hold lone surrogates')
+    }
+    level = level.flatMap((value) => (typeof value === 'object' && value !== null ? Object.values(value) : []))
+  }
+  return undefined
+}

@@ -1,0 +1,160 @@
+import {
+  type Module,
+  type ModuleCheck,
+  type ModuleDetail,
+  moduleErrors,
+  type ModuleHealth,
+} from '@platform/contract/module'
+import { type Caller } from '../caller.ts'
+import { iso, now } from '../clock.ts'
+import { config } from '../config.ts'
+import * as keys from '../db/keys.ts'
+import { getAll, type Item, queryAll } from '../db/table.ts'
+import { fault } from '../error.ts'
+import { log } from '../log.ts'
+import { isModuleId, ModuleHealthRow, type ModuleRow, parseModule, type StoredCheck } from './record.ts'
+
+/** Installed modules as callers see them. They belong to the platform as a whole: every organisation sees the same. */
+
+/** All modules by id, and what the last probe of each has found. */
+export interface InstalledModules {
+  modules: readonly ModuleRow[]
+  /** Ids of modules whose rows cannot be read: another release of the platform has written them. */
+  unreadable: ReadonlySet<string>
+  healths: ReadonlyMap<string, ModuleHealthRow>
+}
+
+/** All installed modules, those included that are on their way in or out. One call per 1 MB. */
+export async function readModules(): Promise<InstalledModules> {
+  const items = await queryAll(keys.modules())
+  const [rows, healths] = [under(items, keys.module('').sk), under(items, keys.moduleHealth('').sk)]
+  const modules = readableOf(rows, parseModule)
+  return {
+    modules: [...modules.values()],
+    unreadable: new Set([...rows.keys()].filter((id) => !modules.has(id))),
+    healths: readableOf(healths, healthOf),
+  }
+}
+
+/** The items whose sort keys begin so, by what follows there. */
+function under(items: readonly Item[], prefix: string): Map<string, Item> {
+  const own = items.filter(({ sk }) => String(sk).startsWith(prefix))
+  return new Map(own.map((item) => [String(item['sk']).slice(prefix.length), item]))
+}
+
+/** One that cannot be read must not keep anybody from the others. */
+function readableOf<Row>(items: ReadonlyMap<string, Item>, parse: (item: Item) => Row): Map<string, Row> {
+  const rows = new Map<string, Row>()
+  for (const [id, item] of items) {
+    try {
+      rows.set(id, parse(item))
+    } catch (cause) {
+      log('error', 'What is stored of a module cannot be read', { moduleId: id, cause })
+    }
+  }
+  return rows
+}
+
+const healthOf = (item: Item): ModuleHealthRow => ModuleHealthRow.parse(item)
+
+/** The installed modules, by id. One call. */
+export async function list(): Promise<{ items: Module[] }> {
+  const { modules, healths } = await readModules()
+  return { items: modules.map((row) => moduleView(row, healths.get(row.id))) }
+}
+
+/** One installed module. One call. */
+export async function read(moduleId: string): Promise<Module> {
+  const [row, health] = await readRows(moduleId)
+  return moduleView(row, health)
+}
+
+async function readRows(moduleId: string): Promise<[ModuleRow, ModuleHealthRow | undefined]> {
+  if (!isModuleId(moduleId)) throw fault('module_not_found')
+  const [item, health] = await getAll([keys.module(moduleId), keys.moduleHealth(moduleId)])
+  if (item === undefined) throw fault('module_not_found')
+  return [parseModule(item), health && healthOf(health)]
+}
+
+/** The installed modules as a caller may see them. One call. */
+export const listFor = async (caller: Caller): Promise<{ items: Module[] }> => ({
+  items: (await list()).items.map((module) => seenBy(caller, module)),
+})
+
+/** One installed module as a caller may see it, with what it adds to the platform. One call. */
+export async function readFor(caller: Caller, moduleId: string): Promise<ModuleDetail> {
+  const [row, health] = await readRows(moduleId)
+  const { navSlots, backgroundJobs } = row.release.manifest.spec
+  return { ...seenBy(caller, moduleView(row, health)), navSlots, backgroundJobs }
+}
+
+/** What a module said when it failed may be about anybody's affairs: whoever does not install modules hears what it means. */
+function seenBy({ permissions }: Caller, { lastError, ...module }: Module): Module {
+  if (lastError === undefined) return module
+  const message = permissions.has('modules:install') ? lastError.message : moduleErrors[lastError.code]
+  return { ...module, lastError: { ...lastError, message } }
+}
+
+/** Probes that were missed before a result says nothing any more. */
+const staleAfterTicks = 3
+
+/** Whether the platform has stopped looking at a module, so that what it saw last may be wrong by now. */
+export const isStale = (checkedAtMs: number): boolean =>
+  checkedAtMs + staleAfterTicks * config.PLAT_MODULE_TICK_SECONDS * 1000 < now()
+
+/** Whether something of a module serves, whatever else is done with it. */
+export const isServing = ({ state }: ModuleRow): boolean => state === 'Running' || state === 'Upgrading'
+
+/** One that is being installed for the first time is not installed yet; one that is being uninstalled still is. */
+export const isInstalled = (row: ModuleRow | undefined): row is ModuleRow =>
+  row !== undefined && (row.state !== 'Installing' || row.installedAtMs !== undefined)
+
+/** How a module is, by what is known of it. */
+export function healthNow(row: ModuleRow, health: ModuleHealthRow | undefined): ModuleHealth {
+  if (row.state === 'Failed') return 'Unhealthy'
+  if (!isServing(row) || health === undefined) return 'Unknown'
+  return health.checks.some(({ checkedAtMs }) => isStale(checkedAtMs)) ? 'Unknown' : health.health
+}
+
+/** What is known of its checks. Nobody looks at one any more that has failed: whatever it said last, nothing of it is well. */
+export function checksNow({ state, error }: ModuleRow, health: ModuleHealthRow | undefined): readonly StoredCheck[] {
+  const { checks = [] } = health ?? {}
+  if (state !== 'Failed' || error === undefined || health === undefined) return checks
+  const seen = { status: 'Unhealthy', description: `It has failed: ${error.code}.`, checkedAtMs: error.atMs } as const
+  return checks.length > 0
+    ? checks.map((check) => ({ ...check, ...seen }))
+    : [{ name: 'health', tags: ['degradable'], durationMs: 0, ...seen }]
+}
+
+const checkView = ({ name, status, tags, description, durationMs, checkedAtMs }: StoredCheck): ModuleCheck => ({
+  name,
+  status,
+  tags,
+  description,
+  durationMs,
+  checkedAt: iso(checkedAtMs),
+})
+
+/** The wire form. */
+function moduleView(row: ModuleRow, health: ModuleHealthRow | undefined): Module {
+  const { repository, digest, version, manifest, isVerified, verifiedBy } = row.release
+  return {
+    id: row.id,
+    name: manifest.metadata.name,
+    description: manifest.metadata.description,
+    version,
+    state: row.state,
+    health: healthNow(row, health),
+    checks: checksNow(row, health).map(checkView),
+    verified: isVerified,
+    ...(verifiedBy !== undefined && { verifiedBy }),
+    image: `${repository}@${digest}`,
+    ...(row.deployment && { isolation: row.deployment.isolation }),
+    apiBasePath: manifest.spec.apiBasePath,
+    warnings: row.warnings,
+    ...(row.error && { lastError: { code: row.error.code, message: row.error.message, at: iso(row.error.atMs) } }),
+    ...(row.jobId !== undefined && { jobId: row.jobId }),
+    ...(row.installedAtMs !== undefined && { installedAt: iso(row.installedAtMs) }),
+    updatedAt: iso(row.updatedAtMs),
+  }
+}

@@ -1,0 +1,90 @@
+import { recipientsOf } from './recipients.ts'
+import { type Book } from '../outbox/run-projections.ts'
+import { nowSeconds } from '../clock.ts'
+import { passes } from './cooldown.ts'
+import * as keys from '../db/keys.ts'
+import { putAll, upsert } from '../db/table.ts'
+import { transact } from '../db/transact.ts'
+import { derivedId } from '../id.ts'
+import { keepSeconds } from './notification.ts'
+import { fewAtOnce, partsOf } from '../lib/async.ts'
+import { type OutboxRecord } from '../outbox/record.ts'
+import { type Telling, tellingOf } from './templates.ts'
+
+/** Transactions, of 100 entries each. */
+const partsAtOnce = 4
+
+/** A telling of an event. Its id derives from the event: entered twice it is the same notification. */
+interface Occurrence extends Telling {
+  id: string
+  eventId: string
+  atMs: number
+}
+
+/**
+ * Notifications, written to each user's feed: one small entry for each, and what it says once for all. No call where
+ * records tell people nothing; else up to two for the users and the texts, and one per 100 entries, four at once.
+ */
+export const notificationBook: Book = {
+  name: 'notifications',
+  prepare: async (organisationId, records) => {
+    const occurrences = await withoutRepeats(organisationId, records.flatMap(occurrencesOf))
+    const recipients = await recipientsOf(
+      organisationId,
+      occurrences.map(({ audience }) => audience),
+    )
+    const entries = occurrences.flatMap(({ id, audience, type, severity }) =>
+      [...recipients(audience)].map((userId) => ({ key: keys.feed(organisationId, userId, id), type, severity })),
+    )
+    // Whoever finds an entry finds what it says.
+    await putAll(occurrences.map((occurrence) => detailItem(organisationId, occurrence)))
+    await enter(entries)
+  },
+}
+
+const occurrencesOf = ({ atMs, events }: OutboxRecord): Occurrence[] =>
+  events.flatMap((event) => {
+    const telling = tellingOf(event)
+    if (telling === undefined) return []
+    const id = derivedId('notif', atMs, event.id, telling.type)
+    return [{ ...telling, id, eventId: event.id, atMs }]
+  })
+
+/** Leaves out what follows too soon on another of its kind. Those of one kind are judged one after another. */
+async function withoutRepeats(organisationId: string, occurrences: readonly Occurrence[]): Promise<Occurrence[]> {
+  const kinds = Map.groupBy(occurrences, ({ clusterId, type, id }) => (clusterId === undefined ? id : clusterId + type))
+  const judged = [...kinds.values()].map(async (kind) => {
+    const passed: Occurrence[] = []
+    for (const occurrence of kind) {
+      const { clusterId } = occurrence
+      if (clusterId === undefined || (await passes({ ...occurrence, organisationId, clusterId })))
+        passed.push(occurrence)
+    }
+    return passed
+  })
+  return (await Promise.all(judged)).flat()
+}
+
+const detailItem = (organisationId: string, { id, type, title, body, severity, resource }: Occurrence) => ({
+  ...keys.notification(organisationId, id),
+  type,
+  title,
+  body,
+  severity,
+  resource,
+  // It outlives its entries.
+  ttl: nowSeconds() + keepSeconds + 86_400,
+})
+
+/** An entry of a user's feed, and what the feed can be filtered by. */
+interface FeedEntry extends Pick<Telling, 'type' | 'severity'> {
+  key: keys.Key
+}
+
+/** Enters into feeds. An entry that is there already keeps what its user has made of it. */
+async function enter(entries: readonly FeedEntry[]): Promise<void> {
+  const ttl = nowSeconds() + keepSeconds
+  const enterPart = (part: readonly FeedEntry[]) =>
+    transact(part.map(({ key, ...filed }) => upsert(key, { set: { ttl, ...filed } })))
+  await fewAtOnce(partsAtOnce, partsOf(entries, 100), enterPart)
+}

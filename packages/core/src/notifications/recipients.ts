@@ -1,0 +1,28 @@
+import { type Permission, permissionsOf } from '@platform/contract/permission'
+import * as keys from '../db/keys.ts'
+import { queryAll } from '../db/table.ts'
+import { parseUser } from '../accounts/user.ts'
+
+/** Who is told of something: one user, whoever holds a permission, or both. */
+export interface Audience {
+  userId?: string
+  permission?: Permission
+}
+
+/** Finds the users that audiences mean. One call per 1 MB of users, and none where no audience asks for a permission. */
+export async function recipientsOf(
+  organisationId: string,
+  audiences: readonly Audience[],
+): Promise<(audience: Audience) => ReadonlySet<string>> {
+  const asked = audiences.some(({ permission }) => permission !== undefined)
+  const users = asked ? await allUsers(organisationId) : []
+  return ({ userId, permission }) => {
+    const holders = users.filter(({ permissions }) => permission !== undefined && permissions.includes(permission))
+    return new Set([...(userId === undefined ? [] : [userId]), ...holders.map(({ id }) => id)])
+  }
+}
+
+async function allUsers(organisationId: string): Promise<{ id: string; permissions: Permission[] }[]> {
+  const users = (await queryAll({ pk: keys.user(organisationId, '').pk })).map(parseUser)
+  return users.map(({ id, roles }) => ({ id, permissions: permissionsOf(roles) }))
+}

@@ -1,0 +1,188 @@
+import { type EventName, eventSchemas, isEventName } from '@platform/contract/event'
+import { type Notification } from '@platform/contract/notification'
+import type * as z from 'zod'
+import { type Audience } from './recipients.ts'
+import { type RecordedEvent } from '../outbox/record.ts'
+
+/** What an event says to people, and to whom (D38). */
+export interface Telling extends Pick<Notification, 'type' | 'title' | 'body' | 'severity' | 'resource'> {
+  audience: Audience
+  /** Set where others of the type about the same cluster keep it back for a while (D20). */
+  clusterId?: string
+}
+
+const telling =
+  <Schema extends z.ZodType>(schema: Schema, tell: (data: z.output<Schema>) => Telling | undefined) =>
+  (data: unknown) =>
+    tell(schema.parse(data))
+
+const administrators = { permission: 'users:admin' } as const
+
+const statuses = {
+  Degraded: { type: 'ClusterHealthDegraded', severity: 'warning', words: 'is degraded' },
+  Offline: { type: 'ClusterOffline', severity: 'critical', words: 'is offline' },
+  Healthy: { type: 'ClusterRecovered', severity: 'info', words: 'has recovered' },
+} as const
+
+const clusterStatus = telling(eventSchemas['cluster.status_changed'], ({ clusterId, name, status, previousStatus }) => {
+  const isFirst = previousStatus === 'Pending' && status === 'Healthy'
+  if (status === 'Pending' || isFirst) return undefined
+  const { type, severity, words } = statuses[status]
+  const [title, body] = [`Cluster ${name} ${words}`, `It was ${previousStatus} before.`]
+  return { type, severity, title, body, resource: clusterId, clusterId, audience: { permission: 'clusters:read' } }
+})
+
+const reasons: Record<string, string> = {
+  delivery_timeout: 'No relay took it in time.',
+  exit_nonzero: 'The script ended with an error.',
+  execution_timeout: 'The script took longer than it may.',
+  relay_rejected: 'The relay refused to run it.',
+  interrupted: 'The run was interrupted.',
+  lease_lost: 'The relay was not heard of any more.',
+  dead_lettered: 'It could not be handed to the relay.',
+}
+
+/** Jobs of a batch are told of together, when it has finished; what the platform does on itself tells by events of its own. */
+const jobFailed = telling(eventSchemas['job.failed'], (data) => {
+  const { jobId, batchId, type, statusReason = '', exitCode, createdBy } = data
+  if (batchId !== undefined || type !== 'InvokeScript') return undefined
+  const code = typeof exitCode === 'number' ? ` Exit code ${exitCode}.` : ''
+  const body = `${reasons[statusReason] ?? 'It did not complete.'}${code}`
+  return {
+    type: 'JobFailed',
+    severity: 'warning',
+    title: 'A job failed',
+    body,
+    resource: jobId,
+    audience: { userId: createdBy },
+  }
+})
+
+const batchFinished = telling(eventSchemas['batch.finished'], ({ batchId, counts, createdBy }) => {
+  const { completed, failed, cancelled } = counts
+  const severity = failed === 0 ? 'info' : completed === 0 ? 'critical' : 'warning'
+  const [title, body] = ['A batch has finished', `${completed} completed, ${failed} failed, ${cancelled} cancelled.`]
+  return { type: 'BatchFinished', severity, title, body, resource: batchId, audience: { userId: createdBy } }
+})
+
+const sessionReused = telling(eventSchemas['session.reuse_detected'], ({ userId, sessionId }) => ({
+  type: 'SecurityAlert',
+  severity: 'critical',
+  title: 'One of your sessions was ended',
+  body: 'Its refresh token was used twice: somebody else may hold it. Change your password if it was not you.',
+  resource: sessionId,
+  audience: { userId },
+}))
+
+const enrollmentReused = telling(eventSchemas['enrollment.reuse_detected'], ({ clusterId, enrollmentId }) => ({
+  type: 'SecurityAlert',
+  severity: 'critical',
+  title: 'An enrollment token was used again',
+  body: `Nothing was enrolled. Token ${enrollmentId} may have leaked; issue a new one if the relay is not yours.`,
+  resource: clusterId,
+  audience: administrators,
+}))
+
+const webhookDisabled = telling(eventSchemas['webhook.disabled'], ({ webhookId, url, createdBy }) => ({
+  type: 'WebhookDisabled',
+  severity: 'warning',
+  title: 'A webhook was switched off',
+  body: `Too many deliveries to ${url} failed, or it answered that it is gone.`,
+  resource: webhookId,
+  audience: { userId: createdBy, ...administrators },
+}))
+
+const operators = { permission: 'modules:install' } as const
+
+const moduleInstalled = telling(eventSchemas['module.installed'], ({ moduleId, version, previousVersion }) => ({
+  type: 'ModuleInstalled',
+  severity: 'info',
+  title: `Module ${moduleId} was ${previousVersion === undefined ? 'installed' : 'upgraded'}`,
+  body:
+    previousVersion === undefined
+      ? `Version ${version} runs.`
+      : `Version ${version} runs instead of ${previousVersion}.`,
+  resource: moduleId,
+  audience: operators,
+}))
+
+const moduleFailed = telling(eventSchemas['module.failed'], ({ moduleId, version, jobId, message }) => ({
+  type: 'ModuleFailed',
+  severity: jobId === undefined ? 'critical' : 'warning',
+  title:
+    jobId === undefined
+      ? `Module ${moduleId} has failed`
+      : `Module ${moduleId} ${version.slice(0, 100)} could not be installed`,
+  body: message,
+  resource: moduleId,
+  audience: operators,
+}))
+
+const moduleSilent = telling(eventSchemas['module.heartbeat_missed'], ({ moduleId, missed }) => ({
+  type: 'ModuleFailed',
+  severity: 'warning',
+  title: `Module ${moduleId} does not answer`,
+  body: `It has missed ${missed} heartbeats in a row.`,
+  resource: moduleId,
+  audience: operators,
+}))
+
+const platformOperators = { permission: 'platform:admin' } as const
+/** Titles are shorter than versions may be. */
+const shown = (version: string): string => version.slice(0, 100)
+
+const updateAvailable = telling(eventSchemas['update.available'], ({ version, currentVersion, releaseNotesUrl }) => ({
+  type: 'UpdateAvailable',
+  severity: 'info',
+  title: `Version ${shown(version)} of the platform can be applied`,
+  body: `Version ${currentVersion} serves.${releaseNotesUrl === undefined ? '' : ` What is new: ${releaseNotesUrl}`}`,
+  resource: shown(version),
+  audience: platformOperators,
+}))
+
+const updateCompleted = telling(eventSchemas['update.completed'], ({ jobId, version, previousVersion }) => ({
+  type: 'UpdateCompleted',
+  severity: 'info',
+  title: `The platform was updated to ${shown(version)}`,
+  body: `Version ${version} serves instead of ${previousVersion}.`,
+  resource: jobId,
+  audience: platformOperators,
+}))
+
+const updateRolledBack = telling(eventSchemas['update.rolled_back'], ({ jobId, version, previousVersion }) => ({
+  type: 'UpdateCompleted',
+  severity: 'info',
+  title: `The platform went back to ${shown(version)}`,
+  body: `Version ${version} serves instead of ${previousVersion}, as somebody asked.`,
+  resource: jobId,
+  audience: platformOperators,
+}))
+
+const updateFailed = telling(eventSchemas['update.failed'], ({ jobId, action, version, previousVersion, message }) => ({
+  type: 'UpdateFailed',
+  severity: 'critical',
+  title: `The ${action === 'apply' ? 'update' : 'way back'} to ${shown(version)} failed`,
+  body: `${message} Version ${previousVersion} serves.`,
+  resource: jobId,
+  audience: platformOperators,
+}))
+
+const tellings: Partial<Record<EventName, (data: unknown) => Telling | undefined>> = {
+  'cluster.status_changed': clusterStatus,
+  'job.failed': jobFailed,
+  'batch.finished': batchFinished,
+  'session.reuse_detected': sessionReused,
+  'enrollment.reuse_detected': enrollmentReused,
+  'webhook.disabled': webhookDisabled,
+  'module.installed': moduleInstalled,
+  'module.failed': moduleFailed,
+  'module.heartbeat_missed': moduleSilent,
+  'update.available': updateAvailable,
+  'update.completed': updateCompleted,
+  'update.rolled_back': updateRolledBack,
+  'update.failed': updateFailed,
+}
+
+/** What an event says to people; undefined for most. */
+export const tellingOf = ({ name, data }: RecordedEvent): Telling | undefined =>
+  isEventName(name) ? tellings[name]?.(data) : undefined

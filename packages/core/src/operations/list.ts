@@ -1,0 +1,55 @@
+import { type JobStatus } from '@platform/contract/job'
+import * as keys from '../db/keys.ts'
+import { getMany } from '../db/table.ts'
+import { type FoundKeys, indexedKeys, type IndexRange, type Page, pageOfRange } from '../db/index-page.ts'
+import { type OperationRow, operationTypes, type OperationType, parseOperation } from './record.ts'
+
+/** Operations among the jobs of an organisation: few, and those of the platform's own organisation alone. */
+
+const ofType = (organisationId: string, type: OperationType): IndexRange => ({
+  index: 'gsi1',
+  pk: keys.operationsOf(organisationId, type),
+  newestFirst: true,
+})
+
+/**
+ * One page of the operations of a type, newest first. Two calls, where a status is asked for one per 100 operations: all of
+ * them are looked at then.
+ */
+export async function pageOfType(
+  organisationId: string,
+  { type, status }: { type: OperationType; status?: JobStatus | undefined },
+  { page, pageSize }: Page,
+): Promise<{ jobs: OperationRow[]; totalCount: number }> {
+  const found = await indexedKeys(ofType(organisationId, type))
+  const shown = <Each>(all: readonly Each[]): Each[] => all.slice((page - 1) * pageSize, page * pageSize)
+  if (status === undefined) return { jobs: await operationsAt(shown(found)), totalCount: found.length }
+  const jobs = (await operationsAt(found)).filter((operation) => operation.status === status)
+  return { jobs: shown(jobs), totalCount: jobs.length }
+}
+
+async function operationsAt(found: readonly keys.Key[]): Promise<OperationRow[]> {
+  const items = found.length === 0 ? [] : await getMany(found)
+  return items.filter((item) => item !== undefined).map(parseOperation)
+}
+
+/**
+ * The keys of one page of a range of jobs without the operations among them. Four calls more than `pageOfRange`; where there
+ * are operations, a page far from the newest job takes a call per 5,000 jobs before it.
+ */
+export async function pageWithoutOperations(
+  organisationId: string,
+  range: IndexRange,
+  total: () => Promise<number>,
+  page: Page,
+): Promise<FoundKeys> {
+  const found = await Promise.all(operationTypes.map((type) => indexedKeys(ofType(organisationId, type))))
+  const operations = new Set(found.flat().map(({ id }) => id))
+  if (operations.size === 0) return pageOfRange(range, total, page)
+  const offset = (page.page - 1) * page.pageSize
+  const end = offset + page.pageSize
+  const walk = indexedKeys({ ...range, newestFirst: true, limit: end + operations.size })
+  const [count, walked] = await Promise.all([total(), walk])
+  const left = walked.filter(({ id }) => !operations.has(id))
+  return { found: left.slice(offset, end), totalCount: left.length < end ? left.length : Math.max(count, end) }
+}

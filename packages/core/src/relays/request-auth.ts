@@ -1,0 +1,79 @@
+import { createHash, createPublicKey, type KeyObject, timingSafeEqual } from 'node:crypto'
+import { decodeProtectedHeader, errors, jwtVerify } from 'jose'
+import * as z from 'zod'
+import { type RelayCaller } from '../caller.ts'
+import { now } from '../clock.ts'
+import * as keys from '../db/keys.ts'
+import { get } from '../db/table.ts'
+import { fault } from '../error.ts'
+import { isId } from '../id.ts'
+import { Recent } from '../lib/bounded-cache.ts'
+
+/** Signed relay requests (D21): a fresh EdDSA token per request, bound to its path and body, by the key that enrolled. */
+
+export const relayAudience = 'platform-relay'
+const lifeSeconds = 60
+/** Relays run on machines whose clocks are not ours. */
+const skewSeconds = 60
+
+const Row = z.object({ relayId: z.string(), organisationId: z.string(), clusterId: z.string(), publicKey: z.string() })
+const Claims = z.object({
+  iat: z.number(),
+  exp: z.number(),
+  jti: z.string().min(8).max(64),
+  path: z.string(),
+  bodySha256: z.string(),
+})
+
+interface Identity {
+  key: KeyObject
+  organisationId: string
+  clusterId: string
+}
+
+// A relay's key and cluster never change. Whether it is still the cluster's relay, each verb asks the cluster's row.
+const identities = new Recent<Identity>(10_000)
+
+async function identityOf(relayId: string): Promise<Identity | undefined> {
+  const known = identities.get(relayId)
+  if (known !== undefined || !isId('relay', relayId)) return known
+  const item = await get(keys.relay(relayId))
+  if (item === undefined) return undefined
+  const { publicKey, organisationId, clusterId } = Row.parse(item)
+  const key = createPublicKey({ format: 'jwk', key: { kty: 'OKP', crv: 'Ed25519', x: publicKey } })
+  const identity = { key, organisationId, clusterId }
+  identities.set(relayId, identity)
+  return identity
+}
+
+/** The relay that signed a request to this path with this body. Throws `unauthenticated`. No call for a relay known to the process. */
+export async function authenticateRelay(token: string, path: string, body: Uint8Array): Promise<RelayCaller> {
+  try {
+    const { kid } = decodeProtectedHeader(token)
+    const identity = await identityOf(String(kid))
+    if (identity === undefined) throw fault('unauthenticated')
+    const { payload } = await jwtVerify(token, identity.key, {
+      algorithms: ['EdDSA'],
+      audience: relayAudience,
+      requiredClaims: ['iat', 'exp', 'jti'],
+      maxTokenAge: lifeSeconds + skewSeconds,
+      clockTolerance: skewSeconds,
+      currentDate: new Date(now()),
+    })
+    const { iat, exp, jti, bodySha256, path: signedPath } = Claims.parse(payload)
+    if (exp - iat > lifeSeconds || signedPath !== path || !isHashOf(bodySha256, body)) throw fault('unauthenticated')
+    const { organisationId, clusterId } = identity
+    return { kind: 'relay', relayId: String(kid), organisationId, clusterId, tokenId: jti, issuedAtMs: iat * 1000 }
+  } catch (error) {
+    if (error instanceof errors.JOSEError || error instanceof z.ZodError || error instanceof TypeError) {
+      throw fault('unauthenticated', {}, { cause: error })
+    }
+    throw error
+  }
+}
+
+function isHashOf(claimed: string, body: Uint8Array): boolean {
+  const actual = createHash('sha256').update(body).digest()
+  const expected = Buffer.from(claimed, 'base64url')
+  return expected.length === actual.length && timingSafeEqual(expected, actual)
+}

@@ -1,0 +1,105 @@
+import { type UpdateAccepted, type UpdateAction, type UpdateRequest } from '@platform/contract/update'
+import { isAnyJobRunning } from '../jobs/active.ts'
+import { type Caller } from '../caller.ts'
+import { commit } from '../outbox/commit.ts'
+import * as keys from '../db/keys.ts'
+import { Fault, fault, invalid } from '../error.ts'
+import { newOperation, type OperationRequest, queueing } from '../operations/operation.ts'
+import { announceOperation } from '../aws/queues.ts'
+import { findRelease } from './release-feed.ts'
+import { obstacleOf } from './compatibility.ts'
+import { standingWith } from '../accounts/current-rights.ts'
+import { lockStep, runningUpdate } from './lock.ts'
+import { parseUpdateState, rollbackSteps, type UpdatePlan, updateSteps, type UpdateState } from './record.ts'
+import { previousRelease, servingRelease } from './active-release.ts'
+import { version } from '../lib/version.ts'
+
+/**
+ * Updates of the platform and the way back, as they are asked for (D51). All that can be refused is refused before anything
+ * is written; then one transaction takes the platform and stores the job that does the rest.
+ */
+
+/** What an update is done with, and who vouches for its release where that was looked at now. */
+interface Wanted {
+  plan: UpdatePlan
+  verifiedBy?: string
+}
+
+/**
+ * Begins an update to a version, or the way back to the previous one. Throws, in this order, `update_in_progress`, what is wrong
+ * with the target (`version_not_available`, `infrastructure_update_required`, `release_source_unreachable`,
+ * `no_previous_version`), and `active_jobs`. Two calls and a message, one more where a job has left its lock, those of
+ * `isAnyJobRunning` without `force`, and those to the registry; a rollback needs no registry.
+ */
+export async function update(caller: Caller, request: UpdateRequest): Promise<UpdateAccepted> {
+  const { action, force = false } = request
+  const targetIn = targetOf(request)
+  const [, item] = await standingWith(caller, ['platform:admin'], [keys.updateState()])
+  const state = parseUpdateState(item)
+  if ((await runningUpdate(caller.organisationId, state)) !== undefined) throw fault('update_in_progress')
+  const wanted = await targetIn(state)
+  if (!force && (await isAnyJobRunning())) throw fault('active_jobs')
+  const jobId = await begin(caller, wanted, state)
+  return { jobId, action, targetVersion: wanted.plan.release.version, status: 'InProgress' }
+}
+
+/** What a request leads to, once the state is known. Throws `validation_failed` for an update that names no version. */
+function targetOf({ action, targetVersion }: UpdateRequest): (state: UpdateState) => Wanted | Promise<Wanted> {
+  if (action === 'rollback') return (state) => wayBack(targetVersion, state)
+  if (targetVersion !== undefined) return (state) => updateTo(targetVersion, state)
+  const message = 'must name a version, such as the latest one that the check tells of'
+  throw invalid([{ in: 'body', path: '/targetVersion', code: 'invalid_type', message }])
+}
+
+async function updateTo(targetVersion: string, state: UpdateState): Promise<Wanted> {
+  const release = await findRelease(targetVersion)
+  const obstacle = obstacleOf(release, version)
+  if (obstacle !== undefined) {
+    throw new Fault(obstacle.code, `Release ${targetVersion} cannot be applied. ${obstacle.reason}`)
+  }
+  const { repository, digest, verifiedBy } = release
+  const wanted = { version: targetVersion, repository, digest }
+  return { plan: { action: 'apply', release: wanted, before: servingRelease(state) }, verifiedBy }
+}
+
+/** What serves was verified when it was applied; the previous release is kept where it ran, or verified again on its way. */
+function wayBack(targetVersion: string | undefined, state: UpdateState): Wanted {
+  const release = previousRelease(state)
+  if (release === undefined) throw fault('no_previous_version')
+  if (targetVersion !== undefined && targetVersion !== release.version) {
+    throw new Fault(
+      'version_not_available',
+      `The previous version is ${release.version}: a rollback leads to no other.`,
+    )
+  }
+  return { plan: { action: 'rollback', release, before: servingRelease(state) } }
+}
+
+const kinds = {
+  apply: { type: 'PlatformUpdate', steps: updateSteps },
+  rollback: { type: 'PlatformRollback', steps: rollbackSteps },
+} as const satisfies Record<UpdateAction, Pick<OperationRequest, 'type' | 'steps'>>
+
+async function begin(caller: Caller, { plan, verifiedBy }: Wanted, state: UpdateState): Promise<string> {
+  const { action, release, before } = plan
+  const facts = { action, targetVersion: release.version, previousVersion: before.version }
+  const payload = { ...facts, ...imageOf(plan), ...(verifiedBy !== undefined && { verifiedBy }) }
+  const operation = newOperation(caller, { ...kinds[action], payload, plan: { ...plan } })
+  const jobId = operation.id
+  const queued = queueing(operation)
+  const data = { jobId, action, version: release.version, previousVersion: before.version }
+  await commit(caller, {
+    steps: [lockStep(state, jobId), ...queued.steps],
+    audit: { action: `update.${action}`, resource: release.version, detail: detailOf(plan) },
+    events: [{ name: 'update.started', subject: jobId, data }, ...queued.events],
+    moves: queued.moves,
+  })
+  await announceOperation({ organisationId: caller.organisationId, jobId })
+  return jobId
+}
+
+const imageOf = ({ release: { repository, digest } }: UpdatePlan): { image?: string } =>
+  repository === undefined || digest === undefined ? {} : { image: `${repository}@${digest}` }
+
+const detailOf = (plan: UpdatePlan): string =>
+  [`from ${plan.before.version} to ${plan.release.version}`, imageOf(plan).image].filter(Boolean).join(', ')

@@ -1,0 +1,104 @@
+import { system } from '../caller.ts'
+import { commit } from '../outbox/commit.ts'
+import { now } from '../clock.ts'
+import * as keys from '../db/keys.ts'
+import { patch, remove, type Step } from '../db/table.ts'
+import { transact } from '../db/transact.ts'
+import { type Attempt, type DeliveryRow, keyOf, waitKey, waitStep, withAttempt } from './delivery-record.ts'
+import { jitter } from '../id.ts'
+import { recovered, siteOf, type WebhookRow } from './record.ts'
+
+/** What an attempt means: for the delivery, which is tried again, and for the webhook, which is left alone for a while (D39). */
+
+/** Seconds from a failed attempt to the next one: seven retries in about a day. */
+export const retrySeconds: readonly number[] = [10, 60, 300, 1800, 7200, 28_800, 46_800]
+/** Each wait is so much shorter or longer, at random: receivers that failed together are not met together again. */
+export const jitterShare = 0.2
+/** A receiver that has failed often is tried at least so often, with whatever waits for it. */
+const longestQuietSeconds = 7200
+/** So many failures in a row switch a webhook off. */
+export const failureLimit = 20
+
+const isGone = ({ statusCode }: Attempt): boolean => statusCode === 410
+
+/** The receiver lives and does not want this event. 408 and 429 tell of the receiver, not of the event. */
+const isRefused = ({ statusCode = 0 }: Attempt): boolean =>
+  statusCode >= 400 && statusCode < 500 && statusCode !== 408 && statusCode !== 429
+
+/** Stores what became of an attempt. Answers whether the webhook may be given the next delivery. One call. */
+export const recordAttempt = (webhook: WebhookRow, delivery: DeliveryRow, attempt: Attempt): Promise<boolean> =>
+  attempt.error === undefined ? recordSuccess(webhook, delivery, attempt) : recordFailure(webhook, delivery, attempt)
+
+async function recordSuccess(webhook: WebhookRow, delivery: DeliveryRow, attempt: Attempt): Promise<boolean> {
+  const refusal = await transact([
+    ...moveSteps(delivery, attempt, { status: 'Delivered' }),
+    ...(webhook.failures > 0 ? [patchLeased(webhook, recovered)] : []),
+  ])
+  // Where it was asked for once more meanwhile, it is delivered once more.
+  return refusal === undefined || refusal.step === 0
+}
+
+async function recordFailure(webhook: WebhookRow, delivery: DeliveryRow, attempt: Attempt): Promise<boolean> {
+  const afterAbout = jittered()
+  const retry = retrySeconds[delivery.tries]
+  const moved = moveSteps(
+    delivery,
+    attempt,
+    retry === undefined ? { status: 'Failed' } : { status: 'Pending', nextAttemptAtMs: afterAbout(retry) },
+  )
+  const { outages } = webhook
+  const failures = webhook.failures + 1
+  if (failures >= failureLimit || isGone(attempt)) {
+    await switchOff(webhook, moved, failures, isGone(attempt) ? 'answered 410 Gone' : `${failures} failures in a row`)
+    return false
+  }
+  const isAlive = isRefused(attempt)
+  const quietSeconds = Math.min(retrySeconds[outages] ?? longestQuietSeconds, longestQuietSeconds)
+  const standing = isAlive ? { outages: 0 } : { outages: outages + 1, quietUntilMs: afterAbout(quietSeconds) }
+  await transact([...moved, patchLeased(webhook, { set: { failures, ...standing } })])
+  return isAlive
+}
+
+/** Tells times so many seconds from now, all a little less or all a little more. */
+function jittered(): (seconds: number) => number {
+  const spread = 1 - jitterShare + 2 * jitterShare * jitter()
+  return (seconds) => Math.round(now() + seconds * spread * 1000)
+}
+
+/** What waits stays Pending: it goes out when somebody switches the webhook on again. */
+async function switchOff(webhook: WebhookRow, moved: readonly Step[], failures: number, detail: string): Promise<void> {
+  const { id, organisationId, url, createdBy } = webhook
+  const off = {
+    set: { isEnabled: false, disabledAtMs: now(), failures },
+    remove: ['quietUntilMs', 'leaseId', 'leaseUntilMs', 'duepk', 'duesk'],
+  }
+  await commit(system(organisationId), {
+    steps: [...moved, patchLeased(webhook, off)],
+    audit: { action: 'webhook.disable', resource: id, detail },
+    events: [{ name: 'webhook.disabled', subject: id, data: { webhookId: id, url: siteOf(url), createdBy } }],
+  })
+}
+
+/** Refused where the lease has gone to somebody else, or the webhook is gone. */
+const patchLeased = ({ organisationId, id, leaseId }: WebhookRow, change: Parameters<typeof patch>[1]): Step =>
+  patch(keys.webhook(organisationId, id), change, { leaseId: { is: leaseId } })
+
+/** The steps that move a delivery on; the first is refused where it is not as it was read. */
+function moveSteps(
+  delivery: DeliveryRow,
+  attempt: Attempt,
+  { status, nextAttemptAtMs }: Pick<DeliveryRow, 'status' | 'nextAttemptAtMs'>,
+): Step[] {
+  const { nextAttemptAtMs: dueAtMs = 0, tries } = delivery
+  const isPending = nextAttemptAtMs !== undefined
+  const change = {
+    set: { status, nextAttemptAtMs, tries: tries + 1, attempts: withAttempt(delivery, attempt) },
+    ...(!isPending && { remove: ['nextAttemptAtMs'] }),
+  }
+  const asRead = { status: { is: 'Pending' }, nextAttemptAtMs: { is: dueAtMs } }
+  return [
+    patch(keyOf(delivery), change, asRead),
+    remove(waitKey(delivery, dueAtMs)),
+    ...(isPending ? [waitStep({ ...delivery, tries: tries + 1 }, nextAttemptAtMs)] : []),
+  ]
+}

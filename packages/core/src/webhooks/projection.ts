@@ -1,0 +1,72 @@
+import { type CloudEvent } from '@platform/contract/event'
+import { type Book } from '../outbox/run-projections.ts'
+import { now } from '../clock.ts'
+import { cloudEvent } from './cloud-event.ts'
+import * as keys from '../db/keys.ts'
+import { getMany, query } from '../db/table.ts'
+import { transact } from '../db/transact.ts'
+import { type DeliveryRow, deliverySteps, keyOf, newDelivery } from './delivery-record.ts'
+import { derivedId } from '../id.ts'
+import { fewAtOnce, partsOf } from '../lib/async.ts'
+import { announceWebhook } from '../aws/queues.ts'
+import { type OutboxRecord } from '../outbox/record.ts'
+import { isSubscribed, parseWebhook, wakeStep, type WebhookRow } from './record.ts'
+
+/**
+ * Turns events into deliveries: one for each webhook that has subscribed to it, with an id derived of the two, so that records
+ * that are prepared twice make nothing twice.
+ */
+
+/** A transaction holds 100 writes: two for a delivery, one for the webhook. */
+const deliveriesAtOnce = 49
+/** One organisation with many webhooks must not keep the store, or the process, from the others. */
+const webhooksAtOnce = 3
+
+/** Webhooks that have got something, by the records that brought it, until those are closed. */
+const woken = new WeakMap<readonly OutboxRecord[], readonly WebhookRow[]>()
+
+export const webhookBook: Book = {
+  name: 'webhooks',
+  /** One query, and one transaction for each webhook that has subscribed; two calls more where some are stored already. */
+  prepare: async (organisationId, records) => {
+    const events = records.flatMap((record) => record.events.map((event) => cloudEvent(event, record)))
+    if (events.length === 0) return
+    const told = (await enabledWebhooks(organisationId))
+      .map((webhook) => ({ webhook, wanted: events.filter(({ type }) => isSubscribed(webhook, type)) }))
+      .filter(({ wanted }) => wanted.length > 0)
+    await fewAtOnce(webhooksAtOnce, told, ({ webhook, wanted }) => tell(webhook, wanted))
+    woken.set(
+      records,
+      told.map(({ webhook }) => webhook),
+    )
+  },
+  /** One message for each webhook. One that is left alone after failures is announced when its time has come. */
+  follow: async (organisationId, records) => {
+    const ready = (woken.get(records) ?? []).filter(({ quietUntilMs }) => quietUntilMs <= now())
+    await Promise.all(ready.map(({ id: webhookId }) => announceWebhook({ organisationId, webhookId })))
+  },
+}
+
+async function enabledWebhooks(organisationId: string): Promise<WebhookRow[]> {
+  const { items } = await query({ pk: keys.webhook(organisationId, '').pk })
+  return items.map(parseWebhook).filter(({ isEnabled }) => isEnabled)
+}
+
+async function tell(webhook: WebhookRow, events: readonly CloudEvent[]): Promise<void> {
+  const deliveries = events.map((event) => deliveryOf(webhook, event))
+  for (const part of partsOf(deliveries, deliveriesAtOnce)) await store(webhook, part)
+}
+
+/** Stores deliveries, those that are stored already excepted: what has become of them stays. None where the webhook is gone. */
+async function store(webhook: WebhookRow, deliveries: readonly DeliveryRow[]): Promise<void> {
+  let missing = deliveries
+  while (missing.length > 0) {
+    const refusal = await transact([wakeStep(webhook), ...missing.flatMap(deliverySteps)])
+    if (refusal === undefined || refusal.step === 0) return
+    const found = await getMany(missing.map(keyOf))
+    missing = missing.filter((_, index) => found[index] === undefined)
+  }
+}
+
+const deliveryOf = (webhook: WebhookRow, event: CloudEvent): DeliveryRow =>
+  newDelivery(derivedId('dlv', Date.parse(event.time), event.id, webhook.id), webhook, event)

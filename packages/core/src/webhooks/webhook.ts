@@ -1,0 +1,125 @@
+import {
+  type CreatedWebhook,
+  type Webhook,
+  type WebhookChange,
+  type WebhookCreation,
+  webhookLimit,
+} from '@platform/contract/webhook'
+import { type Caller } from '../caller.ts'
+import { commit } from '../outbox/commit.ts'
+import { now } from '../clock.ts'
+import * as keys from '../db/keys.ts'
+import * as table from '../db/table.ts'
+import { fault } from '../error.ts'
+import { isId, newId } from '../id.ts'
+import { checkUrl } from '../outbound/outbound.ts'
+import { announceWebhook } from '../aws/queues.ts'
+import { standingWith } from '../accounts/current-rights.ts'
+import { parseWebhook, recovered, siteOf, wakeStep, type WebhookRow, webhookView } from './record.ts'
+import { secretOf } from './secret.ts'
+
+/** Webhooks as their owners see them (D39). What is delivered to them: `delivery.ts`. */
+
+/** The webhooks of an organisation, newest first. One call. */
+export async function list({ organisationId }: Caller): Promise<{ items: Webhook[] }> {
+  const { pk } = keys.webhook(organisationId, '')
+  const { items } = await table.query({ pk, newestFirst: true, limit: webhookLimit })
+  return { items: items.map((item) => webhookView(parseWebhook(item))) }
+}
+
+/** Creates a webhook, and tells its secret this once. Two calls, and Secrets Manager's where the process is new. */
+export async function create(
+  caller: Caller,
+  { url, events, enabled = true }: WebhookCreation,
+): Promise<CreatedWebhook> {
+  refusePrivate(url)
+  await standingWith(caller, ['users:admin'])
+  const { organisationId, userId } = caller
+  const row = {
+    id: newId('hook'),
+    url,
+    events: [...new Set(events)],
+    isEnabled: enabled,
+    secretVersion: 1,
+    createdAtMs: now(),
+    createdBy: userId,
+    failures: 0,
+    quietUntilMs: 0,
+    wakes: 0,
+  }
+  const answer = {
+    ...webhookView({ ...row, organisationId, outages: 0, leaseUntilMs: 0 }),
+    secret: await secretOf(row),
+  }
+  // Counted one by one, the number never leaps over the limit.
+  const counted = table.upsert(
+    keys.webhookCount(organisationId),
+    { add: { count: 1 } },
+    { count: { isNot: webhookLimit } },
+  )
+  await commit(caller, {
+    steps: [table.orFail(counted, 'limit_reached'), table.create(keys.webhook(organisationId, row.id), row)],
+    answer,
+    audit: { action: 'webhook.create', resource: row.id, detail: siteOf(url) },
+  })
+  return answer
+}
+
+/**
+ * Changes a webhook. Two calls, and a message where something may wait for it. Another address, and switching it on, start
+ * the count of failures anew.
+ */
+export async function change(caller: Caller, webhookId: string, change: WebhookChange): Promise<Webhook> {
+  if (!isId('hook', webhookId)) throw fault('webhook_not_found')
+  const [, item] = await standingWith(caller, ['users:admin'], [keys.webhook(caller.organisationId, webhookId)])
+  if (item === undefined) throw fault('webhook_not_found')
+  const row = parseWebhook(item)
+  const { url = row.url, events = row.events, enabled = row.isEnabled } = change
+  refusePrivate(url)
+  const changed = Object.keys(change)
+  if (changed.length === 0) return webhookView(row)
+
+  const next = { url, events: [...new Set(events)], isEnabled: enabled }
+  const isFresh = change.enabled === true || url !== row.url
+  // Nothing else is written: another change, or the platform that switches it off, may come at the same moment.
+  const named = { url: change.url, events: change.events && next.events, isEnabled: change.enabled }
+  const step = isFresh ? startAnew(row, named) : leave(row, named)
+  await commit(caller, {
+    steps: [table.orFail(step, 'webhook_not_found')],
+    audit: { action: 'webhook.change', resource: row.id, detail: changed.join(', ') },
+  })
+  if (isFresh && enabled) await announceWebhook({ organisationId: row.organisationId, webhookId: row.id })
+  const { disabledAtMs: _, ...rest } = row
+  return webhookView(isFresh ? { ...rest, ...next, failures: 0 } : { ...row, ...next })
+}
+
+type Settings = { [Name in 'url' | 'events' | 'isEnabled']: WebhookRow[Name] | undefined }
+
+const startAnew = (row: WebhookRow, settings: Settings) =>
+  wakeStep(row, { set: { ...settings, ...recovered.set }, remove: [...recovered.remove, 'disabledAtMs'] })
+
+const leave = (row: WebhookRow, settings: Settings) =>
+  table.patch(keys.webhook(row.organisationId, row.id), { set: settings })
+
+/** Removes a webhook. What waits for it is never attempted, and expires. One call. */
+export async function remove(caller: Caller, webhookId: string): Promise<void> {
+  if (!isId('hook', webhookId)) throw fault('webhook_not_found')
+  const { organisationId } = caller
+  const removed = table.remove(keys.webhook(organisationId, webhookId), { pk: { present: true } })
+  await commit(caller, {
+    steps: [
+      table.orFail(removed, 'webhook_not_found'),
+      table.upsert(keys.webhookCount(organisationId), { add: { count: -1 } }),
+    ],
+    audit: { action: 'webhook.delete', resource: webhookId },
+  })
+}
+
+/** What a name leads to is checked at each delivery; what the address itself tells can be refused at once. */
+function refusePrivate(url: string): void {
+  try {
+    checkUrl(url)
+  } catch (cause) {
+    throw fault('url_not_allowed', {}, { cause })
+  }
+}
