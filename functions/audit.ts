@@ -1,6 +1,6 @@
 import { addAuditEntry, exportAudit, listAuditEntries, verifyAudit } from '@platform/contract/audit'
 import * as Audit from '@platform/core/audit/audit'
-import { answer } from '@platform/http/answer'
+import { answer } from '@platform/http/result'
 import { download } from '@platform/http/download'
 import { route } from '@platform/http/route'
 import { serve } from '@platform/http/serve'

@@ -4,7 +4,7 @@ import * as BrowserSession from '@platform/core/identity-providers/browser-sessi
 import * as Session from '@platform/core/accounts/session'
 import * as SignIn from '@platform/core/identity-providers/sign-in'
 import * as User from '@platform/core/accounts/user'
-import { answer } from '@platform/http/answer'
+import { answer } from '@platform/http/result'
 import { route } from '@platform/http/route'
 import { serve } from '@platform/http/serve'
 import { begun, ended, refreshCookie, renewed } from '@platform/http/session-cookie'

@@ -11,7 +11,7 @@ import * as Cluster from '@platform/core/clusters/cluster'
 import { withSavedFilter } from '@platform/core/clusters/apply-saved-filter'
 import * as Enrollment from '@platform/core/relays/enrollment'
 import * as Timeline from '@platform/core/clusters/timeline'
-import { answer } from '@platform/http/answer'
+import { answer } from '@platform/http/result'
 import { route } from '@platform/http/route'
 import { serve } from '@platform/http/serve'
 

@@ -1,6 +1,6 @@
 import { live, ready, startup } from '@platform/contract/health'
 import * as Health from '@platform/core/platform/health'
-import { answer } from '@platform/http/answer'
+import { answer } from '@platform/http/result'
 import { route } from '@platform/http/route'
 import { serve } from '@platform/http/serve'
 

@@ -10,7 +10,7 @@ import {
 import * as Catalog from '@platform/core/modules/catalog/list'
 import * as Module from '@platform/core/modules/module'
 import { uninstall } from '@platform/core/modules/uninstall'
-import { answer } from '@platform/http/answer'
+import { answer } from '@platform/http/result'
 import { route } from '@platform/http/route'
 import { serve } from '@platform/http/serve'
 

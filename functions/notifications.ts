@@ -1,6 +1,6 @@
 import { listNotifications, updateNotifications } from '@platform/contract/notification'
 import * as Notification from '@platform/core/notifications/notification'
-import { answer } from '@platform/http/answer'
+import { answer } from '@platform/http/result'
 import { route } from '@platform/http/route'
 import { serve } from '@platform/http/serve'
 

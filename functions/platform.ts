@@ -1,6 +1,6 @@
 import { createOrganisation, listOrganisations } from '@platform/contract/organisation'
 import * as Organisation from '@platform/core/accounts/organisation'
-import { answer } from '@platform/http/answer'
+import { answer } from '@platform/http/result'
 import { route } from '@platform/http/route'
 import { serve } from '@platform/http/serve'
 

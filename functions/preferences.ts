@@ -7,7 +7,7 @@ import {
 } from '@platform/contract/preference'
 import * as Layout from '@platform/core/accounts/dashboard-layout'
 import * as SavedFilter from '@platform/core/accounts/saved-filter'
-import { answer } from '@platform/http/answer'
+import { answer } from '@platform/http/result'
 import { route } from '@platform/http/route'
 import { serve } from '@platform/http/serve'
 

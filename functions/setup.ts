@@ -1,6 +1,6 @@
 import { completeSetup, getSetupStatus } from '@platform/contract/setup'
 import * as Setup from '@platform/core/platform/setup'
-import { answer } from '@platform/http/answer'
+import { answer } from '@platform/http/result'
 import { route } from '@platform/http/route'
 import { serve } from '@platform/http/serve'
 

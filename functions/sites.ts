@@ -1,6 +1,6 @@
 import { createSite, deleteSite, listSites } from '@platform/contract/site'
 import * as Site from '@platform/core/clusters/site'
-import { answer } from '@platform/http/answer'
+import { answer } from '@platform/http/result'
 import { route } from '@platform/http/route'
 import { serve } from '@platform/http/serve'
 

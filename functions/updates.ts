@@ -1,7 +1,7 @@
 import { applyUpdate, checkForUpdate } from '@platform/contract/update'
 import { update } from '@platform/core/updates/request'
 import { check } from '@platform/core/updates/check'
-import { answer } from '@platform/http/answer'
+import { answer } from '@platform/http/result'
 import { route } from '@platform/http/route'
 import { serve } from '@platform/http/serve'
 

@@ -14,7 +14,7 @@ import * as OwnPassword from '@platform/core/accounts/change-password'
 import * as SessionList from '@platform/core/accounts/session-list'
 import * as User from '@platform/core/accounts/user'
 import * as UserAdmin from '@platform/core/accounts/manage-users'
-import { answer } from '@platform/http/answer'
+import { answer } from '@platform/http/result'
 import { route } from '@platform/http/route'
 import { serve } from '@platform/http/serve'
 

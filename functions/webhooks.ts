@@ -9,7 +9,7 @@ import {
 } from '@platform/contract/webhook'
 import * as Delivery from '@platform/core/webhooks/delivery-log'
 import * as Webhook from '@platform/core/webhooks/webhook'
-import { answer } from '@platform/http/answer'
+import { answer } from '@platform/http/result'
 import { route } from '@platform/http/route'
 import { serve } from '@platform/http/serve'
 

@@ -1,5 +1,5 @@
 import { consume } from '@platform/http/consume'
-import { ModuleMessage } from '@platform/http/message'
+import { ModuleMessage } from '@platform/http/messages'
 import { deliverWaiting } from '@platform/modules/manager/deliver'
 
 export const handler = consume(ModuleMessage, ({ moduleId }) => deliverWaiting(moduleId))

@@ -1,6 +1,6 @@
 import { type Kinds, buryOperation } from '@platform/core/operations/run'
 import { consume } from '@platform/http/consume'
-import { UpdateMessage } from '@platform/http/message'
+import { UpdateMessage } from '@platform/http/messages'
 
 /** What installs and updates is loaded by the first message that leads to something to do. */
 const kinds = async (): Promise<Kinds> => {

@@ -1,6 +1,6 @@
 import { type ServerResponse } from 'node:http'
 import { expect, test, vi } from 'vitest'
-import { forward } from '@platform/http/forward'
+import { forward } from '@platform/http/proxy/proxy'
 import { handler } from '../../functions/gateway/modules.ts'
 import { send } from '../support/event.ts'
 import { runInstance } from '../support/hostile-module.ts'

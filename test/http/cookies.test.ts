@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { headersOf, toResult } from '@platform/http/event'
-import { reply } from '@platform/http/reply'
+import { reply } from '@platform/http/response'
 import { browserOf, signInCookie } from '@platform/http/sign-in-cookie'
 
 const event = (given: object) => ({

@@ -1,6 +1,6 @@
 import { endpoint } from '@platform/contract/endpoint'
 import { fault } from '@platform/core/error'
-import { answer } from '@platform/http/answer'
+import { answer } from '@platform/http/result'
 import { route } from '@platform/http/route'
 import { serve } from '@platform/http/serve'
 import * as z from 'zod'

@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest'
-import { hold } from '@platform/http/hold'
+import { hold } from '@platform/http/long-poll'
 
 vi.hoisted(() =>
   Object.assign(process.env, { PLAT_WAKE_URL: 'http://127.0.0.1:1/wake', PLAT_HEARTBEAT_INTERVAL_SECONDS: '20' }),

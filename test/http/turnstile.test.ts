@@ -1,4 +1,4 @@
-import { turnstile } from '@platform/http/turnstile'
+import { turnstile } from '@platform/http/keyed-semaphore'
 import { expect, test } from 'vitest'
 
 /** Work that goes on until it is let go. */

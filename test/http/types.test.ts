@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { endpoint } from '@platform/contract/endpoint'
 import type { Caller, RelayCaller } from '@platform/core/caller'
-import { answer } from '@platform/http/answer'
+import { answer } from '@platform/http/result'
 import { route } from '@platform/http/route'
 import * as z from 'zod'
 

@@ -3,10 +3,10 @@ import { HonoBase as Hono } from 'hono/hono-base'
 import { TrieRouter } from 'hono/router/trie-router'
 import type { HttpContext, HttpEnv } from './context.ts'
 import type { GatewayEvent } from './event.ts'
-import { failure } from './failure.ts'
-import { observe } from './observe.ts'
+import { failure } from './error-response.ts'
+import { observe } from './request-log.ts'
 import { refuseStrangePath } from './path.ts'
-import type { Reply } from './reply.ts'
+import type { Reply } from './response.ts'
 
 /** Answers a request that a function was handed. */
 export type App = (event: GatewayEvent) => Promise<Reply>

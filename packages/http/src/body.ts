@@ -1,6 +1,6 @@
 import type { EndpointDefinition } from '@platform/contract/endpoint'
 import { Fault, fault, invalid } from '@platform/core/error'
-import { outOfBounds } from './bounds.ts'
+import { outOfBounds } from './json-limits.ts'
 import { bytesOf, type GatewayEvent } from './event.ts'
 
 /** More than any form holds that the platform takes. */

@@ -2,7 +2,7 @@ import { tallyFault } from '@platform/core/updates/error-count'
 import { log, traced } from '@platform/core/log'
 import { measure, measured } from '@platform/core/lib/metrics'
 import type * as z from 'zod'
-import { probed } from './probe.ts'
+import { probed } from './version-probe.ts'
 import { newTraceId } from '@platform/core/lib/trace'
 
 /** The parts of an SQS event that a consumer reads. */

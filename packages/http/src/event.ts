@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { fault } from '@platform/core/error'
-import type { Reply } from './reply.ts'
+import type { Reply } from './response.ts'
 
 /** The parts of an API Gateway event (HTTP API, payload 2.0) that requests are made of. Header names are lower-case. */
 export interface GatewayEvent {

@@ -1,4 +1,4 @@
-import { type Answer, answer } from './answer.ts'
+import { type Answer, answer } from './result.ts'
 
 /** Sends a browser on. Neither the address that it came by nor this answer is kept or told to anybody: both hold secrets. */
 export const redirect = (location: string, cookies: readonly string[] = []): Answer<302, undefined> =>

@@ -1,7 +1,7 @@
 import type { EndpointDefinition } from '@platform/contract/endpoint'
 import type { Caller, Origin, RelayCaller } from '@platform/core/caller'
 import type * as z from 'zod'
-import type { Answer, AnswerOf } from './answer.ts'
+import type { Answer, AnswerOf } from './result.ts'
 
 type CallerOf<Definition extends EndpointDefinition> = Definition['access'] extends 'public'
   ? undefined

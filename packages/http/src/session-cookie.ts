@@ -2,7 +2,7 @@ import { type BrowserSession } from '@platform/contract/browser-session'
 import { refreshTokenSeconds, type TokenSet } from '@platform/contract/auth'
 import { Fault, fault } from '@platform/core/error'
 import type * as z from 'zod'
-import { type Answer, answer } from './answer.ts'
+import { type Answer, answer } from './result.ts'
 import { cookieOf, type RequestHeaders } from './cookie.ts'
 import { isPlainLoopback } from './same-origin.ts'
 

@@ -1,7 +1,7 @@
 import { openedPage } from '@platform/contract/portal-paths'
 import { type GatewayEvent } from '../event.ts'
-import { encodedPath } from '../forward-request.ts'
-import { type Reply, reply } from '../reply.ts'
+import { encodedPath } from '../proxy/request.ts'
+import { type Reply, reply } from '../response.ts'
 
 const folder = '/modules/'
 

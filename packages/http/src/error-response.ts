@@ -3,7 +3,7 @@ import { Fault, fault } from '@platform/core/error'
 import { currentTraceId, log } from '@platform/core/log'
 import { schemeOf } from './authorize.ts'
 import type { HttpContext } from './context.ts'
-import { type Reply, reply } from './reply.ts'
+import { type Reply, reply } from './response.ts'
 
 /** Seconds after which to try again, where a refusal that passes by itself does not say. */
 const retryAfterSeconds = 2

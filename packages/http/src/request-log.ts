@@ -1,8 +1,8 @@
 import { log, traced } from '@platform/core/log'
 import { measure, measured } from '@platform/core/lib/metrics'
 import type { GatewayEvent } from './event.ts'
-import { promisedRetry } from './failure.ts'
-import type { Reply } from './reply.ts'
+import { promisedRetry } from './error-response.ts'
+import type { Reply } from './response.ts'
 import { traceIdOf } from '@platform/core/lib/trace'
 
 /** Headers of every answer; a handler may set its own `cache-control`. */

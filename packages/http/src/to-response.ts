@@ -1,9 +1,9 @@
 import type { EndpointDefinition, ResponseDefinition } from '@platform/contract/endpoint'
 import { config } from '@platform/core/config'
-import type { Answer } from './answer.ts'
+import type { Answer } from './result.ts'
 import type { HttpContext } from './context.ts'
-import { checkAgainst } from './promise.ts'
-import { type Reply, reply } from './reply.ts'
+import { checkAgainst } from './validate-response.ts'
+import { type Reply, reply } from './response.ts'
 
 /** A handler's answer as a reply: JSON, text, nothing, or "not modified" to a caller that has it already. */
 export function respond(context: HttpContext, { responses }: EndpointDefinition, answer: Answer): Reply {

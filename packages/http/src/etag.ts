@@ -1,5 +1,5 @@
 import { sha256 } from '@platform/core/id'
-import { type Answer, answer } from './answer.ts'
+import { type Answer, answer } from './result.ts'
 
 /**
  * An answer that is made to be polled: with a tag of what it says. The caller's own cache may keep it, but asks each time;

@@ -1,8 +1,8 @@
 import { fault } from '@platform/core/error'
 import { isUnder } from '@platform/core/modules/path-prefix'
-import { isPlain, passedHeaders } from './forward-headers.ts'
-import type { Owner } from './forward-owner.ts'
-import { variesAt } from './portal/open.ts'
+import { isPlain, passedHeaders } from './headers.ts'
+import type { Owner } from './route-owner.ts'
+import { variesAt } from '../portal/navigation.ts'
 
 /** An answer as a module gives it. Header names are lower-case. */
 export interface ForwardedAnswer {

@@ -3,8 +3,8 @@ import type { Caller } from '@platform/core/caller'
 import { fault } from '@platform/core/error'
 import { currentTraceId } from '@platform/core/log'
 import { issueModuleToken } from '@platform/core/signing/access-token'
-import { bytesOf, type GatewayEvent } from './event.ts'
-import { passedHeaders } from './forward-headers.ts'
+import { bytesOf, type GatewayEvent } from '../event.ts'
+import { passedHeaders } from './headers.ts'
 
 /** A request as a module gets it. */
 export interface ForwardedRequest {

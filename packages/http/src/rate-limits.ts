@@ -7,7 +7,7 @@ import type { JsonReader } from './body.ts'
 import type { HttpContext } from './context.ts'
 import type { RequestHeaders } from './cookie.ts'
 import { headersOf } from './event.ts'
-import { limiter, type Rate, type Standing } from './limit.ts'
+import { limiter, type Rate, type Standing } from './rate-limiter.ts'
 import { refreshCookie } from './session-cookie.ts'
 
 /** What limits tell calls apart by. */
