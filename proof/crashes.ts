@@ -5,7 +5,7 @@ import { runSuite, workers } from './suite.ts'
 export const files: readonly string[] = [
   'killed',
   'faults',
-  'test/core/module-manager/',
+  'test/worker/modules/',
   'test/core/signing/rotation',
   'test/journey/key-rotation',
   'test/local/dynamodb/kill',

@@ -3,7 +3,7 @@ import { runSuite, workers } from './suite.ts'
 
 /** As vitest filters them. */
 export const files: readonly string[] = [
-  'test/updates/',
+  'test/worker/updates/',
   'test/journey/update',
   'test/local/releases/',
   'test/rehearsal/update',

@@ -39,7 +39,7 @@ const documentMaker = 'packages/contract/src/openapi.ts'
 const forAuthors = new Set([
   'packages/contract/src/manifest.ts',
   'packages/core/src/modules/check-manifest.ts',
-  'packages/modules/src/manifest.ts',
+  'packages/cli/src/author/manifest-from-code.ts',
 ])
 
 /** What the portal and those that serve it have to agree on: which pages there are. */
@@ -57,7 +57,7 @@ const forDeployment = new Set([
 ])
 
 /** What module authors import has a package's name, and is a part of the package that runs modules. */
-const sdkFolder = 'packages/modules/src/sdk/'
+const sdkFolder = 'packages/sdk/src/'
 
 const isLayer = (name: string): name is Layer => Object.hasOwn(layers, name)
 

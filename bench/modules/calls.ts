@@ -1,6 +1,6 @@
 import { shiftClock } from '@platform/core/clock'
 import type { GatewayHandler } from '@platform/http/event'
-import { tokenOf } from '@platform/modules/runtime/token'
+import { tokenOf } from '@platform/worker/runtimes/token'
 import { handler as gateway } from '../../functions/gateway/modules.ts'
 import { handler as modules } from '../../functions/modules.ts'
 import { handler as portal } from '../../functions/portal-data.ts'

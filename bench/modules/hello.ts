@@ -4,7 +4,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { ModuleManifest } from '@platform/contract/manifest'
-import { environmentNames as names } from '@platform/modules/sdk/protocol'
+import { environmentNames as names } from '@platform/modules/protocol'
 
 const root = join(import.meta.dirname, '../..')
 

@@ -1,6 +1,6 @@
 import { subscribe } from 'node:diagnostics_channel'
 import type { ClientRequest } from 'node:http'
-import { scan } from '@platform/modules/manager/scan'
+import { scan } from '@platform/worker/modules/scan'
 import { metered, storeCallsOf } from '../support/meter.ts'
 import { atMost, type Goal, type Section } from '../support/section.ts'
 import { range } from '../support/statistics.ts'

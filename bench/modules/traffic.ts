@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { askInstance } from '@platform/modules/runtime/exchange'
+import { askInstance } from '@platform/worker/runtimes/instance-request'
 import { ask, startRunning } from '../one-machine/running.ts'
 import { atMost, type Effort, type Goal, type Section } from '../support/section.ts'
 import { percentile, range, ratios, shuffled } from '../support/statistics.ts'

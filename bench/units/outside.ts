@@ -1,5 +1,5 @@
 import { shiftClock } from '@platform/core/clock'
-import { tokenOf } from '@platform/modules/runtime/token'
+import { tokenOf } from '@platform/worker/runtimes/token'
 import { handler as gateway } from '../../functions/gateway/modules.ts'
 import { handler as webhooks } from '../../functions/webhooks.ts'
 import { deploymentOf, putModule, releaseFor } from '../../test/core/support/modules.ts'

@@ -5,8 +5,8 @@ import { UpdateMessage } from '@platform/http/messages'
 /** What installs and updates is loaded by the first message that leads to something to do. */
 const kinds = async (): Promise<Kinds> => {
   const [{ moduleKinds }, { updateKinds }] = await Promise.all([
-    import('@platform/modules/manager/operation'),
-    import('@platform/updates/operation'),
+    import('@platform/worker/modules/handlers'),
+    import('@platform/worker/updates/handlers'),
   ])
   return { ...moduleKinds(), ...updateKinds() }
 }

@@ -5,8 +5,8 @@ import { UpdateMessage } from '@platform/http/messages'
 /** What installs and updates is loaded by the first message that leads to something to do. */
 const kinds = async (): Promise<Kinds> => {
   const [{ moduleKinds }, { updateKinds }] = await Promise.all([
-    import('@platform/modules/manager/operation'),
-    import('@platform/updates/operation'),
+    import('@platform/worker/modules/handlers'),
+    import('@platform/worker/updates/handlers'),
   ])
   return { ...moduleKinds(), ...updateKinds() }
 }
@@ -14,6 +14,6 @@ const kinds = async (): Promise<Kinds> => {
 /** May take 300 seconds: images travel, hooks take their time, and a release is watched before it serves everybody. */
 export const handler = consume(UpdateMessage, async (message) => {
   if ('jobId' in message) return performOperation(message, kinds)
-  const { scan } = await import('@platform/modules/manager/scan')
+  const { scan } = await import('@platform/worker/modules/scan')
   return scan()
 })

@@ -1,4 +1,4 @@
 import { scheduled } from '@platform/http/schedule'
-import { scan } from '@platform/modules/manager/scan'
+import { scan } from '@platform/worker/modules/scan'
 
 export const handler = scheduled('catalog', scan)

@@ -1,4 +1,4 @@
 import { scheduled } from '@platform/http/schedule'
-import { supervise } from '@platform/modules/manager/supervise'
+import { supervise } from '@platform/worker/modules/supervise'
 
 export const handler = scheduled('heartbeat', supervise)

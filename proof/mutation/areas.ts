@@ -111,17 +111,17 @@ const updates: Area = {
       tests: ['test/core/update/{update,end,lock}.test.ts'],
     },
     {
-      mutate: ['packages/updates/src/!(watch|budget|request-event).ts'],
-      tests: ['test/updates/{failure,go-back,plan,smoke,update,update-refused}.test.ts'],
+      mutate: ['packages/worker/src/updates/!(watch|budget|request-event).ts'],
+      tests: ['test/worker/updates/{failure,go-back,plan,smoke,update,update-refused}.test.ts'],
     },
     // Who watches waits, and so do the tests of that.
     {
-      mutate: ['packages/updates/src/{watch,budget}.ts'],
-      tests: ['test/updates/{budget,update,unanswered}.test.ts'],
+      mutate: ['packages/worker/src/updates/{watch,budget}.ts'],
+      tests: ['test/worker/updates/{budget,update,unanswered}.test.ts'],
     },
     {
-      mutate: ['packages/updates/src/request-event.ts'],
-      tests: ['test/updates/request-event.test.ts'],
+      mutate: ['packages/worker/src/updates/smoke-requests.ts'],
+      tests: ['test/worker/updates/request-event.test.ts'],
     },
   ],
 }
@@ -131,5 +131,5 @@ export const areas: readonly Area[] = [authorization, tokens, jobs, updates]
 /** So little that `npm test` tries it, too. */
 export const sample: Area = {
   name: 'the budget of failures',
-  groups: [{ mutate: ['packages/updates/src/budget.ts:26-26'], tests: ['test/updates/budget.test.ts'], isPlain: true }],
+  groups: [{ mutate: ['packages/worker/src/updates/error-budget.ts:26-26'], tests: ['test/worker/updates/budget.test.ts'], isPlain: true }],
 }

@@ -1,5 +1,5 @@
 import { type ModuleManifest } from '@platform/contract/manifest'
-import { manifestOf } from '@platform/modules/manifest'
+import { manifestOf } from '@platform/cli/author/manifest-from-code'
 
 /** A valid manifest of a module that claims nothing but its paths, and what a test says of it. */
 export function manifestFor(id: string, spec: Partial<ModuleManifest['spec']> = {}): ModuleManifest {

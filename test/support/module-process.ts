@@ -16,8 +16,8 @@ import {
   type ModuleRuntime,
   RuntimeFailure,
   type RequestLimits,
-} from '@platform/modules/runtime/port'
-import { environmentNames, tokenHeader } from '@platform/modules/sdk/protocol'
+} from '@platform/worker/runtimes/port'
+import { environmentNames, tokenHeader } from '@platform/modules/protocol'
 import { until } from '../../conformance/until.ts'
 
 const projectDir = fileURLToPath(new URL('../..', import.meta.url))

@@ -1,6 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { environmentNames as names } from '@platform/modules/sdk/protocol'
+import { environmentNames as names } from '@platform/modules/protocol'
 import { until } from '../../conformance/until.ts'
 import { processesWith } from './local-runtime.ts'
 import type { PlatformProcess } from './platform.ts'

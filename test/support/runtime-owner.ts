@@ -1,9 +1,9 @@
 /** A program that runs one module as the platform would, and lives until it is killed: `<mode> <folder> <image> <argument>`. */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { fetchImage } from '@platform/modules/runtime/image-fetch'
-import { Images } from '@platform/modules/runtime/images'
-import { type LocalMode, openLocalRuntime } from '@platform/modules/runtime/local-runtime'
+import { fetchImage } from '@platform/worker/runtimes/fetch-image'
+import { Images } from '@platform/worker/runtimes/images'
+import { type LocalMode, openLocalRuntime } from '@platform/worker/runtimes/local-runtime'
 import { assignmentOf } from './local-runtime.ts'
 import { memoryRegistry } from './memory-registry.ts'
 import { pushProgram } from './module-image.ts'

@@ -1,7 +1,7 @@
 import { defineModule, type ModuleDefinition } from '@platform/modules'
-import { answerOf } from '@platform/modules/sdk/answer'
-import { ModuleHost } from '@platform/modules/sdk/host'
-import { controlPath, type PublishedEvent, publishedHeader, tokenHeader } from '@platform/modules/sdk/protocol'
+import { answerOf } from '@platform/modules/answer'
+import { ModuleHost } from '@platform/modules/host'
+import { controlPath, type PublishedEvent, publishedHeader, tokenHeader } from '@platform/modules/protocol'
 import { beforeEach, vi } from 'vitest'
 
 /** A module's instance inside of the test, asked as the platform asks. */

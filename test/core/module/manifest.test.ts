@@ -6,7 +6,7 @@ import { manifestBytes, manifestJsonSchema } from '@platform/contract/manifest'
 import { Fault } from '@platform/core/error'
 import { readManifest } from '@platform/core/modules/manifest'
 import { sdkRange, sdkVersion } from '@platform/core/modules/sdk-range'
-import { sdkVersion as sdkOfModules } from '@platform/modules/sdk/protocol'
+import { sdkVersion as sdkOfModules } from '@platform/modules/protocol'
 import { writtenManifest } from '../../support/module-registry.ts'
 
 /** Where a document is refused, and why: `path code`; nothing where it is not. */

@@ -7,7 +7,7 @@ import { get, update } from '@platform/core/db/table'
 import { ready } from '@platform/core/platform/health'
 import * as Module from '@platform/core/modules/module'
 import { navigation } from '@platform/core/dashboard/navigation'
-import { supervise } from '@platform/modules/manager/supervise'
+import { supervise } from '@platform/worker/modules/supervise'
 import { callerOf, started } from '../../support/world.ts'
 
 /** After an update was rolled back rows may hold what only the newer release of the platform knows. */

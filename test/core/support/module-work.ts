@@ -1,6 +1,6 @@
 import { buryOperation, performOperation } from '@platform/core/operations/run'
 import { type OperationReference } from '@platform/core/aws/queues'
-import { moduleKinds, type PickRuntime } from '@platform/modules/manager/operation'
+import { moduleKinds, type PickRuntime } from '@platform/worker/modules/handlers'
 
 /** Operations on modules, done as the worker's function does them, on a runtime of the test's own. */
 

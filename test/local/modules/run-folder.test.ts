@@ -2,7 +2,7 @@ import { chmod, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { runFolderFor } from '@platform/local/modules/run-folder'
-import { checkRunFolder } from '@platform/modules/runtime/supervised'
+import { checkRunFolder } from '@platform/worker/runtimes/supervised'
 import { expect, onTestFinished, test } from 'vitest'
 
 test('sockets are in the data folder, where their paths fit', async () => {

@@ -1,6 +1,6 @@
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { TargetFailure } from '@platform/updates/target/port'
+import { TargetFailure } from '@platform/worker/updates/target/port'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { sampled } from '../../support/long.ts'
 import { hammer } from './clients.ts'

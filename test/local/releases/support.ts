@@ -3,8 +3,8 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { functions } from '@platform/contract/index'
 import { fallback, passages } from '@platform/contract/passage'
-import { localSupervisor } from '@platform/updates/target/local-supervisor'
-import type { StagedRelease } from '@platform/updates/target/port'
+import { localSupervisor } from '@platform/worker/updates/target/local-supervisor'
+import type { StagedRelease } from '@platform/worker/updates/target/port'
 import { zipSync } from 'fflate'
 
 /** Every function that the platforms of `test/local/runner/support.ts` have. */

@@ -1,4 +1,4 @@
-import type { StagedRelease } from '@platform/updates/target/port'
+import type { StagedRelease } from '@platform/worker/updates/target/port'
 import { appendFile, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'

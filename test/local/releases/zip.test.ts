@@ -1,5 +1,5 @@
 import { unpack } from '@platform/local/releases/zip'
-import { TargetFailure } from '@platform/updates/target/port'
+import { TargetFailure } from '@platform/worker/updates/target/port'
 import { zipSync } from 'fflate'
 import { expect, test } from 'vitest'
 import { zipOf } from './support.ts'

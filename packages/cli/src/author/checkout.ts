@@ -5,7 +5,7 @@ const at = (path: string): string => fileURLToPath(new URL(`../../../../${path}`
 /** The checkout that this command line is part of. It brings the SDK: a module needs no installation of its own. */
 export const checkout = {
   folder: at('.'),
-  sdk: at('packages/modules/src/sdk/index.ts'),
+  sdk: at('packages/sdk/src/index.ts'),
   libraries: at('node_modules'),
   /** Where the platform of `npm start` keeps its data if nothing says otherwise. */
   data: at('.platform'),

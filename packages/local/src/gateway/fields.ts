@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import { hopByHop } from '@platform/modules/runtime/hop-by-hop'
+import { hopByHop } from '@platform/worker/runtimes/hop-by-hop'
 import { amazonTrace } from './trace.ts'
 
 /** Headers of a connection, not of a request; API Gateway keeps them to itself. */

@@ -1,5 +1,5 @@
-import { DeployRequest, type HostFailure, RemoveRequest, TidyRequest } from '@platform/modules/runtime/host-protocol'
-import { type ModuleRuntime, RuntimeFailure } from '@platform/modules/runtime/port'
+import { DeployRequest, type HostFailure, RemoveRequest, TidyRequest } from '@platform/worker/runtimes/host-protocol'
+import { type ModuleRuntime, RuntimeFailure } from '@platform/worker/runtimes/port'
 import type * as z from 'zod'
 import { type Call, type CallsOptions, type CallsServer, jsonOf, serveCalls } from '../calls-server.ts'
 

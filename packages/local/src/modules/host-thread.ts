@@ -2,8 +2,8 @@
 import { flushCompileCache } from 'node:module'
 import { join } from 'node:path'
 import { parentPort, workerData } from 'node:worker_threads'
-import { type FetchImage, Images } from '@platform/modules/runtime/images'
-import { openLocalRuntime } from '@platform/modules/runtime/local-runtime'
+import { type FetchImage, Images } from '@platform/worker/runtimes/images'
+import { openLocalRuntime } from '@platform/worker/runtimes/local-runtime'
 import { HostThreadData, type HostThreadMessage, type HostThreadOrder } from './host.ts'
 import { serveHost } from './host-server.ts'
 import { moduleLine } from './module-log.ts'
@@ -20,7 +20,7 @@ const tell = (message: HostThreadMessage) => parent.postMessage(message)
 
 // Loaded when it is needed: most starts ask no registry, as what shall run is here already.
 const fetch: FetchImage = async (name, folder) => {
-  const { fetchImage } = await import('@platform/modules/runtime/image-fetch')
+  const { fetchImage } = await import('@platform/worker/runtimes/fetch-image')
   const { clientOf } = await import('@platform/core/modules/registries')
   return fetchImage(clientOf, name, folder)
 }

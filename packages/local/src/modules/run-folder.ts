@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { lstat, mkdir } from 'node:fs/promises'
 import { tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
-import { checkRunFolder } from '@platform/modules/runtime/supervised'
+import { checkRunFolder } from '@platform/worker/runtimes/supervised'
 import { StartFailure } from '../start-failure.ts'
 
 /**

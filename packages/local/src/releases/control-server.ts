@@ -8,8 +8,8 @@ import {
   StageRequest,
   SwapRequest,
   UnansweredRequest,
-} from '@platform/updates/target/host-protocol'
-import { TargetFailure } from '@platform/updates/target/port'
+} from '@platform/worker/updates/target/host-protocol'
+import { TargetFailure } from '@platform/worker/updates/target/port'
 import type * as z from 'zod'
 import { type Call, jsonOf, serveCalls } from '../calls-server.ts'
 import type { Log } from '../log.ts'

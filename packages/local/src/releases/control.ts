@@ -1,6 +1,6 @@
 import { type FetchedRelease, isSame } from '@platform/core/updates/release-identity'
 import type { InstalledRelease } from '@platform/core/updates/record'
-import { TargetFailure, type UpdateTarget } from '@platform/updates/target/port'
+import { TargetFailure, type UpdateTarget } from '@platform/worker/updates/target/port'
 import { noteCurrent } from './current.ts'
 import { draftedFunctions, draftFunction, folderName, removeAllBut } from './folder.ts'
 import type { Rotation } from './rotation.ts'

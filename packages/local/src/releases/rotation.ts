@@ -1,7 +1,7 @@
 import { isUndivided } from '@platform/core/updates/function-names'
 import { isSame } from '@platform/core/updates/release-identity'
 import type { InstalledRelease } from '@platform/core/updates/record'
-import type { Unanswered } from '@platform/updates/target/port'
+import type { Unanswered } from '@platform/worker/updates/target/port'
 import type { FunctionPool } from '../functions/pool.ts'
 import { createInvocations, type Invocations } from './unanswered.ts'
 

@@ -1,6 +1,6 @@
 import { type FetchedRelease, installed } from '@platform/core/updates/release-identity'
 import type { InstalledRelease } from '@platform/core/updates/record'
-import { TargetFailure } from '@platform/updates/target/port'
+import { TargetFailure } from '@platform/worker/updates/target/port'
 import type { Checkout } from './current.ts'
 import { DamagedRelease, draftedFunctions, type KeptRelease, readRelease, sealDraft } from './folder.ts'
 import type { Version } from './rotation.ts'

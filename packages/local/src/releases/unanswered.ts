@@ -1,5 +1,5 @@
 import { now } from '@platform/core/clock'
-import type { Unanswered } from '@platform/updates/target/port'
+import type { Unanswered } from '@platform/worker/updates/target/port'
 import { mayTakeMinutes } from '../function-limits.ts'
 import { FunctionFailed } from '../functions/failure.ts'
 

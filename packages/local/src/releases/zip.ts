@@ -1,4 +1,4 @@
-import { TargetFailure } from '@platform/updates/target/port'
+import { TargetFailure } from '@platform/worker/updates/target/port'
 import { unzipSync } from 'fflate'
 
 /** What one function may have unpacked. */

@@ -1,0 +1,35 @@
+import { ModuleManifest } from '@platform/contract/manifest'
+import { type ModuleDescription } from '@platform/modules/describe'
+
+type Metadata = ModuleManifest['metadata']
+type Spec = ModuleManifest['spec']
+type Optional<Type, Name extends keyof Type> = Omit<Type, Name> & Partial<Pick<Type, Name>>
+
+/** The parts of a manifest that code cannot tell. */
+export interface GivenParts {
+  $schema?: string
+  metadata: Omit<Metadata, 'id' | 'version'>
+  spec: Optional<Omit<Spec, 'navSlots' | 'healthChecks' | 'backgroundJobs'>, 'permissionsRequired'>
+}
+
+/**
+ * The manifest of a module: what its code says and what is given beside it, in the order that people read. Code and manifest
+ * cannot drift where it is made like this. Throws a `ZodError` where it is not valid.
+ */
+export const manifestOf = (description: ModuleDescription, { $schema, metadata, spec }: GivenParts): ModuleManifest => {
+  const { id, version, slots, healthChecks, jobs } = description
+  return ModuleManifest.parse({
+    ...($schema !== undefined && { $schema }),
+    metadata: { ...metadata, id, version },
+    spec: {
+      ...spec,
+      navSlots: slots,
+      healthChecks: healthChecks.map((check) => ({
+        name: check.name,
+        path: `/health/${check.name}`,
+        tags: check.tags,
+      })),
+      backgroundJobs: jobs,
+    },
+  })
+}

@@ -1,0 +1,49 @@
+import { controlOf, refusal } from './control.ts'
+import { HealthChecks } from './health.ts'
+import { HookFault } from './hook-error.ts'
+import { type ModuleHost } from './host.ts'
+import { controlPath, publishedHeader, tokenHeader, userHeader } from './protocol.ts'
+import { tokenCheck } from './token-check.ts'
+import { answerTraffic, setDefaults } from './requests.ts'
+
+/** Answers a request, however it came. */
+export type Answer = (request: Request) => Promise<Response>
+
+/** How an instance answers. Nobody but the platform gets anything of it, except `GET /health` (D9). */
+export function answerOf(host: ModuleHost, token: string): Answer {
+  const health = new HealthChecks(host)
+  const control = controlOf(host, health)
+  const isToken = tokenCheck(token)
+  setDefaults(host.app, host.context.getLogger('routes'))
+
+  async function answerPlatform(request: Request, path: string): Promise<Response> {
+    if (!path.startsWith(`${controlPath}/`)) return answerTraffic(host, health, request)
+    // What comes from a user is never about the instance, whatever path a gateway let through.
+    return request.headers.has(userHeader) ? forbidden() : control.fetch(request)
+  }
+
+  return async (request) => {
+    const path = new URL(request.url).pathname
+    if (request.method === 'GET' && path === '/health') return answerHealth(host, health)
+    if (!isToken(request.headers.get(tokenHeader))) return forbidden()
+    const answer = await answerPlatform(request, path)
+    // Who has gone takes nothing along: it waits for the next one.
+    return withPublished(answer, request.signal.aborted ? undefined : host.bus.outbox.take())
+  }
+}
+
+const forbidden = (): Response => refusal(new HookFault('forbidden', 'Only the platform may ask this.'))
+
+async function answerHealth(host: ModuleHost, health: HealthChecks): Promise<Response> {
+  // Where the module cannot start, its state says so.
+  await host.whenStarted().catch(() => {})
+  const aggregate = await health.aggregate()
+  return Response.json(aggregate, { status: aggregate.status === 'Unhealthy' ? 503 : 200 })
+}
+
+function withPublished(answer: Response, published: string | undefined): Response {
+  const headers = new Headers(answer.headers)
+  headers.delete(publishedHeader)
+  if (published !== undefined) headers.set(publishedHeader, published)
+  return new Response(answer.body, { status: answer.status, headers })
+}

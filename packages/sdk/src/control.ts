@@ -1,0 +1,88 @@
+import { type Context, Hono } from 'hono'
+import { type ContentfulStatusCode } from 'hono/utils/http-status'
+import { eventsOf } from './event-request.ts'
+import { type HealthChecks } from './health.ts'
+import { HookFault, hookFault } from './hook-error.ts'
+import { defaultHookMs, type ModuleHost } from './host.ts'
+import { Jobs } from './jobs.ts'
+import { type ModuleEvent } from './events.ts'
+import { controlPath, type EventsAnswer, graceHeader, type HookFailure } from './protocol.ts'
+import { timeLimit } from './time-limit.ts'
+
+const statuses: Record<HookFailure['error'], ContentfulStatusCode> = {
+  bad_request: 400,
+  forbidden: 403,
+  not_found: 404,
+  wrong_state: 409,
+  hook_failed: 500,
+  hook_timeout: 504,
+}
+
+/** Longer than anything that may be asked for. */
+const longestMs = 900_000
+
+/** An answer that says why the platform does not get what it asked for. */
+export function refusal({ error, message }: HookFault): Response {
+  const body: HookFailure = { error, message }
+  return Response.json(body, { status: statuses[error] })
+}
+
+/** What the platform may ask of an instance, below `controlPath`. */
+export function controlOf(host: ModuleHost, health: HealthChecks): Hono {
+  const control = new Hono().basePath(controlPath)
+  const jobs = new Jobs(host)
+  control.notFound(() => refusal(new HookFault('not_found', 'The platform asked for what this SDK does not know.')))
+  control.onError((error) => refusal(hookFault(error)))
+
+  const hook = (run: (limitMs: number) => Promise<void>) => async (c: Context) => {
+    await run(limitOf(c))
+    return c.json(host.describe())
+  }
+  control.get('/describe', (c) => c.json(host.describe()))
+  control.post(
+    '/configure',
+    hook((limitMs) => host.configure(limitMs)),
+  )
+  control.post(
+    '/start',
+    hook((limitMs) => host.start(limitMs)),
+  )
+  control.post(
+    '/stop',
+    hook((graceMs) => host.stop(graceMs)),
+  )
+  control.post(
+    '/dispose',
+    hook(() => host.dispose()),
+  )
+
+  control.get('/health/:name', (c) => healthAnswer(health, c.req.param('name')))
+  control.post('/jobs/:id', async (c) => {
+    await host.whenStarted()
+    return c.json(await jobs.run(c.req.param('id'), limitOf(c)))
+  })
+  control.post('/events', async (c) => {
+    const events = eventsOf(await c.req.text(), host.context.orgId)
+    await host.whenStarted()
+    return c.json(await deliver(host, events, limitOf(c)))
+  })
+  return control
+}
+
+/** The answer of one health check. */
+export async function healthAnswer(health: HealthChecks, name: string): Promise<Response> {
+  const result = await health.result(name)
+  if (!result) return refusal(new HookFault('not_found', `There is no health check ${name}.`))
+  return Response.json(result, { status: result.status === 'Unhealthy' ? 503 : 200 })
+}
+
+function limitOf(c: Context): number {
+  const given = Number(c.req.header(graceHeader))
+  return given > 0 ? Math.min(given, longestMs) : defaultHookMs
+}
+
+/** Ends in time whatever the handlers do: what each of them has done is known. */
+async function deliver(host: ModuleHost, events: readonly ModuleEvent[], limitMs: number): Promise<EventsAnswer> {
+  using limit = timeLimit('Handing over events', limitMs)
+  return await host.bus.deliver(events, AbortSignal.any([limit.signal, host.stopping]))
+}

@@ -1,0 +1,42 @@
+import { type ModuleEvent } from './events.ts'
+import { HookFault } from './hook-error.ts'
+
+/** Reads an `EventsRequest`: CloudEvents become what handlers are given. Throws `HookFault` where it is none. */
+export function eventsOf(body: string, organisationId: string): ModuleEvent[] {
+  const { events } = membersOf(parsed(body))
+  if (!Array.isArray(events)) throw badRequest()
+  return events.map((event: unknown) => eventOf(membersOf(event), organisationId))
+}
+
+function parsed(body: string): unknown {
+  try {
+    return JSON.parse(body)
+  } catch {
+    throw badRequest()
+  }
+}
+
+function membersOf(value: unknown): Partial<Record<string, unknown>> {
+  if (typeof value !== 'object' || value === null) throw badRequest()
+  return { ...value }
+}
+
+function eventOf(cloudEvent: Partial<Record<string, unknown>>, organisationId: string): ModuleEvent {
+  const { id, type, time, subject = '', source = '', data } = cloudEvent
+  const [, sourceOrganisation] = /^\/organisations\/([^/]+)/.exec(text(source)) ?? []
+  return {
+    id: text(id),
+    type: text(type),
+    time: text(time),
+    subject: text(subject),
+    organisationId: sourceOrganisation ?? organisationId,
+    data: membersOf(data),
+  }
+}
+
+function text(value: unknown): string {
+  if (typeof value !== 'string') throw badRequest()
+  return value
+}
+
+const badRequest = (): HookFault => new HookFault('bad_request', 'These are no CloudEvents.')

@@ -1,0 +1,192 @@
+import { Hono } from 'hono'
+import { Bus } from './bus.ts'
+import { type ModuleContext } from './context.ts'
+import { type ModuleDefinition } from './definition.ts'
+import { describeInstance } from './describe.ts'
+import { type ModuleEnvironment } from './environment.ts'
+import { HookFault, hookFault } from './hook-error.ts'
+import { type Logger, loggerOf } from './logger.ts'
+import { type Description, type State } from './protocol.ts'
+import { provideServices, type ServiceProvider } from './services.ts'
+import { withinLimit } from './time-limit.ts'
+
+/** How long configure, start and stop may take where the platform does not say. */
+export const defaultHookMs = 30_000
+/** How long requests under way may take once the module stops. */
+export const drainMs = 5000
+/** How long the hook `dispose` may take, and then what is left in `disposables`. */
+const disposeMs = 5000
+
+/** What a host is told by its surroundings. */
+export type HostSettings = Pick<ModuleEnvironment, 'organisationId' | 'startsItself'> & { isPersistent: boolean }
+
+/**
+ * One instance of a module, and the states that it goes through: Loading → Configured → Started → Stopped → Disposed, or
+ * Failed where a hook fails. Whatever is asked twice, at once or later, is done once and answered alike.
+ */
+export class ModuleHost {
+  readonly definition: ModuleDefinition
+  readonly context: ModuleContext
+  readonly bus: Bus
+  /** The module's own routes; none before it is configured. */
+  readonly app = new Hono()
+  /** Aborts when the module stops: whatever it is doing then is cut short. */
+  readonly stopping: AbortSignal
+  readonly #stop = new AbortController()
+  readonly #startsItself: boolean
+  readonly #log: Logger
+  readonly #requests = new Set<Promise<unknown>>()
+  #quietByMs: number | undefined
+  #state: State = 'Loading'
+  #configured: Promise<void> | undefined
+  #started: Promise<void> | undefined
+  #stopped: Promise<void> | undefined
+  #disposed: Promise<void> | undefined
+
+  constructor(definition: ModuleDefinition, { organisationId, startsItself, isPersistent }: HostSettings) {
+    const module = { id: definition.id, version: definition.version }
+    this.definition = definition
+    this.bus = new Bus(module.id)
+    this.stopping = this.#stop.signal
+    this.#startsItself = startsItself
+    this.#log = loggerOf(module, 'lifecycle')
+    this.context = {
+      orgId: organisationId,
+      module,
+      eventBus: this.bus,
+      services: this.#makeServices(),
+      disposables: new AsyncDisposableStack(),
+      isPersistent,
+      getLogger: (category = module.id) => loggerOf(module, category),
+    }
+  }
+
+  get state(): State {
+    return this.#state
+  }
+
+  describe(): Description {
+    return describeInstance(this.definition, { state: this.#state, subscriptions: this.bus.types })
+  }
+
+  configure(limitMs = defaultHookMs): Promise<void> {
+    this.#refuseAfterStop('configured')
+    return (this.#configured ??= this.#pass('configure', 'Configured', limitMs, async (signal) => {
+      await this.definition.configure?.(this.context, signal)
+      // Given up meanwhile, it has failed, and may be disposed of by now.
+      signal.throwIfAborted()
+      this.bus.close()
+      // Authors write JavaScript too, where it may be a promise.
+      return this.definition.routes?.(this.app, this.context)
+    }))
+  }
+
+  start(limitMs = defaultHookMs): Promise<void> {
+    this.#refuseAfterStop('started')
+    if (this.#started === undefined && this.#state !== 'Configured') throw this.#wrongState('started')
+    return (this.#started ??= this.#pass('start', 'Started', limitMs, (signal) =>
+      this.definition.start?.(signal, this.context),
+    ))
+  }
+
+  /** Waits until the module has started where it does so by itself; throws where it has not. */
+  async whenStarted(): Promise<void> {
+    if (this.#startsItself) await this.configure().then(() => this.start())
+    if (this.#state !== 'Started') throw this.#wrongState('asked for this')
+  }
+
+  /** Keeps what a request uses from being disposed of before it is answered, within a limit. */
+  async during<Result>(request: Promise<Result>): Promise<Result> {
+    this.#requests.add(request)
+    try {
+      return await request
+    } finally {
+      this.#requests.delete(request)
+    }
+  }
+
+  /** Cuts short what is under way, and lets the module end its work, if it was started. */
+  stop(graceMs = defaultHookMs): Promise<void> {
+    return (this.#stopped ??= this.#end(graceMs))
+  }
+
+  /** Lets go of everything, whatever state the module is in and whatever fails. */
+  dispose(): Promise<void> {
+    return (this.#disposed ??= this.#letGo())
+  }
+
+  #makeServices(): ServiceProvider {
+    try {
+      return provideServices((services) => this.definition.configureServices?.(services))
+    } catch (error) {
+      // The instance lives on to tell the platform why it cannot be configured.
+      this.#configured = Promise.reject(this.#failed('configureServices', error))
+      this.#configured.catch(() => {})
+      return provideServices(() => {})
+    }
+  }
+
+  async #pass(hook: string, state: State, limitMs: number, work: (signal: AbortSignal) => unknown): Promise<void> {
+    try {
+      await withinLimit(hook, limitMs, [this.stopping], work)
+      this.stopping.throwIfAborted()
+      this.#enter(state)
+    } catch (error) {
+      throw this.#failed(hook, error)
+    }
+  }
+
+  #failed(hook: string, error: unknown): HookFault {
+    // A hook that is cut short because the module stops has not failed.
+    if (!this.stopping.aborted) {
+      this.#enter('Failed')
+      this.#log.error(`${hook} failed`, { code: hook === 'start' ? 'PLAT-MOD-5005' : 'PLAT-MOD-5004', error })
+    }
+    return hookFault(error)
+  }
+
+  async #end(graceMs: number): Promise<void> {
+    this.#cutShort('The module is stopping.')
+    try {
+      if (this.#started !== undefined && this.#disposed === undefined) {
+        await withinLimit('stop', graceMs, [], (signal) => this.definition.stop?.(signal, this.context))
+      }
+    } catch (error) {
+      this.#log.error('stop failed', { error })
+      throw hookFault(error)
+    } finally {
+      if (this.#state !== 'Disposed') this.#enter('Stopped')
+    }
+  }
+
+  async #letGo(): Promise<void> {
+    this.#cutShort('The module is disposed of.')
+    const leftMs = Math.max(0, (this.#quietByMs ?? 0) - performance.now())
+    await withinLimit('requests', leftMs, [], () => Promise.allSettled(this.#requests)).catch(() => {})
+    const hooks = [() => this.definition.dispose?.(this.context), () => this.context.disposables.disposeAsync()]
+    const problems: unknown[] = []
+    for (const hook of hooks) await withinLimit('dispose', disposeMs, [], hook).catch((error) => problems.push(error))
+    this.#enter('Disposed')
+    for (const error of problems) this.#log.error('dispose failed', { error })
+    if (problems.length > 0) throw hookFault(problems[0])
+  }
+
+  /** Requests are not cut short; they get some time. */
+  #cutShort(message: string): void {
+    this.#quietByMs ??= performance.now() + drainMs
+    this.#stop.abort(new HookFault('wrong_state', message))
+  }
+
+  #enter(state: State): void {
+    this.#state = state
+    this.#log.info(`The module is ${state}`)
+  }
+
+  #refuseAfterStop(what: string): void {
+    if (this.#stop.signal.aborted) throw this.#wrongState(what)
+  }
+
+  #wrongState(what: string): HookFault {
+    return new HookFault('wrong_state', `The module is ${this.#state} and cannot be ${what}.`)
+  }
+}

@@ -1,0 +1,34 @@
+import { HookFault, hookFault } from './hook-error.ts'
+import { type ModuleHost } from './host.ts'
+import { type JobAnswer } from './protocol.ts'
+import { withinLimit } from './time-limit.ts'
+
+/** The background jobs of an instance. */
+export class Jobs {
+  readonly #host: ModuleHost
+  /** Those whose run has not ended, even if nobody waits for it any more. */
+  readonly #running = new Set<string>()
+
+  constructor(host: ModuleHost) {
+    this.#host = host
+  }
+
+  /** Runs a job, unless it still runs. Throws `HookFault` where there is none, it throws, or it takes too long. */
+  async run(id: string, limitMs: number): Promise<JobAnswer> {
+    const { definition, context, stopping } = this.#host
+    const job = Object.hasOwn(definition.jobs ?? {}, id) ? definition.jobs?.[id] : undefined
+    if (!job) throw new HookFault('not_found', `There is no job ${id}.`)
+    if (this.#running.has(id)) return { hasRun: false }
+    this.#running.add(id)
+    try {
+      await withinLimit(`The job ${id}`, limitMs, [stopping], (signal) => {
+        const run = Promise.resolve(context).then((given) => job.run(given, signal))
+        return run.finally(() => this.#running.delete(id))
+      })
+    } catch (error) {
+      context.getLogger('jobs').error('A job failed', { job: id, error })
+      throw hookFault(error)
+    }
+    return { hasRun: true }
+  }
+}

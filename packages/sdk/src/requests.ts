@@ -1,0 +1,49 @@
+import { type Hono } from 'hono'
+import { HTTPException } from 'hono/http-exception'
+import { readUserToken, type RequestEnvironment } from './caller.ts'
+import { healthAnswer, refusal } from './control.ts'
+import { type HealthChecks } from './health.ts'
+import { HookFault, hookFault } from './hook-error.ts'
+import { type ModuleHost } from './host.ts'
+import { type Logger } from './logger.ts'
+import { notAskedHeader, tokenHeader, userHeader } from './protocol.ts'
+
+/** What a module's routes answer where they do not say themselves; a module may override both. */
+export function setDefaults(app: Hono, log: Logger): void {
+  app.notFound((c) => c.json({ error: 'route_not_found', message: 'The module has no such route.' }, 404))
+  app.onError((error, c) => {
+    if (error instanceof HTTPException) return error.getResponse()
+    log.error('A request failed', { method: c.req.method, path: c.req.path, error })
+    return c.json({ error: 'internal_error', message: 'The module failed.' }, 500)
+  })
+}
+
+/** Answers what is not about the instance itself: single health checks, and the module's own routes. */
+export async function answerTraffic(host: ModuleHost, health: HealthChecks, request: Request): Promise<Response> {
+  try {
+    await host.whenStarted()
+  } catch (error) {
+    const { error: code, message } = hookFault(error)
+    return Response.json({ error: code, message }, { status: 503, headers: { [notAskedHeader]: '1' } })
+  }
+  const check = request.method === 'GET' ? checkNameOf(host, request) : undefined
+  return check === undefined ? host.during(answerRoute(host, request)) : healthAnswer(health, check)
+}
+
+function checkNameOf({ definition }: ModuleHost, { url }: Request): string | undefined {
+  const [, name = ''] = /^\/health\/([^/]+)$/.exec(new URL(url).pathname) ?? []
+  return Object.hasOwn(definition.healthChecks ?? {}, name) ? name : undefined
+}
+
+async function answerRoute({ app, definition }: ModuleHost, request: Request): Promise<Response> {
+  const user = request.headers.get(userHeader)
+  const caller = user === null ? undefined : readUserToken(user, definition.id)
+  if (user !== null && !caller) {
+    return refusal(new HookFault('forbidden', 'The token about the user is not for this module, or has expired.'))
+  }
+  const headers = new Headers(request.headers)
+  // Secrets between platform and SDK: a route that echoes or logs headers must not tell them.
+  for (const name of [tokenHeader, userHeader]) headers.delete(name)
+  const environment: RequestEnvironment = caller ? { caller } : {}
+  return app.fetch(new Request(request, { headers }), environment)
+}

@@ -1,0 +1,40 @@
+import { type ModuleErrorCode } from '@platform/contract/module'
+import { Fault } from '@platform/core/error'
+import { type Judgement as OperationJudgement } from '@platform/core/operations/run'
+import { RegistryFailure } from '@platform/registry/failure'
+import { RuntimeFailure, type RuntimeProblem } from '../runtimes/port.ts'
+
+/** Why an operation cannot succeed, however often it is tried. The message is for people. */
+export class OperationFailure extends Error {
+  override readonly name = 'OperationFailure'
+  readonly code: ModuleErrorCode | undefined
+
+  constructor(message: string, code?: ModuleErrorCode) {
+    super(message)
+    this.code = code
+  }
+}
+
+/** What an error means for the operation on a module that it ended. */
+export interface Judgement extends OperationJudgement {
+  code?: ModuleErrorCode
+}
+
+const passing = new Set<RuntimeProblem>(['unavailable', 'timeout'])
+
+export function judge(error: unknown): Judgement {
+  // What a module does wrong is told by its message; anything else by where it happened.
+  return error instanceof OperationFailure ? { ...told(error), isFinal: true } : { ...meaningOf(error), cause: error }
+}
+
+function meaningOf(error: unknown): Judgement {
+  if (error instanceof RegistryFailure) return { message: error.message, isFinal: error.problem !== 'unreachable' }
+  if (error instanceof RuntimeFailure) {
+    return { message: error.message, code: 'PLAT-MOD-5007', isFinal: !passing.has(error.problem) }
+  }
+  // What the store cannot do now it can later.
+  if (error instanceof Fault) return { message: error.message, isFinal: false }
+  return { message: 'The platform failed in a way that it does not know. Its log tells more.', isFinal: false }
+}
+
+const told = ({ message, code }: OperationFailure) => ({ message, ...(code !== undefined && { code }) })

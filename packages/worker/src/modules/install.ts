@@ -1,0 +1,134 @@
+import { now } from '@platform/core/clock'
+import * as keys from '@platform/core/db/keys'
+import { patch, replace } from '@platform/core/db/table'
+import { failpoint } from '@platform/core/lib/failpoint'
+import { log } from '@platform/core/log'
+import { type Standing } from '@platform/core/modules/install-state'
+import { installPlan } from '@platform/core/modules/plans'
+import { claimStep, collisionOf } from '@platform/core/modules/routes'
+import { type Deployment, type ModuleRelease, stored } from '@platform/core/modules/record'
+import { type OperationRow } from '@platform/core/operations/record'
+import { load, type Loaded } from './lifecycle/run.ts'
+import { probe } from './lifecycle/probe.ts'
+import { unload } from './lifecycle/shut-down.ts'
+import { type Assignment, type ModuleRuntime, RuntimeFailure } from '../runtimes/port.ts'
+import { OperationFailure } from './errors.ts'
+import { healthItem } from './health-item.ts'
+import { type Journal } from '@platform/core/operations/lease'
+import { endWith, type Outcome } from './finish.ts'
+import { tellPublished } from './published.ts'
+import { keptOf, type ServingModule } from './records.ts'
+import { isStillThere } from './deployment-exists.ts'
+import { verifiedAgain } from './verify.ts'
+
+/**
+ * Installs a release, in place of another where there is one (D47). Every try walks all steps again, and each may be done
+ * twice. What counts happens in one transaction at the end; until then the module is as it was before, for everybody.
+ */
+export async function install(journal: Journal, runtime: ModuleRuntime): Promise<void> {
+  const { operation } = journal
+  const plan = installPlan(operation)
+  await journal.enter('verify')
+  const release = await verifiedAgain(plan.release)
+  await failpoint('module.verified')
+  await journal.enter('deploy')
+  const deployment = await runtime.deploy(assignmentOf(operation, release))
+  await failpoint('module.deployed')
+  const loaded = await lead(journal, runtime, { release, deployment })
+  await failpoint('module.loaded')
+  const { checks, published } = await probe(runtime, deployment, release.manifest)
+  await journal.enter('publish')
+  const health = healthItem({ checks, missed: 0, missedRuns: {}, slots: {}, revision: 0 })
+  const end = { status: 'Completed', outcome: `Version ${release.version} runs.` } as const
+  const { row } = await endWith(journal, end, release.moduleId, (standing) =>
+    publication(standing, operation, { release, deployment, loaded, health }),
+  )
+  await failpoint('module.published')
+  const occasion = { atMs: now(), name: operation.id }
+  const told = { id: release.moduleId, organisationId: operation.organisationId }
+  await tellPublished(told, [...loaded.published, ...published], occasion)
+  if (row?.deployment !== undefined) await retire(runtime, { ...row, deployment: row.deployment })
+}
+
+/** What an operation deploys has an id of its own, the same at every try. */
+export const deploymentIdOf = (moduleId: string, jobId: string): string => `${moduleId}-${jobId.slice(-8)}`
+
+const assignmentOf = ({ id, organisationId }: OperationRow, release: ModuleRelease): Assignment => ({
+  id: deploymentIdOf(release.moduleId, id),
+  moduleId: release.moduleId,
+  version: release.version,
+  repository: release.repository,
+  digest: release.digest,
+  organisationId,
+  startsItself: false,
+})
+
+/** A release that is to be published. */
+interface Candidate {
+  release: ModuleRelease
+  deployment: Deployment
+}
+
+/** Leads the module through its hooks until it is healthy. */
+async function lead(journal: Journal, runtime: ModuleRuntime, { release, deployment }: Candidate): Promise<Loaded> {
+  const candidate = { deployment, manifest: release.manifest }
+  const [loaded] = await load(runtime, [candidate], { onPhase: (_, phase) => journal.enter(phase) })
+  if (loaded?.outcome === 'Running') return loaded
+  if (!(await isStillThere(runtime, deployment))) throw new RuntimeFailure('unavailable', 'It was ended meanwhile.')
+  const { message = 'It could not be loaded.', code } = loaded?.error ?? {}
+  throw new OperationFailure(message, code)
+}
+
+/** The module as it runs from now on: its row, its claim, and its health in one. */
+function publication(
+  { row, routes }: Standing,
+  { id: jobId }: OperationRow,
+  { release, deployment, loaded, health }: Candidate & { loaded: Loaded; health: ReturnType<typeof healthItem> },
+): Outcome {
+  const { moduleId, version, manifest, isVerified } = release
+  const { apiBasePath } = manifest.spec
+  if (row?.jobId !== jobId) throw new OperationFailure('The module has been changed by something else.')
+  const other = collisionOf(routes, moduleId, apiBasePath)
+  if (other !== undefined) throw new OperationFailure(`Module ${other} has the API path ${apiBasePath} by now.`)
+  const { subscriptions, warnings } = keptOf(loaded)
+  const set = {
+    state: 'Running',
+    release: stored(release),
+    deployment: stored(deployment),
+    subscriptions,
+    warnings,
+    installedAtMs: row.installedAtMs ?? now(),
+    updatedAtMs: now(),
+  }
+  const previousVersion = row.deployment === undefined ? undefined : row.release.version
+  const previous = previousVersion === undefined ? {} : { previousVersion }
+  return {
+    steps: [
+      patch(keys.module(moduleId), { set, remove: ['jobId', 'error'] }, { jobId: { is: jobId } }),
+      claimStep(routes, moduleId, { apiBasePath, deployment, subscriptions }),
+      replace(keys.moduleHealth(moduleId), health),
+    ],
+    events: [
+      {
+        name: 'module.installed',
+        subject: moduleId,
+        data: { moduleId, version, jobId, verified: isVerified, ...previous },
+      },
+    ],
+  }
+}
+
+/** The release that nothing leads to any more gets its time to stop. Whatever is left of it the heartbeat clears away. */
+async function retire(runtime: ModuleRuntime, row: ServingModule): Promise<void> {
+  const { deployment } = row
+  try {
+    const { problems, published } = await unload(runtime, deployment)
+    await tellPublished(row, published, { atMs: now(), name: deployment.id })
+    if (problems.length > 0) log('warn', 'A module did not stop as it should', { deployment: deployment.id, problems })
+  } catch (cause) {
+    log('error', 'A module that was replaced could not be removed; the heartbeat will', {
+      deployment: deployment.id,
+      cause,
+    })
+  }
+}

@@ -1,0 +1,23 @@
+import { config } from '@platform/core/config'
+import { clientOf } from '@platform/core/modules/registries'
+import { thisPlatform } from '@platform/registry/image'
+import { parseReference } from '@platform/registry/reference'
+import { ecrTarget } from '../runtimes/lambda/ecr.ts'
+import { plainTarget } from '../runtimes/lambda/registry-target.ts'
+import { lambdaRuntime } from '../runtimes/lambda/runtime.ts'
+import { type ModuleRuntime } from '../runtimes/port.ts'
+import { tokenOf } from '../runtimes/token.ts'
+
+/** Functions on Lambda, whose images are copied to `PLAT_MODULE_REPOSITORY`: Amazon's registry, or another one that it reads. */
+export function lambdaRuntimeHere(): ModuleRuntime {
+  const reference = parseReference(config.PLAT_MODULE_REPOSITORY)
+  if (reference === undefined) throw new Error('PLAT_MODULE_REPOSITORY must name a registry and a path in it.')
+  const { registry, repository } = reference
+  const target =
+    config.PLAT_MODULE_REGISTRY === 'ecr'
+      ? ecrTarget({}, repository, (credentials) => clientOf(registry, { credentials }))
+      : plainTarget(clientOf(registry), repository)
+  const images = { source: clientOf, target, platform: thisPlatform() }
+  const { PLAT_MODULE_PREFIX: prefix, PLAT_MODULE_ROLE: role, PLAT_MODULE_LOG_GROUP: logGroup } = config
+  return lambdaRuntime({ prefix, role, logGroup, images, tokenOf })
+}

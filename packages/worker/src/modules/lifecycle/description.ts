@@ -1,0 +1,48 @@
+import { type ModuleManifest } from '@platform/contract/manifest'
+import { slotWarning } from '@platform/contract/module'
+import * as z from 'zod'
+import { type Description, states } from '@platform/modules/protocol'
+
+const text = z.string().max(300)
+
+/** What an instance says of itself. */
+export const InstanceDescription: z.ZodType<Description> = z.object({
+  sdkVersion: text,
+  id: text,
+  version: text,
+  state: z.enum(states),
+  slots: z.array(z.record(z.string(), z.unknown())).max(100),
+  healthChecks: z.array(z.object({ name: text, tags: z.array(text).max(10) })).max(100),
+  jobs: z.array(z.object({ id: text, description: z.string().max(1000), intervalSeconds: z.number() })).max(100),
+  subscriptions: z.array(text).max(200),
+})
+
+/** As many as are stored and shown with a module. */
+const mostWarnings = 20
+
+/** Where code and manifest disagree and the module still runs (section 3). */
+export function warningsOf(description: Description, { metadata, spec }: ModuleManifest): string[] {
+  const missingJobs = missing(spec.backgroundJobs, description.jobs, ({ id }) => id)
+  return [
+    ...(spelled(description.slots) === spelled(spec.navSlots) ? [] : [slotWarning]),
+    ...(description.version === metadata.version
+      ? []
+      : ['The version in the module’s code differs from its manifest’s.']),
+    ...missingJobs.map((id) => `The manifest’s job ${id} is not in the module’s code.`),
+  ].slice(0, mostWarnings)
+}
+
+/** The same text for the same slots, in whatever order they and their members stand. */
+const spelled = (slots: readonly Record<string, unknown>[]): string =>
+  JSON.stringify(slots.map((slot) => JSON.stringify(Object.entries(slot).toSorted(byName))).toSorted())
+
+const byName = ([a]: [string, unknown], [b]: [string, unknown]): number => (a < b ? -1 : 1)
+
+function missing<Named>(
+  claimed: readonly Named[],
+  present: readonly Named[],
+  nameOf: (named: Named) => string,
+): string[] {
+  const names = new Set(present.map(nameOf))
+  return claimed.map(nameOf).filter((name) => !names.has(name))
+}

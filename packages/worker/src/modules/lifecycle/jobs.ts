@@ -1,0 +1,29 @@
+import { type Deployment } from '@platform/core/modules/record'
+import * as z from 'zod'
+import { type ModuleRuntime } from '../../runtimes/port.ts'
+import { type PublishedEvent } from '@platform/modules/protocol'
+import { ask } from './control-client.ts'
+
+/** What became of a call of a background job. `Skipped`: its last run has not ended. */
+export interface JobRun {
+  outcome: 'Completed' | 'Skipped' | 'Failed'
+  /** Why it Failed. */
+  message?: string
+  published: PublishedEvent[]
+}
+
+const JobAnswer = z.object({ hasRun: z.boolean() })
+
+/** Calls a background job of a module. Never throws. */
+export async function runJob(
+  runtime: ModuleRuntime,
+  deployment: Deployment,
+  jobId: string,
+  timeoutMs: number,
+): Promise<JobRun> {
+  const path = `/jobs/${encodeURIComponent(jobId)}`
+  const asked = await ask(runtime, deployment, { method: 'POST', path, limitMs: timeoutMs, answer: JobAnswer })
+  const { published } = asked
+  if (!asked.isDone) return { outcome: 'Failed', message: asked.message, published }
+  return { outcome: asked.body.hasRun ? 'Completed' : 'Skipped', published }
+}

@@ -1,0 +1,141 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { type ModuleManifest } from '@platform/contract/manifest'
+import { type ModuleErrorCode } from '@platform/contract/module'
+import { type Deployment } from '@platform/core/modules/record'
+import { type ModuleRuntime } from '../../runtimes/port.ts'
+import { type Description, type PublishedEvent } from '@platform/modules/protocol'
+import { ask, type Asked, plain } from './control-client.ts'
+import { InstanceDescription, warningsOf } from './description.ts'
+import { probe } from './probe.ts'
+
+/** A module that runs somewhere and is to be led through its hooks. */
+export interface Candidate {
+  deployment: Deployment
+  manifest: ModuleManifest
+}
+
+export type LoadPhase = 'configure' | 'start' | 'probe'
+
+/** What became of a module. */
+export interface Loaded {
+  moduleId: string
+  outcome: 'Running' | 'Failed'
+  error?: { code: ModuleErrorCode; message: string }
+  /** What is wrong and leaves it running. */
+  warnings: string[]
+  /** Event types that it has subscribed to. */
+  subscriptions: string[]
+  /** What it has published on the way. */
+  published: PublishedEvent[]
+}
+
+export interface LoadOptions {
+  /** How long each hook may take. */
+  hookMs?: number
+  /** How long it may take to become healthy once it has started. */
+  probeMs?: number
+  /** Told before each phase of each module; what it throws is thrown by `load`, once nothing is under way any more. */
+  onPhase?: (moduleId: string, phase: LoadPhase) => void | Promise<void>
+}
+
+const healthPauseMs = 250
+
+/**
+ * Leads modules through their hooks: no start begins before every configure has ended, well or badly; then each is probed
+ * until it is healthy. A module's failure is its own, and a result, not an exception. One that has Failed is left as it is:
+ * `unload` it. Modules that have passed already pass again, so that this can be repeated.
+ */
+export async function load(
+  runtime: ModuleRuntime,
+  candidates: readonly Candidate[],
+  options: LoadOptions = {},
+): Promise<Loaded[]> {
+  const loadings = candidates.map((candidate) => new Loading(runtime, candidate, options))
+  await all(loadings.map((loading) => loading.configure()))
+  await all(loadings.map((loading) => loading.start()))
+  return loadings.map(({ result }) => result)
+}
+
+/** Waits for all of them, even where one fails. */
+async function all(works: readonly Promise<void>[]): Promise<void> {
+  await Promise.allSettled(works)
+  await Promise.all(works)
+}
+
+/** One module on its way. */
+class Loading {
+  readonly result: Loaded
+  readonly #runtime: ModuleRuntime
+  readonly #candidate: Candidate
+  readonly #options: LoadOptions
+  readonly #hookMs: number
+
+  constructor(runtime: ModuleRuntime, candidate: Candidate, options: LoadOptions) {
+    this.#runtime = runtime
+    this.#candidate = candidate
+    this.#options = options
+    this.#hookMs = options.hookMs ?? 30_000
+    const moduleId = candidate.manifest.metadata.id
+    this.result = { moduleId, outcome: 'Running', warnings: [], subscriptions: [], published: [] }
+  }
+
+  async configure(): Promise<void> {
+    await this.#begin('configure')
+    const { manifest } = this.#candidate
+    const described = await this.#ask('GET', '/describe')
+    if (!described.isDone) return this.#fail('PLAT-MOD-5004', undescribed(described))
+    const { id } = described.body
+    if (id !== manifest.metadata.id) {
+      return this.#fail('PLAT-MOD-5001', `The code says ${plain(id)}, the manifest ${manifest.metadata.id}.`)
+    }
+    this.result.warnings.push(...warningsOf(described.body, manifest))
+    const configured = await this.#ask('POST', '/configure')
+    if (!configured.isDone) return this.#fail('PLAT-MOD-5004', configured.message)
+    this.result.subscriptions.push(...configured.body.subscriptions)
+  }
+
+  async start(): Promise<void> {
+    if (this.result.outcome === 'Failed') return
+    await this.#begin('start')
+    const started = await this.#ask('POST', '/start')
+    if (!started.isDone) return this.#fail('PLAT-MOD-5005', started.message)
+    await this.#begin('probe')
+    if (!(await this.#becomesHealthy())) {
+      const { healthEndpoint } = this.#candidate.manifest.spec
+      this.#fail('PLAT-MOD-5006', `GET ${healthEndpoint} did not answer with 2xx in time.`)
+    }
+  }
+
+  async #becomesHealthy(): Promise<boolean> {
+    const { deployment, manifest } = this.#candidate
+    const untilMs = performance.now() + (this.#options.probeMs ?? 10_000)
+    for (;;) {
+      const { isHealthy, published } = await probe(this.#runtime, deployment, manifest)
+      this.result.published.push(...published)
+      if (isHealthy || performance.now() > untilMs) return isHealthy
+      await delay(healthPauseMs)
+    }
+  }
+
+  async #begin(phase: LoadPhase): Promise<void> {
+    await this.#options.onPhase?.(this.result.moduleId, phase)
+  }
+
+  async #ask(method: 'GET' | 'POST', path: string): Promise<Asked<Description>> {
+    const question = { method, path, limitMs: this.#hookMs, answer: InstanceDescription }
+    const asked = await ask(this.#runtime, this.#candidate.deployment, question)
+    this.result.published.push(...asked.published)
+    return asked
+  }
+
+  #fail(code: ModuleErrorCode, message: string): void {
+    this.result.outcome = 'Failed'
+    this.result.error = { code, message }
+  }
+}
+
+/** A module without the SDK cannot be led through its hooks: running it would mean to run what nobody can stop in order. */
+const undescribed = ({ status, message }: { status?: number; message: string }): string =>
+  status === 404
+    ? 'The module does not speak the platform’s control protocol: its main file must end with serve(…) of @platform/modules.'
+    : message

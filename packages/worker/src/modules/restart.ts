@@ -1,0 +1,107 @@
+import { isDeepStrictEqual } from 'node:util'
+import { now } from '@platform/core/clock'
+import { sameAs } from '@platform/core/db/expression'
+import * as keys from '@platform/core/db/keys'
+import { patch } from '@platform/core/db/table'
+import { transact } from '@platform/core/db/transact'
+import { log } from '@platform/core/log'
+import { claimStep, readRoutes } from '@platform/core/modules/routes'
+import { type Deployment, stored } from '@platform/core/modules/record'
+import { ask } from './lifecycle/control-client.ts'
+import { InstanceDescription } from './lifecycle/description.ts'
+import { load, type Loaded } from './lifecycle/run.ts'
+import { type ModuleRuntime } from '../runtimes/port.ts'
+import { againstOthers } from './retry-on-conflict.ts'
+import { judge } from './errors.ts'
+import { fail } from './fail.ts'
+import { tellPublished } from './published.ts'
+import { keptOf, type ServingModule } from './records.ts'
+import { safely } from './log-errors.ts'
+import { isStillThere } from './deployment-exists.ts'
+
+const describeMs = 5000
+
+/** A module, and where it runs now. */
+interface Redeployed {
+  row: ServingModule
+  deployment: Deployment
+}
+
+/**
+ * Runs modules again whose deployments have gone, as all have after a restart of the one-machine platform: deployed at once,
+ * and led through their hooks together (section 3). Doing it twice at once changes nothing. Answers those that cannot run
+ * just now. No call where nothing is missing, and none for a module that comes back as it was.
+ */
+export async function reload(runtime: ModuleRuntime, missing: readonly ServingModule[]): Promise<ServingModule[]> {
+  if (missing.length === 0) return []
+  log('warn', 'Modules that should run do not, and are started', { modules: missing.map(({ id }) => id) })
+  const found = await Promise.all(missing.map((row) => redeploy(runtime, row)))
+  const deployed = found.filter((each) => typeof each === 'object')
+  const candidates = deployed.map(({ row, deployment }) => ({ deployment, manifest: row.release.manifest }))
+  const results = await load(runtime, candidates)
+  const settling = results.map((result, index) =>
+    safely(result.moduleId, () => settle(runtime, deployed[index], result)),
+  )
+  await Promise.all(settling)
+  return missing.filter((_, index) => found[index] === 'down')
+}
+
+/** What may pass by itself is tried again at the next tick; what does not is the module's failure. */
+async function redeploy(runtime: ModuleRuntime, row: ServingModule): Promise<Redeployed | 'down' | 'failed'> {
+  const { version, repository, digest } = row.release
+  const { id, moduleId } = row.deployment
+  const { organisationId } = row
+  try {
+    const assignment = { id, moduleId, version, repository, digest, organisationId, startsItself: false }
+    return { row, deployment: await runtime.deploy(assignment) }
+  } catch (error) {
+    const { message, isFinal } = judge(error)
+    log('error', 'A module could not be started again', { moduleId, cause: error })
+    if (!isFinal) return 'down'
+    await safely(moduleId, () => fail(runtime, row, { code: 'PLAT-MOD-5007', message }))
+    return 'failed'
+  }
+}
+
+/** Leads a module through its hooks that runs and was never led, because whoever has deployed it was ended before. */
+export async function leadOn(runtime: ModuleRuntime, row: ServingModule): Promise<void> {
+  const { deployment } = row
+  const question = { method: 'GET', path: '/describe', limitMs: describeMs, answer: InstanceDescription } as const
+  const asked = await ask(runtime, deployment, question)
+  await tellPublished(row, asked.published, { atMs: now(), name: 'describe' })
+  if (!asked.isDone || !['Loading', 'Configured'].includes(asked.body.state)) return
+  const [loaded] = await load(runtime, [{ deployment, manifest: row.release.manifest }])
+  if (loaded !== undefined) await settle(runtime, { row, deployment }, loaded)
+}
+
+async function settle(runtime: ModuleRuntime, redeployed: Redeployed | undefined, loaded: Loaded): Promise<void> {
+  if (redeployed === undefined) return
+  const { row, deployment } = redeployed
+  await tellPublished(row, loaded.published, { atMs: now(), name: 'load' })
+  if (loaded.error === undefined) return follow(redeployed, loaded)
+  if (await isStillThere(runtime, deployment)) return fail(runtime, { ...row, deployment }, loaded.error)
+  log('warn', 'A module was ended while it was started', { moduleId: row.id, reason: loaded.error.message })
+}
+
+/** Stores where a module runs now, and what it says of itself, where that has changed. Two calls, or none. */
+export async function follow(
+  { row, deployment }: Redeployed,
+  said: Pick<Loaded, 'subscriptions' | 'warnings'>,
+): Promise<void> {
+  const { subscriptions, warnings } = keptOf(said)
+  const isSame = isDeepStrictEqual(
+    [row.deployment, row.subscriptions, row.warnings],
+    [deployment, subscriptions, warnings],
+  )
+  if (isSame) return
+  const { apiBasePath } = row.release.manifest.spec
+  const set = { deployment: stored(deployment), subscriptions, warnings }
+  const asRead = { updatedAtMs: { is: row.updatedAtMs }, jobId: sameAs(row.jobId) }
+  const refusal = await againstOthers(async () =>
+    transact([
+      patch(keys.module(row.id), { set }, asRead),
+      claimStep(await readRoutes(), row.id, { apiBasePath, deployment, subscriptions }),
+    ]),
+  )
+  if (refusal) log('warn', 'A module has changed while it was started', { moduleId: row.id })
+}

@@ -1,0 +1,18 @@
+import { config } from '@platform/core/config'
+import { type ModuleRuntime } from '../runtimes/port.ts'
+
+let picked: Promise<ModuleRuntime> | undefined
+
+/** What runs modules here (`PLAT_MODULE_RUNTIME`). Only the one that is used is loaded. */
+export const moduleRuntime = (): Promise<ModuleRuntime> =>
+  (picked ??= config.PLAT_MODULE_RUNTIME === 'lambda' ? onLambda() : hosted())
+
+async function hosted(): Promise<ModuleRuntime> {
+  const { hostedRuntime } = await import('../runtimes/hosted.ts')
+  return hostedRuntime()
+}
+
+async function onLambda(): Promise<ModuleRuntime> {
+  const { lambdaRuntimeHere } = await import('./lambda-runtime.ts')
+  return lambdaRuntimeHere()
+}

@@ -1,0 +1,59 @@
+import { now } from '@platform/core/clock'
+import * as keys from '@platform/core/db/keys'
+import { remove } from '@platform/core/db/table'
+import { failpoint } from '@platform/core/lib/failpoint'
+import { log } from '@platform/core/log'
+import { type Standing } from '@platform/core/modules/install-state'
+import { uninstallPlan } from '@platform/core/modules/plans'
+import { claimStep } from '@platform/core/modules/routes'
+import { unload } from './lifecycle/shut-down.ts'
+import { type ModuleRuntime } from '../runtimes/port.ts'
+import { type Journal } from '@platform/core/operations/lease'
+import { endWith, type Outcome } from './finish.ts'
+import { tellPublished } from './published.ts'
+import { findModule } from './records.ts'
+import { forgetEvents } from './pending-event.ts'
+
+/**
+ * Stops a module, which nothing leads to any more, and forgets it: its row, its health, what is left of its claim, and the
+ * events that wait for it.
+ */
+export async function uninstall(journal: Journal, runtime: ModuleRuntime): Promise<void> {
+  const { operation } = journal
+  const { moduleId } = uninstallPlan(operation)
+  await journal.enter('stop')
+  const row = await findModule(moduleId)
+  // Whoever was slower than its claim may find the module installed again.
+  if (row?.jobId === operation.id && row.deployment !== undefined) {
+    const { problems, published } = await unload(runtime, row.deployment)
+    if (problems.length > 0) log('warn', 'A module did not stop as it should', { moduleId, problems })
+    await tellPublished(row, published, { atMs: now(), name: operation.id })
+  }
+  await failpoint('module.stopped')
+  await forget(journal, 'It is gone.')
+}
+
+/**
+ * Forgets a module that could not be stopped, again and again: whoever uninstalls wants to be rid of it. What runs of it
+ * still, the heartbeat clears away.
+ */
+export const forceUninstall = (journal: Journal): Promise<void> =>
+  forget(journal, 'It is gone; what it ran on is removed as soon as that can be reached.')
+
+async function forget(journal: Journal, outcome: string): Promise<void> {
+  const { operation } = journal
+  const { moduleId, version } = uninstallPlan(operation)
+  await journal.enter('remove')
+  await forgetEvents(moduleId)
+  await failpoint('module.forgotten')
+  await endWith(journal, { status: 'Completed', outcome }, moduleId, (standing) => ({
+    steps: standing.row?.jobId === operation.id ? removal(standing, moduleId, operation.id) : [],
+    events: [{ name: 'module.uninstalled', subject: moduleId, data: { moduleId, version, jobId: operation.id } }],
+  }))
+}
+
+const removal = ({ routes }: Standing, moduleId: string, jobId: string): Outcome['steps'] => [
+  remove(keys.module(moduleId), { jobId: { is: jobId } }),
+  remove(keys.moduleHealth(moduleId)),
+  ...(routes.claims.has(moduleId) ? [claimStep(routes, moduleId, undefined)] : []),
+]

@@ -1,0 +1,27 @@
+import { now } from '@platform/core/clock'
+import { config } from '@platform/core/config'
+import { type ModuleRelease } from '@platform/core/modules/record'
+import { clientOf } from '@platform/core/modules/registries'
+import { readImage } from '@platform/registry/image'
+import { parseReference } from '@platform/registry/reference'
+import { verifyImage } from '@platform/registry/signature/verify'
+import { OperationFailure } from './errors.ts'
+
+const registryMs = 30_000
+
+/**
+ * The release as it may be used now: its image is still there, and who vouches for it is asked again, because keys may have
+ * left the trust list since it was accepted. The rest cannot have changed: it is named by digest. A handful of requests.
+ */
+export async function verifiedAgain(release: ModuleRelease): Promise<ModuleRelease> {
+  const { verifiedBy: _, ...unverified } = release
+  const { registry = '', repository = '' } = parseReference(release.repository) ?? {}
+  const client = clientOf(registry, { untilMs: now() + registryMs })
+  const image = await readImage(client, repository, release.digest)
+  if (image === undefined) throw new OperationFailure(`${release.repository}@${release.digest} is not there any more.`)
+  // What runs is what this digest names: a signature over one member of an index says nothing of the others.
+  const verdict = await verifyImage(client, repository, [release.digest], config.PLAT_MODULE_KEYS, { atMs: now() })
+  if (verdict.isVerified) return { ...unverified, isVerified: true, verifiedBy: verdict.by }
+  if (config.PLAT_ALLOW_UNVERIFIED_MODULES !== 'true') throw new OperationFailure(verdict.reason)
+  return { ...unverified, isVerified: false }
+}

@@ -1,0 +1,115 @@
+import { chown, rm, stat, writeFile } from 'node:fs/promises'
+import { join, posix } from 'node:path'
+import { environmentNames } from '@platform/modules/protocol'
+import {
+  type ContainerMeans,
+  type ContainerOptions,
+  containerSocketFolder,
+  containerSpec,
+  maxProcesses,
+  memoryMegabytes,
+  temporaryMegabytes,
+} from './container-spec.ts'
+import {
+  type Command,
+  imageVariables,
+  instanceSocket,
+  type Launch,
+  type Launcher,
+  systemPath,
+  type UnpackedImage,
+} from './launcher.ts'
+import { nodeStartOf, pathIn, startOf, workingDirectory } from './node-command.ts'
+import { type OwnNode } from './bundled-node.ts'
+
+/** What containers are made with. */
+export interface ContainerSettings extends ContainerMeans {
+  /** Absolute path of runc. */
+  runc: string
+  /** Folder where runc keeps what it knows of running containers. */
+  stateFolder: string
+  node: OwnNode
+}
+
+/** Whom instances run as where the image names nobody else: a number that no machine gives to a person. */
+const nobody = 65_532
+
+/** Runs images as containers of runc. */
+export const containerLauncher = (settings: ContainerSettings): Launcher => ({
+  kind: 'container',
+  isolation: isolationOf(settings),
+  prepare: (launch) => prepare(launch, settings),
+})
+
+const isolationOf = ({ isRootless, hasLimits }: ContainerMeans): string =>
+  [
+    'Container of runc: own processes, network without a way out, image read-only, no capabilities',
+    `${temporaryMegabytes} MB of temporary files`,
+    hasLimits ? `${memoryMegabytes} MB of memory, ${maxProcesses} processes` : 'memory and processes without limits',
+    ...(isRootless ? ["shares the platform's user"] : []),
+  ].join('; ')
+
+async function prepare(launch: Launch, settings: ContainerSettings): Promise<Command> {
+  const { name, folder, socketFolder, image, protocol } = launch
+  const env = {
+    PATH: systemPath,
+    ...imageVariables(image),
+    ...protocol,
+    [environmentNames.socket]: posix.join(containerSocketFolder, instanceSocket),
+  }
+  const program = await programOf(image, env.PATH, settings.node)
+  const userId = settings.isRootless ? 0 : userOf(image)
+  if (!settings.isRootless) await chown(socketFolder, userId, userId)
+  const { root } = image
+  const options = { name, root, cwd: workingDirectory(image), env, userId, socketFolder, ...program }
+  return runContainer(folder, options, settings)
+}
+
+/** The command that runs a container, and what is left to do when it runs. */
+export async function runContainer(
+  folder: string,
+  options: ContainerOptions,
+  settings: ContainerSettings,
+): Promise<Command> {
+  const configuration = join(folder, 'config.json')
+  await writeFile(configuration, JSON.stringify(containerSpec(options, settings)), { mode: 0o600 })
+  const runc = [settings.runc, '--root', settings.stateFolder]
+  return {
+    args: [...runc, 'run', '--bundle', folder, options.name],
+    // It looks for helpers of its own; the module's variables are in the configuration.
+    env: { PATH: systemPath },
+    cwd: folder,
+    cleanUp: [...runc, 'delete', '--force', options.name],
+    // It holds the token.
+    onListening: () => rm(configuration),
+  }
+}
+
+/** What the container runs: the image's own program, or the platform's Node where it asks for Node and brings none. */
+async function programOf(
+  image: UnpackedImage,
+  path: string,
+  { command, files }: OwnNode,
+): Promise<Pick<ContainerOptions, 'args' | 'files'>> {
+  const start = nodeStartOf(image)
+  const isBorrowed = start !== undefined && !(await hasProgram(image, path, start.program))
+  return isBorrowed ? { args: [...command, ...start.args], files } : { args: startOf(image), files: {} }
+}
+
+async function hasProgram(image: UnpackedImage, path: string, program: string): Promise<boolean> {
+  const places = program.includes('/') ? [program] : path.split(':').map((folder) => posix.join('/', folder, program))
+  for (const place of places) {
+    const isThere = await stat(pathIn(image, place)).then(
+      (found) => found.isFile() && (found.mode & 0o111) !== 0,
+      () => false,
+    )
+    if (isThere) return true
+  }
+  return false
+}
+
+/** The number of the image's user; never that of root, and a name says nothing here. */
+function userOf({ config }: UnpackedImage): number {
+  const id = /^\d{1,9}(?=:|$)/.exec(config.User ?? '')?.[0]
+  return Number(id ?? 0) || nobody
+}

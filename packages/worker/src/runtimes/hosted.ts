@@ -1,0 +1,64 @@
+import { config } from '@platform/core/config'
+import { Deployment } from '@platform/core/modules/record'
+import type * as z from 'zod'
+import { askInstance, exchange } from './instance-request.ts'
+import { type DeployRequest, HostFailure, type RemoveRequest, StatusList } from './host-protocol.ts'
+import { type ModuleAnswer, type ModuleRequest, type ModuleRuntime, RuntimeFailure } from './port.ts'
+import { tokenOf as derivedToken } from './token.ts'
+
+/** Where the module host is; the settings say so. */
+export interface HostedOptions {
+  /** `http://127.0.0.1:<port>` */
+  url?: string
+  token?: string
+  /** The token of a deployment. */
+  tokenOf?: (deploymentId: string) => Promise<string>
+}
+
+/** A deploy fetches an image first; one that takes longer goes on, and is found when it is asked for again. */
+const deployMs = 120_000
+const listMs = 10_000
+const marginMs = 10_000
+const maxBytes = 8 * 1024 * 1024
+
+/** The runtime of a platform on one machine, from its functions: the host owns the processes, and requests go past it. */
+export function hostedRuntime(options: HostedOptions = {}): ModuleRuntime {
+  const { url = config.PLAT_MODULE_HOST_URL, token = config.PLAT_MODULE_HOST_TOKEN, tokenOf = derivedToken } = options
+  const { hostname, port } = new URL(url)
+  const address = { host: hostname, port: Number(port) }
+
+  const call = async (method: string, path: string, timeoutMs: number, body?: object): Promise<unknown> => {
+    const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
+    const request: ModuleRequest = { method, path, headers, ...(body && { body: Buffer.from(JSON.stringify(body)) }) }
+    return contentOf(await exchange(address, request, { timeoutMs, maxBytes }).catch(asHostFailure))
+  }
+
+  return {
+    async deploy(assignment) {
+      const body: z.infer<typeof DeployRequest> = { assignment, token: await tokenOf(assignment.id) }
+      return Deployment.parse(await call('POST', '/deploy', deployMs, body))
+    },
+    request: async ({ id, handle }, request, limits) => askInstance(handle, await tokenOf(id), request, limits),
+    async remove(deployment, graceMs) {
+      const body: z.infer<typeof RemoveRequest> = { deployment, graceMs }
+      await call('POST', '/remove', graceMs + marginMs, body)
+    },
+    tidy: async (digests) => void (await call('POST', '/tidy', listMs, { digests })),
+    list: async () => StatusList.parse(await call('GET', '/list', listMs)).items,
+  }
+}
+
+/** Whatever is between the platform and its own host is no fault of a module. */
+function asHostFailure(cause: unknown): never {
+  const reason = cause instanceof Error ? cause.message : String(cause)
+  throw new RuntimeFailure('unavailable', `The module host does not answer: ${reason}`, { cause })
+}
+
+function contentOf({ status, body }: ModuleAnswer): unknown {
+  if (status === 204) return undefined
+  const content: unknown = body.length > 0 ? JSON.parse(Buffer.from(body).toString()) : undefined
+  if (status === 200) return content
+  const failure = HostFailure.safeParse(content)
+  if (failure.success) throw new RuntimeFailure(failure.data.problem, failure.data.message)
+  throw new RuntimeFailure('unavailable', `The module host answers ${status}.`)
+}

@@ -1,0 +1,71 @@
+import { type Deployment } from '@platform/core/modules/record'
+import { findFunction, findVersions, isOvertaken, type LambdaControl, pause } from './control.ts'
+import { changeFailure } from './errors.ts'
+import { approach, hasFailed, isBusy, isReached, publishLatest, requireSuccess } from './reconcile.ts'
+import { placeImage } from './image.ts'
+import { deploymentIdIn, deploymentOf, environmentOf, functionNameOf } from './names.ts'
+import { type Assignment, RuntimeFailure } from '../port.ts'
+
+/**
+ * Publishes the version of an assignment, or finds it. Nothing is remembered in between: every step follows from how the
+ * function is, so that whoever comes next goes on where another was killed. Throws `RuntimeFailure`. Six calls for a new
+ * function, and two more for each wait, besides those for its image; two where the version is there.
+ */
+export async function deployFunction(control: LambdaControl, assignment: Assignment): Promise<Deployment> {
+  const functionName = functionNameOf(control.prefix, assignment.moduleId)
+  const untilMs = performance.now() + control.patienceMs
+  try {
+    const version =
+      (await publishedVersion(control, functionName, assignment.id)) ?? (await publish(control, assignment, untilMs))
+    await whenActive(control, functionName, version, untilMs)
+    return deploymentOf(functionName, version, assignment)
+  } catch (error) {
+    throw changeFailure(error)
+  }
+}
+
+/** The version of a deployment, if there is one: the first, should there be more. */
+async function publishedVersion(control: LambdaControl, functionName: string, id: string): Promise<string | undefined> {
+  const { published } = await findVersions(control, functionName)
+  return published.find((version) => deploymentIdIn(version) === id)?.Version
+}
+
+async function publish(control: LambdaControl, assignment: Assignment, untilMs: number): Promise<string> {
+  const { id, moduleId } = assignment
+  const functionName = functionNameOf(control.prefix, moduleId)
+  const environment = environmentOf(assignment, await control.tokenOf(id))
+  const goal = { functionName, id, moduleId, environment, imageUri: await placeImage(control.images, assignment) }
+  let hasChanged = false
+  for (;;) {
+    const found = await findFunction(control, functionName)
+    if (found !== undefined && hasChanged) requireSuccess(found)
+    try {
+      if (found !== undefined && isReached(found, goal)) return await publishLatest(control, goal, found)
+      if (!isBusy(found)) await approach(control, goal, found)
+      hasChanged ||= !isBusy(found)
+    } catch (error) {
+      if (!isOvertaken(error)) throw error
+      const version = await publishedVersion(control, functionName, id)
+      if (version !== undefined) return version
+    }
+    await pauseUntil(control, functionName, untilMs)
+  }
+}
+
+async function whenActive(control: LambdaControl, name: string, version: string, untilMs: number): Promise<void> {
+  for (;;) {
+    const found = await findFunction(control, name, version)
+    if (found === undefined) throw new RuntimeFailure('unavailable', `${name}:${version} has just been removed.`)
+    if (hasFailed(found)) requireSuccess(found)
+    if (!isBusy(found)) return
+    await pauseUntil(control, name, untilMs)
+  }
+}
+
+/** The change goes on meanwhile: who tries again finds it further. */
+async function pauseUntil(control: LambdaControl, functionName: string, untilMs: number): Promise<void> {
+  if (performance.now() > untilMs) {
+    throw new RuntimeFailure('unavailable', `${functionName} is not ready after ${control.patienceMs / 1000} s.`)
+  }
+  await pause(control)
+}

@@ -1,0 +1,65 @@
+import { tokenHeader } from '@platform/modules/protocol'
+import { type ModuleAnswer, type ModuleRequest, RuntimeFailure } from '../port.ts'
+
+/** Requests and answers as Lambda carries them: those of API Gateway (HTTP API, payload format 2.0). */
+
+/**
+ * The event that a request becomes. API Gateway decodes paths; here it stays as it was sent, and whoever makes a URL of it
+ * has the same one again. The platform's token goes with it, whatever else does.
+ */
+export function eventOf({ method, path, headers = {}, body }: ModuleRequest, token: string) {
+  const at = path.indexOf('?')
+  const rawPath = at === -1 ? path : path.slice(0, at)
+  const given = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value])
+  const http = { method, path: rawPath, protocol: 'HTTP/1.1', sourceIp: '', userAgent: '' }
+  return {
+    version: '2.0',
+    routeKey: '$default',
+    rawPath,
+    rawQueryString: at === -1 ? '' : path.slice(at + 1),
+    headers: { host: 'module', ...Object.fromEntries(given), [tokenHeader]: token },
+    requestContext: { routeKey: '$default', stage: '$default', http },
+    ...(body !== undefined && { body: Buffer.from(body).toString('base64') }),
+    isBase64Encoded: body !== undefined,
+  }
+}
+
+const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null
+
+/** The answer that a payload is. Throws `RuntimeFailure`: `crashed` where it is none, `too_large`. */
+export function answerOf(payload: Uint8Array, maxBytes: number): ModuleAnswer {
+  const result = parsed(payload)
+  if (!isObject(result)) throw noAnswer('it is no object')
+  const { statusCode: status, headers, body = '', isBase64Encoded } = result
+  if (typeof status !== 'number' || !Number.isInteger(status) || status < 200 || status > 599) {
+    throw noAnswer('it has no status')
+  }
+  if (typeof body !== 'string') throw noAnswer('its body is no text')
+  const bytes = Buffer.from(body, isBase64Encoded === true ? 'base64' : 'utf8')
+  if (bytes.length > maxBytes) throw new RuntimeFailure('too_large', `Its answer has more than ${maxBytes} bytes.`)
+  return { status, headers: headersOf(headers), body: bytes }
+}
+
+function parsed(payload: Uint8Array): unknown {
+  try {
+    return JSON.parse(Buffer.from(payload).toString())
+  } catch {
+    throw noAnswer('it is not JSON')
+  }
+}
+
+const noAnswer = (reason: string): RuntimeFailure =>
+  new RuntimeFailure('crashed', `What it returned is no HTTP answer: ${reason}.`)
+
+/** Cookies of a module would be cookies of the platform's address; what HTTP cannot carry is no header. */
+function headersOf(headers: unknown): Record<string, string> {
+  if (!isObject(headers)) return {}
+  const named = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value] as const)
+  return Object.fromEntries(named.filter((header): header is [string, string] => isPassed(...header)))
+}
+
+const isPassed = (name: string, value: unknown): boolean =>
+  name !== 'set-cookie' && isName.test(name) && typeof value === 'string' && isValue.test(value)
+
+const isName = /^[\w!#$%&'*+.^`|~-]+$/
+const isValue = /^[\t\u0020-\u007e\u0080-\u00ff]*$/

@@ -1,0 +1,50 @@
+import { type RegistryClient } from '@platform/registry/client'
+import { RegistryFailure } from '@platform/registry/failure'
+import { type Platform, readImage } from '@platform/registry/image'
+import { formatReference, parseReference } from '@platform/registry/reference'
+import { replicateImage } from '@platform/registry/replicate'
+import { type TargetRegistry } from './registry-target.ts'
+import { type Assignment, RuntimeFailure } from '../port.ts'
+
+/** Where images come from and where they go. */
+export interface ImageRoute {
+  source: (registry: string) => RegistryClient
+  target: TargetRegistry
+  /** Of the functions: Lambda takes no index. */
+  platform: Platform
+}
+
+/** The repository of a module's images. */
+export const repositoryOf = ({ path }: TargetRegistry, moduleId: string): string => `${path}/${moduleId}`
+
+/**
+ * Brings the image of an assignment to where Lambda takes it from, and answers its URI, by digest. What is there already is
+ * not sent again. Throws `RuntimeFailure`: `unavailable` where trying again may help, else `refused`.
+ */
+export async function placeImage({ source, target, platform }: ImageRoute, assignment: Assignment): Promise<string> {
+  const { repository: name, digest, moduleId } = assignment
+  try {
+    const from = parseReference(`${name}@${digest}`)
+    if (from === undefined) throw new RegistryFailure('invalid', 'that is no reference')
+    const client = source(from.registry)
+    const image = await readImage(client, from.repository, digest, platform)
+    if (image === undefined) throw new RegistryFailure('not_found', 'the registry does not have it')
+    requireArchitecture(image.config.architecture, platform.architecture)
+    const repository = repositoryOf(target, moduleId)
+    await target.ensureRepository(repository)
+    // Of the same content there is one tag, whoever sends it.
+    await replicateImage(client, image, target.client, repository, image.digest.slice('sha256:'.length))
+    return formatReference({ registry: target.client.registry, repository, digest: image.digest })
+  } catch (cause) {
+    if (!(cause instanceof RegistryFailure)) throw cause
+    const problem = cause.problem === 'unreachable' ? 'unavailable' : 'refused'
+    throw new RuntimeFailure(problem, `The image ${name}@${digest} cannot be copied: ${cause.message}`, { cause })
+  }
+}
+
+/** Throws `RegistryFailure` for an image that functions cannot run, with what to do. */
+function requireArchitecture(found: string, wanted: string): void {
+  if (found === wanted) return
+  const advice = `Build it with plat module build --platform linux/${wanted} --from IMAGE, one with Node.js`
+  throw new RegistryFailure('invalid', `it is made for ${found}, and functions are ${wanted}. ${advice}`)
+}

@@ -1,0 +1,54 @@
+import { type FunctionConfiguration, ListFunctionsCommand } from '@aws-sdk/client-lambda'
+import { findFunction, findVersions, type LambdaControl } from './control.ts'
+import { changeFailure } from './errors.ts'
+import { deploymentIdIn, deploymentIn, functionNameOf } from './names.ts'
+import { type DeploymentStatus } from '../port.ts'
+
+/**
+ * All deployments, those included that were begun and never published. Lambda counts no crashes: every invocation may have a
+ * new sandbox. One call for every 50 functions of the account, one for each module and one for each deployment. Throws
+ * `RuntimeFailure`.
+ */
+export async function listDeployments(control: LambdaControl): Promise<DeploymentStatus[]> {
+  try {
+    const names = await functionNames(control)
+    const found = await Promise.all(names.map((name) => deploymentsOf(control, name)))
+    return found.flat()
+  } catch (error) {
+    throw changeFailure(error)
+  }
+}
+
+/** Other functions may begin with the same letters; only those are a module's whose name is made of its id. */
+async function functionNames({ client, prefix }: LambdaControl): Promise<string[]> {
+  const names: string[] = []
+  let Marker: string | undefined
+  do {
+    const answer = await client.send(new ListFunctionsCommand({ Marker }))
+    for (const { FunctionName = '' } of answer.Functions ?? []) {
+      if (FunctionName.startsWith(`${prefix}-`)) names.push(FunctionName)
+    }
+    Marker = answer.NextMarker
+  } while (Marker !== undefined)
+  return names
+}
+
+async function deploymentsOf(control: LambdaControl, functionName: string): Promise<DeploymentStatus[]> {
+  const { latest, published } = await findVersions(control, functionName)
+  const begun = latest !== undefined && !published.some((version) => deploymentIdIn(version) === deploymentIdIn(latest))
+  const found = await Promise.all([...(begun ? [latest] : []), ...published].map((each) => statusOf(control, each)))
+  return found.filter((status) => status !== undefined)
+}
+
+async function statusOf(control: LambdaControl, listed: FunctionConfiguration): Promise<DeploymentStatus | undefined> {
+  const deployment = deploymentIn(listed)
+  if (deployment === undefined || functionNameOf(control.prefix, deployment.moduleId) !== listed.FunctionName) {
+    return undefined
+  }
+  const found = await findFunction(control, listed.FunctionName, listed.Version)
+  if (found === undefined) return undefined
+  const { State, StateReason = 'Lambda says that it has failed.' } = found.configuration
+  if (State === 'Failed') return { deployment, state: 'failed', crashes: 0, lastCrash: StateReason }
+  const isReady = found.configuration.Version !== '$LATEST' && State !== 'Pending'
+  return { deployment, state: isReady ? 'running' : 'restarting', crashes: 0 }
+}

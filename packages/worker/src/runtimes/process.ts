@@ -1,0 +1,94 @@
+import { mkdir, realpath, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { environmentNames } from '@platform/modules/protocol'
+import {
+  type Command,
+  imageVariables,
+  instanceSocket,
+  type Launch,
+  type Launcher,
+  type UnpackedImage,
+} from './launcher.ts'
+import { nodeStartOf, pathIn, startOf, workingDirectory } from './node-command.ts'
+import { RuntimeFailure } from './port.ts'
+
+/** Of JavaScript objects: those that have lasted, and three spaces for new ones. Buffers and the like are not counted. */
+const oldMegabytes = 208
+const spaceMegabytes = 16
+const heapMegabytes = oldMegabytes + 3 * spaceMegabytes
+
+/** Options of Node that an image may set; any other could undo what keeps it apart. */
+const harmless = new Set(['--enable-source-maps'])
+
+/** Variables that change what Node, its libraries or the shell before it do. */
+const harmful =
+  /^(NODE_(?!ENV$)|LD_|DYLD_|GLIBC_|GCONV_|MALLOC_|LOCPATH$|OPENSSL_|SSL_|UV_|ENV$|BASH|IFS$|PS4$|SHELLOPTS$)/
+
+/**
+ * Runs images as processes of the platform's own Node, fenced in by its permission model. It needs nothing but Node, and
+ * is a fence against accidents rather than against ill will: what it leaves open `isolation` says.
+ */
+export const processLauncher: Launcher = {
+  kind: 'process',
+  isolation:
+    'Process of Node with --permission: reads its image, writes a temporary folder, starts no programs or threads; heap ' +
+    `${heapMegabytes} MB. Shares user, network and signals with the platform.`,
+  prepare,
+}
+
+async function prepare({ folder, socketFolder, image, protocol }: Launch): Promise<Command> {
+  const { options, script } = parse(image)
+  // Node resolves links in the path of the script; what it may read has to be named as it then reads it.
+  const own = { ...image, root: await realpath(image.root) }
+  const cwd = pathIn(own, '.')
+  if (!(await isFolder(cwd))) throw refused(`its working directory ${workingDirectory(image)} does not exist`)
+  const temporary = join(folder, 'tmp')
+  await mkdir(temporary, { mode: 0o700 })
+  const writable = [temporary, socketFolder].map((path) => `${path}/`)
+  const fence = [
+    '--permission',
+    ...[`${own.root}/`, ...writable].map((path) => `--allow-fs-read=${path}`),
+    ...writable.map((path) => `--allow-fs-write=${path}`),
+    `--max-old-space-size=${oldMegabytes}`,
+    `--max-semi-space-size=${spaceMegabytes}`,
+  ]
+  return {
+    args: [process.execPath, ...fence, ...options, pathIn(own, script[0]), ...script.slice(1)],
+    env: {
+      ...harmlessVariables(image),
+      TMPDIR: temporary,
+      ...protocol,
+      [environmentNames.socket]: join(socketFolder, instanceSocket),
+    },
+    cwd,
+  }
+}
+
+/** The options of Node and, from the script on, its arguments. */
+function parse(image: UnpackedImage): { options: string[]; script: [string, ...string[]] } {
+  const args = nodeStartOf(image)?.args
+  if (args === undefined)
+    throw refused(`it starts ${JSON.stringify(startOf(image).join(' ').slice(0, 200))} and not Node`)
+  const at = args.findIndex((arg) => !arg.startsWith('-'))
+  const options = at === -1 ? args : args.slice(0, at)
+  const other = options.find((option) => !harmless.has(option))
+  if (other !== undefined) throw refused(`it starts Node with ${JSON.stringify(other.slice(0, 200))}`)
+  const [script, ...rest] = args.slice(options.length)
+  if (script === undefined) throw refused('it starts Node without a script')
+  return { options, script: [script, ...rest] }
+}
+
+const harmlessVariables = (image: UnpackedImage): Record<string, string> =>
+  Object.fromEntries(Object.entries(imageVariables(image)).filter(([name]) => !harmful.test(name)))
+
+const isFolder = async (path: string): Promise<boolean> =>
+  stat(path).then(
+    (found) => found.isDirectory(),
+    () => false,
+  )
+
+const refused = (reason: string): RuntimeFailure =>
+  new RuntimeFailure(
+    'refused',
+    `This image cannot run here: ${reason}. Without a container runtime (runc), modules run as processes of Node only.`,
+  )

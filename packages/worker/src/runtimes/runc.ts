@@ -1,0 +1,96 @@
+import { execFile } from 'node:child_process'
+import { access, constants, mkdir, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { type ContainerSettings, runContainer } from './container.ts'
+import { containerSocketFolder } from './container-spec.ts'
+import { emptyFolder, removeFolder } from './folder.ts'
+import { spawnGuarded } from './watchdog.ts'
+import { followOutput } from './output-capture.ts'
+import { systemPath } from './launcher.ts'
+import { ownNode } from './bundled-node.ts'
+
+/** Whether this machine can run containers: found out by running one. */
+
+const run = promisify(execFile)
+const trialMs = 10_000
+const trialName = (runFolder: string) =>
+  `platform-trial-${process.pid}-${Buffer.from(runFolder).toString('hex').slice(-12)}`
+
+/**
+ * What containers are made with on this machine. Ends the containers that an earlier process has left, and tries one with
+ * limits, then without. Rejects with the reason where it cannot be.
+ */
+export async function tryContainers(runFolder: string): Promise<ContainerSettings> {
+  const runc = await findRunc()
+  const stateFolder = join(runFolder, 'runc')
+  await endLeftOvers(runc, stateFolder)
+  const isRootless = process.getuid?.() !== 0
+  const common = { runc, stateFolder, isRootless, node: await ownNode() }
+  const limited = { ...common, hasLimits: true }
+  const reason = await failureOfTrial(runFolder, limited)
+  if (reason === undefined) return limited
+  const unlimited = { ...common, hasLimits: false }
+  const otherReason = await failureOfTrial(runFolder, unlimited)
+  if (otherReason === undefined) return unlimited
+  throw new Error(`A container for trial did not run: ${otherReason}`)
+}
+
+async function findRunc(): Promise<string> {
+  for (const folder of systemPath.split(':')) {
+    const path = join(folder, 'runc')
+    const isProgram = await access(path, constants.X_OK).then(
+      () => true,
+      () => false,
+    )
+    if (isProgram) return path
+  }
+  throw new Error('There is no runc on this machine.')
+}
+
+async function endLeftOvers(runc: string, stateFolder: string): Promise<void> {
+  const isThere = await stat(stateFolder).catch(() => undefined)
+  if (isThere === undefined) return
+  const { stdout } = await run(runc, ['--root', stateFolder, 'list', '--quiet'], { timeout: trialMs })
+  for (const name of stdout.split('\n').filter(Boolean)) {
+    await run(runc, ['--root', stateFolder, 'delete', '--force', name], { timeout: trialMs }).catch(() => undefined)
+  }
+}
+
+/** Why a container does not run as containers of modules shall; undefined where it does. */
+async function failureOfTrial(runFolder: string, settings: ContainerSettings): Promise<string | undefined> {
+  const folder = join(runFolder, 'trial')
+  const [root, socketFolder] = [join(folder, 'root'), join(folder, 's')]
+  const script = `require('node:fs').writeFileSync('${containerSocketFolder}/ok', '')`
+  try {
+    await emptyFolder(folder)
+    await mkdir(root)
+    await mkdir(socketFolder, { mode: 0o777 })
+    const options = {
+      name: trialName(runFolder),
+      root,
+      args: [...settings.node.command, '-e', script],
+      files: settings.node.files,
+      cwd: '/',
+      env: {},
+      userId: 0,
+      socketFolder,
+    }
+    return await outcomeOf(await runContainer(folder, options, settings), join(socketFolder, 'ok'))
+  } finally {
+    await removeFolder(folder)
+  }
+}
+
+async function outcomeOf(command: Parameters<typeof spawnGuarded>[0], proof: string): Promise<string | undefined> {
+  const child = spawnGuarded(command)
+  const output = followOutput([child.stdout, child.stderr], () => {})
+  const timer = setTimeout(child.kill, trialMs)
+  await child.gone
+  clearTimeout(timer)
+  const hasRun = await access(proof).then(
+    () => true,
+    () => false,
+  )
+  return hasRun ? undefined : `${await child.exited} ${output.tail()}`.trim()
+}

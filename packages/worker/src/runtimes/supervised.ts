@@ -1,0 +1,164 @@
+import { createHash } from 'node:crypto'
+import { join } from 'node:path'
+import { type Deployment } from '@platform/core/modules/record'
+import { environmentNames as names } from '@platform/modules/protocol'
+import { askInstance } from './instance-request.ts'
+import { emptyFolder } from './folder.ts'
+import { type Images } from './images.ts'
+import { longestSocket, socketOf } from './instance.ts'
+import { type Launcher } from './launcher.ts'
+import { type Assignment, type ModuleRuntime, RuntimeFailure } from './port.ts'
+import { pauseMs as usualPauseMs } from './crash-policy.ts'
+import { Supervisor } from './supervisor.ts'
+
+/** What a runtime needs that runs modules on this machine. */
+export interface SupervisedOptions {
+  launcher: Launcher
+  images: Images
+  /** Folder for sockets and whatever else running instances need; emptied at the start. Short: see `checkRunFolder`. */
+  runFolder: string
+  /** The token of a deployment. */
+  tokenOf: (deploymentId: string) => Promise<string>
+  onLog: (moduleId: string, line: string) => void
+  /** How long an instance may take until it can be asked; 15 s by default. */
+  readyMs?: number
+  /** The pause before the next start after so many crashes; that of `restart.ts` by default. */
+  pauseMs?: (crashes: number) => number
+}
+
+/** A runtime that owns its processes: they end with it. */
+export interface SupervisedRuntime extends ModuleRuntime {
+  /** Ends all that runs; images stay. */
+  close: (graceMs: number) => Promise<void>
+}
+
+/** Something that runs, is being started or is being ended. */
+interface Running {
+  deployment: Deployment
+  supervisor: Supervisor
+  /** Settles with the first start. */
+  started: Promise<void>
+  isStarted: boolean
+  isHeld: boolean
+  removed?: Promise<void>
+}
+
+/** The longest path of a socket: 108 bytes with the zero at its end, 104 on other systems. */
+const longestPathBytes = process.platform === 'linux' ? 107 : 103
+
+const hashOf = (text: string): string => createHash('sha256').update(text).digest('hex')
+
+/** Where an instance lives: short, whatever its deployment is called. */
+const folderOf = (runFolder: string, id: string): string => join(runFolder, hashOf(id).slice(0, 12))
+
+/** Throws `RuntimeFailure`, `refused`, where sockets in a folder would have paths that are too long. */
+export function checkRunFolder(runFolder: string): void {
+  const bytes = Buffer.byteLength(longestSocket(folderOf(runFolder, '')))
+  if (bytes <= longestPathBytes) return
+  const problem = `Sockets in ${runFolder} would have paths of ${bytes} bytes, and at most ${longestPathBytes} are possible`
+  throw new RuntimeFailure('refused', `${problem}: choose a folder with a shorter path.`)
+}
+
+/** Runs modules as processes of this machine, by whatever launcher: supervised, and asked over Unix sockets. */
+export async function superviseModules(options: SupervisedOptions): Promise<SupervisedRuntime> {
+  const { images, runFolder, tokenOf } = options
+  checkRunFolder(runFolder)
+  await emptyFolder(runFolder)
+  const all = new Map<string, Running>()
+  let isClosed = false
+
+  const remove = (running: Running, graceMs: number): Promise<void> =>
+    (running.removed ??= end(running, graceMs, images).finally(() => {
+      all.delete(running.deployment.id)
+    }))
+
+  return {
+    async deploy(assignment) {
+      const { id, digest } = assignment
+      const token = await tokenOf(id)
+      for (let before = all.get(id); before?.removed !== undefined; before = all.get(id)) {
+        await before.removed.catch(() => {})
+      }
+      if (isClosed) throw new RuntimeFailure('unavailable', 'The platform is stopping.')
+      const running = all.get(id) ?? begin(assignment, token, options)
+      all.set(id, running)
+      if (running.deployment.digest !== digest) throw new RuntimeFailure('refused', `${id} runs another image.`)
+      try {
+        await running.started
+      } catch (error) {
+        await remove(running, 0)
+        throw error
+      }
+      const { state, lastCrash } = running.supervisor.status
+      if (state === 'failed') throw new RuntimeFailure('crashed', `It is not started again. ${lastCrash}`)
+      return running.deployment
+    },
+
+    async request({ id }, request, limits) {
+      const running = all.get(id)
+      const isUp = running?.isStarted === true && running.supervisor.status.state === 'running'
+      if (!isUp) throw new RuntimeFailure('unavailable', 'It does not run just now.')
+      return askInstance(running.deployment.handle, await tokenOf(id), request, limits)
+    },
+
+    async remove({ id, digest }, graceMs) {
+      const running = all.get(id)
+      // Of what ran before this process did, its image is here at most.
+      await (running === undefined ? images.removeUnheld(digest) : remove(running, graceMs))
+    },
+
+    async list() {
+      const started = [...all.values()].filter(({ isStarted }) => isStarted)
+      return started.map(({ deployment, supervisor }) => Object.assign(supervisor.status, { deployment }))
+    },
+
+    tidy: (digests) => images.removeOthers(digests),
+
+    async close(graceMs) {
+      isClosed = true
+      await Promise.all([...all.values()].map(({ supervisor }) => supervisor.end(graceMs)))
+    },
+  }
+}
+
+function begin(assignment: Assignment, token: string, options: SupervisedOptions): Running {
+  const { launcher, images, runFolder, onLog, readyMs = 15_000, pauseMs = usualPauseMs } = options
+  const { id, moduleId, version, digest } = assignment
+  const { kind, isolation } = launcher
+  const folder = folderOf(runFolder, id)
+  const supervisor = new Supervisor({
+    launcher,
+    name: `platform-${hashOf(folder).slice(0, 16)}`,
+    folder,
+    readyMs,
+    pauseMs,
+    onLine: (line) => onLog(moduleId, line),
+    protocolOf: (isFirst) => protocolOf(assignment, token, assignment.startsItself || !isFirst),
+  })
+  const handle = socketOf(folder)
+  const deployment = { runtime: kind, isolation, id, moduleId, version, digest, handle }
+  const running: Running = { deployment, supervisor, started: Promise.resolve(), isStarted: false, isHeld: false }
+  running.started = start(running, assignment, images)
+  return running
+}
+
+async function start(running: Running, assignment: Assignment, images: Images): Promise<void> {
+  const image = await images.hold(assignment)
+  running.isHeld = true
+  await running.supervisor.start(image)
+  running.isStarted = true
+}
+
+async function end(running: Running, graceMs: number, images: Images): Promise<void> {
+  await running.supervisor.end(graceMs)
+  await running.started.catch(() => {})
+  if (running.isHeld) await images.release(running.deployment.digest)
+}
+
+const protocolOf = (assignment: Assignment, token: string, startsItself: boolean): Record<string, string> => ({
+  [names.token]: token,
+  [names.organisation]: assignment.organisationId,
+  [names.deployment]: assignment.id,
+  [names.module]: assignment.moduleId,
+  [names.startsItself]: startsItself ? '1' : '0',
+})

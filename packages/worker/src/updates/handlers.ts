@@ -1,0 +1,28 @@
+import { functionNames } from '@platform/core/updates/function-names'
+import { type Journal } from '@platform/core/operations/lease'
+import { type Kind, type Kinds } from '@platform/core/operations/run'
+import { judge } from './errors.ts'
+import { goBack } from './roll-back.ts'
+import { update } from './apply.ts'
+import { updateTarget } from './target/select.ts'
+import { type UpdateTarget } from './target/port.ts'
+
+/** What the platform's functions run on, for one try of an update. Tests bring their own. */
+export type PickTarget = () => Promise<UpdateTarget>
+
+/** How updates of the platform are done, and the way back: the same steps, some of them left out. */
+export function updateKinds(pick: PickTarget = updateTarget, names: readonly string[] = functionNames): Kinds {
+  // What a try has seen of its target it goes by, to its end.
+  const picked = new WeakMap<Journal, Promise<UpdateTarget>>()
+  const targetOf = (journal: Journal): Promise<UpdateTarget> => {
+    const target = picked.get(journal) ?? pick()
+    picked.set(journal, target)
+    return target
+  }
+  const kind: Kind = {
+    work: async (journal) => update({ journal, target: await targetOf(journal), names }),
+    giveUp: async (journal, reason) => goBack(journal, await targetOf(journal), reason),
+    judge,
+  }
+  return { PlatformUpdate: kind, PlatformRollback: kind }
+}

@@ -1,0 +1,61 @@
+import * as keys from '@platform/core/db/keys'
+import { get } from '@platform/core/db/table'
+import { infrastructureRevision } from '@platform/core/updates/infrastructure'
+import { type Release } from '@platform/core/updates/release-document'
+import { fetchFunction, releaseByDigest } from '@platform/core/updates/release-feed'
+import { type InstalledRelease, parseUpdateState, type UpdatePlan } from '@platform/core/updates/record'
+import { UpdateFailure } from './errors.ts'
+import { isSame } from '@platform/core/updates/release-identity'
+import { type StagedRelease } from './target/port.ts'
+import { type UpdateWork } from './apply.ts'
+
+/**
+ * Whether the plan still holds. Answers the release as it is to be staged; undefined where it serves already, because a try
+ * before this one came as far. One call to the store, besides those to the target and for the release.
+ */
+export async function preflight(work: UpdateWork, plan: UpdatePlan): Promise<StagedRelease | undefined> {
+  const { journal, target, names } = work
+  const { release, before } = plan
+  const { jobId } = parseUpdateState(await get(keys.updateState()))
+  if (jobId !== journal.operation.id) throw new UpdateFailure('Something else changes the platform by now.')
+  const serving = await target.current()
+  if (isSame(serving, release)) return undefined
+  if (!isSame(serving, before)) {
+    throw new UpdateFailure(`Version ${serving.version} serves and not ${before.version}: it was deployed meanwhile.`)
+  }
+  const staged = await stagedOf(plan, names)
+  // Whatever a try before this one has left: a share, or a commit that was cut off.
+  if (journal.operation.attempts > 1) await target.revert(release, before)
+  return staged
+}
+
+/**
+ * Who vouches for a release is asked again: keys may have left the trust list since it was accepted. One that has served
+ * before and is ready still needs nobody's word: the way back is open though the registry is away.
+ */
+async function stagedOf({ action, release }: UpdatePlan, functionNames: readonly string[]): Promise<StagedRelease> {
+  let verified: Promise<Release> | undefined
+  const verify = () => (verified ??= verifiedAgain(release, functionNames))
+  if (action === 'apply') await verify()
+  return { ...release, functionNames, fetchFunction: async (name) => fetchFunction(await verify(), name) }
+}
+
+async function verifiedAgain({ repository, digest }: InstalledRelease, names: readonly string[]): Promise<Release> {
+  if (repository === undefined || digest === undefined) {
+    throw new UpdateFailure('It was deployed, not applied, and is not ready any more.')
+  }
+  const release = await releaseByDigest(repository, digest)
+  requireFit(release, names)
+  return release
+}
+
+function requireFit({ document: { infrastructure, functions } }: Release, functionNames: readonly string[]): void {
+  if (infrastructure !== infrastructureRevision()) {
+    throw new UpdateFailure('The release needs other infrastructure. Deploy it instead of applying it.')
+  }
+  const missing = functionNames.filter((name) => !Object.hasOwn(functions, name))
+  const unknown = Object.keys(functions).filter((name) => !functionNames.includes(name))
+  if (missing.length + unknown.length > 0) {
+    throw new UpdateFailure(`The release has other functions: ${[...missing, ...unknown].join(', ').slice(0, 400)}.`)
+  }
+}

@@ -1,0 +1,63 @@
+// First: it sets what the platform may reach, which core reads when it is imported.
+import { accept, openRuntime, pick, running, toldOf, tracesOf } from '../../core/support/module-platform.ts'
+import { pushModule } from '../../core/support/module-images.ts'
+import { expect, onTestFinished, test } from 'vitest'
+import * as Job from '@platform/core/jobs/job'
+import * as Module from '@platform/core/modules/module'
+import { supervise } from '@platform/worker/modules/supervise'
+import { type ModuleRuntime, RuntimeFailure } from '@platform/worker/runtimes/port'
+import { until } from '../../../conformance/until.ts'
+import { callerOf, started } from '../../support/world.ts'
+import { perform } from '../../core/support/module-work.ts'
+import { newModuleId } from '../../core/support/modules.ts'
+import { later } from '../../core/support/told.ts'
+
+await started()
+
+const gone = () => Promise.reject(new RuntimeFailure('unavailable', 'The module host does not answer.'))
+
+/** A runtime that is ended, as it is where the platform stops: nobody answers any more. */
+async function endingRuntime() {
+  const runtime = await openRuntime(newModuleId())
+  onTestFinished(() => runtime.close(0))
+  let isOver = false
+  const seen: ModuleRuntime = {
+    ...runtime,
+    deploy: (assignment) => (isOver ? gone() : runtime.deploy(assignment)),
+    list: () => (isOver ? gone() : runtime.list()),
+  }
+  const end = async () => {
+    isOver = true
+    await runtime.close(1000)
+  }
+  return { end, running: () => runtime.list(), pick: async () => seen }
+}
+
+test('a platform that stops while its modules are loaded again has not made any of them fail', async () => {
+  const { caller, id } = await running({ configureMs: 1500 })
+  const { end, running: listed, pick: pickThere } = await endingRuntime()
+  const ticking = supervise(pickThere)
+  await until('it is being configured', async () => (await listed()).length > 0)
+  await end()
+  await ticking
+  expect((await Module.read(id)).state).toBe('Running')
+  expect(await toldOf(caller)).toEqual([])
+  await supervise(pick)
+  expect((await Module.read(id)).health).toBe('Healthy')
+})
+
+test('a platform that stops in the middle of an installation goes on with it when it is back', async () => {
+  const [caller, id] = [await callerOf(undefined, 'PlatformAdmin'), newModuleId()]
+  const { reference } = await pushModule({ id, configureMs: 1500 })
+  const accepted = await accept(caller, reference)
+  const { end, running: listed, pick: pickThere } = await endingRuntime()
+  const working = perform(accepted, pickThere)
+  await until('it is being configured', async () => (await listed()).length > 0)
+  await end()
+  await working
+  expect((await Job.read(caller, accepted.jobId)).status).toBe('Running')
+  later(60_000)
+  await perform(accepted, pick)
+  expect((await Job.read(caller, accepted.jobId)).status).toBe('Completed')
+  expect((await tracesOf(id)).row?.state).toBe('Running')
+})

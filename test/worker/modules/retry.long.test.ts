@@ -1,0 +1,146 @@
+// First: it sets what the platform may reach, which core reads when it is imported.
+import { accept, pick, runtime, tracesOf, nothing } from '../../core/support/module-platform.ts'
+import { cases, cutOff, expectEnd } from '../../core/support/module-cases.ts'
+import { pushModule, withoutRegistry } from '../../core/support/module-images.ts'
+import { beforeEach, expect, test } from 'vitest'
+import { config } from '@platform/core/config'
+import * as keys from '@platform/core/db/keys'
+import { remove } from '@platform/core/db/table'
+import { transact } from '@platform/core/db/transact'
+import * as Job from '@platform/core/jobs/job'
+import { operationLeaseMs } from '@platform/core/operations/operation'
+import { supervise } from '@platform/worker/modules/supervise'
+import { RuntimeFailure } from '@platform/worker/runtimes/port'
+import { justBefore } from '../../support/store-calls.ts'
+import { callerOf, started } from '../../support/world.ts'
+import { bury, perform } from '../../core/support/module-work.ts'
+import { takeMessages } from '../../core/support/messages.ts'
+import { newModuleId } from '../../core/support/modules.ts'
+import { later } from '../../core/support/told.ts'
+
+await started()
+const admin = () => callerOf(undefined, 'PlatformAdmin')
+
+const isAway = () => Promise.reject(new RuntimeFailure('unavailable', 'The host is away.'))
+const broken = async () => ({ ...runtime, deploy: isAway })
+const deaf = async () => ({ ...runtime, remove: isAway })
+
+beforeEach(async () => void (await takeMessages(config.PLAT_QUEUE_UPDATES)))
+
+test('a registry that cannot be reached is tried again after a pause, and the module is installed in the end', async () => {
+  const [caller, id] = [await admin(), newModuleId()]
+  const { reference } = await pushModule({ id })
+  const accepted = await accept(caller, reference)
+  await takeMessages(config.PLAT_QUEUE_UPDATES)
+  await withoutRegistry(() => perform(accepted, pick))
+  const job = await Job.read(caller, accepted.jobId)
+  expect(job).toMatchObject({ status: 'Running', steps: [{ name: 'verify', status: 'Running' }, {}, {}, {}, {}, {}] })
+  expect(job.steps?.[0]?.message).toContain('It is tried again after')
+  await perform(accepted, pick)
+  expect((await Job.read(caller, accepted.jobId)).status).toBe('Running')
+  later(5001)
+  await perform(accepted, pick)
+  expect((await Job.read(caller, accepted.jobId)).status).toBe('Completed')
+})
+
+test('what fails in passing fails for good after five tries, and nothing is left', async () => {
+  const { caller, id, accepted } = await cases.installation()
+  for (let attempt = 1; attempt <= 5; attempt++) {
+    expect((await Job.read(caller, accepted.jobId)).status).toBe(attempt === 1 ? 'Queued' : 'Running')
+    await perform(accepted, broken)
+    later(60_000)
+  }
+  const result = { output: 'The host is away. (PLAT-MOD-5007)', exitCode: 1 }
+  expect(await Job.read(caller, accepted.jobId)).toMatchObject({ status: 'Failed', result })
+  expect(await tracesOf(id)).toEqual(nothing)
+})
+
+test('a module that cannot be stopped is uninstalled all the same, and cleared away when it can be reached', async () => {
+  const { caller, id, accepted } = await cases.uninstallation()
+  for (let attempt = 1; attempt <= 5; attempt++) {
+    await perform(accepted, deaf)
+    later(120_000)
+  }
+  expect(await Job.read(caller, accepted.jobId)).toMatchObject({ status: 'Completed' })
+  expect((await tracesOf(id)).deployments).toHaveLength(1)
+  await supervise(pick)
+  expect(await tracesOf(id)).toEqual(nothing)
+})
+
+test('a worker that is ended again and again is not begun for ever', async () => {
+  const { caller, id, accepted } = await cases.installation()
+  for (let attempt = 1; attempt <= 5; attempt++) {
+    await cutOff(accepted, 6, 'before')
+    later(operationLeaseMs + 1)
+  }
+  expect((await Job.read(caller, accepted.jobId)).status).toBe('Running')
+  await perform(accepted, pick)
+  const result = { output: 'It was begun 5 times, and never ended.' }
+  expect(await Job.read(caller, accepted.jobId)).toMatchObject({ status: 'Failed', result })
+  expect(await tracesOf(id)).toEqual(nothing)
+})
+
+test.each(['installation', 'upgrade'] as const)('an %s whose message nobody could handle is undone', async (name) => {
+  const each = await cases[name]()
+  await bury(each.accepted, pick)
+  await bury(each.accepted, pick)
+  await expectEnd({ ...each, status: 'Failed', version: name === 'upgrade' ? '1.0.0' : undefined })
+})
+
+test('an uninstallation whose message nobody could handle is done all the same', async () => {
+  const each = await cases.uninstallation()
+  await bury(each.accepted, pick)
+  await expectEnd(each)
+})
+
+test('a worker that has lost its operation removes nothing of what the next one has installed', async () => {
+  const { caller, id, accepted } = await cases.installation()
+  const [begun, deployed] = [Promise.withResolvers<void>(), Promise.withResolvers<never>()]
+  const slow = async () => ({
+    ...runtime,
+    deploy: () => {
+      begun.resolve()
+      return deployed.promise
+    },
+  })
+  const working = perform(accepted, slow)
+  await begun.promise
+  later(operationLeaseMs + 1)
+  await perform(accepted, pick)
+  const installed = await tracesOf(id)
+  deployed.reject(new RuntimeFailure('refused', 'It came too late.'))
+  await working
+  expect(await tracesOf(id)).toEqual(installed)
+  expect(installed.deployments).toHaveLength(1)
+  expect(await Job.read(caller, accepted.jobId)).toMatchObject({ status: 'Completed' })
+})
+
+test.each(['installation', 'upgrade'] as const)(
+  'an %s that somebody else has ended a moment before is left as that one has made it',
+  async (name) => {
+    const each = await cases[name]()
+    // The claim, a step each, and the end.
+    const happened = justBefore(
+      /TransactWrite/,
+      async () => {
+        later(operationLeaseMs + 1)
+        await perform(each.accepted, pick)
+      },
+      8,
+    )
+    await perform(each.accepted, pick)
+    expect(happened()).toBe(true)
+    const { row, deployments } = await tracesOf(each.id)
+    expect(deployments).toEqual([row?.deployment?.id])
+    await expectEnd(each)
+  },
+)
+
+test('an installation whose module was taken away under it fails, and clears away what it has deployed', async () => {
+  const { caller, id, accepted } = await cases.installation()
+  await transact([remove(keys.module(id))])
+  await perform(accepted, pick)
+  const result = { output: 'The module has been changed by something else.' }
+  expect(await Job.read(caller, accepted.jobId)).toMatchObject({ status: 'Failed', result })
+  expect((await tracesOf(id)).deployments).toEqual([])
+})

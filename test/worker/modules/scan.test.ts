@@ -1,0 +1,248 @@
+// First: it sets what the platform may reach, which core reads when it is imported.
+import {
+  client,
+  pushModule,
+  registry,
+  silentHost,
+  temporaryKey,
+  newKey,
+  privateKey,
+  withoutRegistry,
+} from '../../core/support/module-images.ts'
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { buildImage } from '@platform/registry/build'
+import { pushImage } from '@platform/registry/push'
+import { signImage } from '@platform/registry/signature/sign'
+import { afterEach, expect, test } from 'vitest'
+import { readCatalog, releaseLimit } from '@platform/core/modules/catalog/catalog'
+import { now } from '@platform/core/clock'
+import * as keys from '@platform/core/db/keys'
+import { removeAll } from '@platform/core/db/remove-all'
+import { get, patch } from '@platform/core/db/table'
+import { transact } from '@platform/core/db/transact'
+import { scan } from '@platform/worker/modules/scan'
+import { parseSources, Sources } from '@platform/core/lib/settings/module-sources'
+import { callsOf } from '../../support/store-calls.ts'
+import { hurried } from '../../support/time-limits.ts'
+import { newModuleId } from '../../core/support/modules.ts'
+import { later } from '../../core/support/told.ts'
+import { isLong } from '../../support/long.ts'
+
+const day = 24 * 3_600_000
+
+afterEach(() => removeAll(keys.catalog()))
+
+const sourceOf = (id: string) => `${registry.host}/modules/${id}`
+
+/** What the catalog has of a module's repository. */
+async function foundOf(id: string) {
+  const { repositories } = await readCatalog()
+  return repositories.find(({ reference }) => reference === sourceOf(id))?.releases
+}
+
+const problems = async () => (await readCatalog()).scan?.problems
+
+/** The requests to registries that some work makes, as `METHOD path`. */
+async function requestsOf(work: () => Promise<unknown>): Promise<string[]> {
+  const requests: string[] = []
+  const note = (message: unknown) => {
+    const { request } = message as { request: { method: string; path: string } }
+    if (request.path.startsWith('/v2/')) requests.push(`${request.method} ${request.path}`)
+  }
+  subscribe('http.client.request.start', note)
+  await work().finally(() => unsubscribe('http.client.request.start', note))
+  return requests
+}
+
+test('a scan finds releases by their digests, with versions from labels, words from module.json, and who signed', async () => {
+  const id = newModuleId()
+  const created = '2026-02-03T04:05:06Z'
+  const one = await pushModule({ id, version: '1.0.0', tags: ['1.0.0', 'abc123'] })
+  const two = await pushModule({ id, version: '1.10.0-rc.1', tags: ['latest', 'main'], created })
+  const three = await pushModule({ id, version: '1.9.0', tags: ['1.9.0'], signedBy: null })
+  await scan(sourceOf(id))
+  const about = { moduleId: id, name: `Module ${id}`, description: 'A module under test.' }
+  const signed = { isVerified: true, verifiedBy: 'tests' }
+  expect(await foundOf(id)).toEqual([
+    { ...about, ...signed, version: '1.10.0-rc.1', digest: two.digest, createdAtMs: Date.parse(created) },
+    {
+      ...about,
+      version: '1.9.0',
+      digest: three.digest,
+      createdAtMs: 0,
+      isVerified: false,
+      reason: expect.stringContaining('No signature'),
+    },
+    { ...about, ...signed, version: '1.0.0', digest: one.digest, createdAtMs: 0 },
+  ])
+  const { scan: last } = await readCatalog()
+  expect(last?.problems).toEqual([])
+  expect(Math.abs((last?.scannedAtMs ?? 0) - now())).toBeLessThan(10_000)
+})
+
+const reads = (requests: readonly string[]) => requests.filter((request) => /GET .*\/(manifests|blobs)\//.test(request))
+
+test('what was found once is not read again: a scan costs a HEAD a tag and a look for signatures, and writes what has changed', async () => {
+  const id = newModuleId()
+  await pushModule({ id, version: '1.0.0', tags: ['1.0.0', 'latest'] })
+  const { digest } = await pushModule({ id, version: '1.1.0' })
+  // Beside it lies a tag that is none of a release.
+  await signImage(client, `modules/${id}`, digest, newKey().privateKey, { layout: 'tag' })
+  await pushImage(client, `modules/${id}`, await buildImage({ files: [] }), ['no-module'])
+  const first = await requestsOf(() => scan(sourceOf(id)))
+  const again = await requestsOf(() => scan(sourceOf(id)))
+  expect(again.filter((request) => request.startsWith('HEAD'))).toHaveLength(4)
+  // Of the images nothing is read, of each signature its manifest and its content.
+  const tagged = again.filter((request) => /manifests\/sha256-/.test(request))
+  expect(reads(again).length - tagged.filter((request) => request.startsWith('GET')).length).toBe(4)
+  expect(reads(first).length).toBeGreaterThan(reads(again).length)
+  // The catalog is read, and that there was a scan is written.
+  expect(await callsOf(() => scan(sourceOf(id)))).toBe(2)
+})
+
+test('a repository in which nothing has changed is not written again', async () => {
+  const id = newModuleId()
+  await pushModule({ id, version: '1.0.0' })
+  await pushModule({ id, version: '1.1.0', signedBy: null })
+  await scan(sourceOf(id))
+  const row = keys.catalogRepository(sourceOf(id))
+  await transact([patch(row, { set: { mark: 'of the test' } })])
+  await scan(sourceOf(id))
+  expect(await get(row)).toMatchObject({ mark: 'of the test' })
+  await pushModule({ id, version: '1.2.0' })
+  await scan(sourceOf(id))
+  expect((await get(row))?.['mark']).toBeUndefined()
+})
+
+test('who vouches for a release is asked at every scan: a signature may come, and a key may go', async () => {
+  const [late, early] = [newModuleId(), newModuleId()]
+  const { digest } = await pushModule({ id: late, signedBy: newKey().privateKey })
+  await pushModule({ id: early, signedBy: temporaryKey.privateKey })
+  const sources = [late, early].map(sourceOf).join(', ')
+  await scan(sources)
+  expect(await foundOf(late)).toMatchObject([{ isVerified: false, reason: expect.stringContaining('no trusted key') }])
+  expect(await foundOf(early)).toMatchObject([{ isVerified: true, verifiedBy: 'for a day' }])
+  await signImage(client, `modules/${late}`, digest, privateKey, { layout: 'tag' })
+  later(2 * day)
+  await scan(sources)
+  const [found] = (await foundOf(late)) ?? []
+  expect(found).toMatchObject({ isVerified: true, verifiedBy: 'tests' })
+  expect('reason' in (found ?? {})).toBe(false)
+  const [gone] = (await foundOf(early)) ?? []
+  expect(gone).toMatchObject({ isVerified: false, reason: expect.stringContaining('not valid now') })
+  expect('verifiedBy' in (gone ?? {})).toBe(false)
+})
+
+test('what is no module is left out; what claims to be one and is broken is a problem, at every scan', async () => {
+  const id = newModuleId()
+  await pushModule({ id, version: '1.0.0' })
+  await pushModule({ id, version: '1.1.0', manifest: '{"metadata": {}}' })
+  await pushModule({ id, version: '1.2.0', labels: label(id, '9.9.9') })
+  await pushModule({ id, version: '1.3.0', labels: label('other', '1.3.0') })
+  await pushImage(client, `modules/${id}`, await buildImage({ files: [], labels: label(id, '1.4.0') }), ['empty'])
+  await pushImage(client, `modules/${id}`, await buildImage({ files: [], labels: { unlike: 'all' } }), ['no-module'])
+  for (let round = 0; round < 2; round++) {
+    await scan(sourceOf(id))
+    expect((await foundOf(id))?.map(({ version }) => version)).toEqual(['1.0.0'])
+    const found = (await problems()) ?? []
+    expect(found).toHaveLength(4)
+    expect(found.every((problem) => problem.startsWith(`${sourceOf(id)}: sha256:`))).toBe(true)
+  }
+})
+
+const label = (id: string, version: string) => ({
+  'org.platform.module': 'true',
+  'org.platform.module.id': id,
+  'org.platform.module.version': version,
+})
+
+test('what a tag leads to now counts: releases that no tag leads to are gone', async () => {
+  const id = newModuleId()
+  await pushModule({ id, version: '1.0.0', tags: ['latest'] })
+  await scan(sourceOf(id))
+  await pushModule({ id, version: '1.1.0', tags: ['latest'] })
+  await scan(sourceOf(id))
+  expect((await foundOf(id))?.map(({ version }) => version)).toEqual(['1.1.0'])
+})
+
+test('a registry that lists its repositories is a source as a whole, or below a path', async () => {
+  const [one, two, other] = [newModuleId(), newModuleId(), newModuleId()]
+  await pushModule({ id: one })
+  await pushModule({ id: two, repository: `team/${two}` })
+  await pushModule({ id: other, repository: `teams/${other}` })
+  await scan(`${registry.host}/team/*`)
+  expect((await readCatalog()).repositories.map(({ reference }) => reference)).toEqual([`${registry.host}/team/${two}`])
+  await scan(`${registry.host}/team/*,${registry.host}/*`)
+  const { repositories } = await readCatalog()
+  const placeOf = (name: string) =>
+    repositories.find(({ reference }) => reference === `${registry.host}/${name}`)?.place
+  expect([`team/${two}`, `modules/${one}`, `teams/${other}`].map(placeOf)).toEqual([0, 1, 1])
+  await scan(sourceOf(one))
+  expect((await readCatalog()).repositories.map(({ reference }) => reference)).toEqual([sourceOf(one)])
+})
+
+test('a registry that is away is a problem, told once, and what was known of it stays', async () => {
+  const [one, two] = [newModuleId(), newModuleId()]
+  await pushModule({ id: one })
+  await pushModule({ id: two })
+  const sources = `${sourceOf(one)},${sourceOf(two)},${registry.host}/team/*`
+  await scan(sources)
+  const before = (await readCatalog()).repositories
+  await withoutRegistry(() => scan(sources))
+  expect((await readCatalog()).repositories).toEqual(before)
+  // The list of a whole registry, and the repositories after that.
+  expect(await problems()).toHaveLength(2)
+  await scan(sources)
+  expect(await problems()).toEqual([])
+})
+
+test('a registry that says nothing delays no other, and a repository that is not there none of its neighbours', async () => {
+  using patience = hurried(10_000)
+  const id = newModuleId()
+  await pushModule({ id })
+  const nowhere = newModuleId()
+  const silent = Array.from({ length: 30 }, (_, index) => `${silentHost}/modules/m${index}`)
+  const startedAtMs = performance.now()
+  await scan([...silent, sourceOf(nowhere), sourceOf(id)].join(','))
+  expect(performance.now() - startedAtMs).toBeLessThan(patience.ms + 5000)
+  expect(await foundOf(id)).toHaveLength(1)
+  const told = (await problems()) ?? []
+  expect(told.filter((problem) => problem.startsWith(silentHost)).length).toBeLessThanOrEqual(4)
+  expect(told.filter((problem) => problem.startsWith(sourceOf(nowhere)))).toHaveLength(1)
+})
+
+test.runIf(isLong)('of more tags than are looked at those of the newest versions are', async () => {
+  const id = newModuleId()
+  await pushModule({ id, version: '2.0.0', tags: ['2.0.0'] })
+  const old = await pushModule({ id, version: '1.0.0', tags: ['0-old'] })
+  const { bytes, descriptor } = (await client.manifest(`modules/${id}`, old.digest))!
+  const tags = Array.from({ length: 2 * releaseLimit + 5 }, (_, index) => `build-${index}`)
+  for (const tag of tags) await client.putManifest(`modules/${id}`, tag, bytes, descriptor.mediaType)
+  const requests = await requestsOf(() => scan(sourceOf(id)))
+  expect(requests.filter((request) => request.startsWith('HEAD') && !request.includes('sha256'))).toHaveLength(
+    2 * releaseLimit,
+  )
+  expect((await foundOf(id))?.map(({ version }) => version)).toEqual(['2.0.0', '1.0.0'])
+  expect(await problems()).toEqual([`${sourceOf(id)}: It has 407 tags; 400 of them are looked at.`])
+})
+
+test.each([
+  ['registry.example.com/modules/hello', { repository: 'modules/hello', isWhole: false }],
+  ['registry.example.com/*', { repository: '', isWhole: true }],
+  ['registry.example.com/team/*', { repository: 'team', isWhole: true }],
+])('%s is a source', (text, source) => {
+  const sources = [{ registry: 'registry.example.com', ...source }]
+  expect(parseSources(Sources.parse(` ${text} ,`))).toEqual(sources)
+})
+
+test.each([
+  'hello',
+  'registry.example.com',
+  'registry.example.com/hello:1.0.0',
+  'https://registry.example.com/x',
+  '*',
+  'a b/*',
+])('%s is no source', (text) => {
+  expect(Sources.safeParse(text).success).toBe(false)
+  expect(parseSources(text)).toEqual([])
+})

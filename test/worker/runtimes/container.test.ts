@@ -1,0 +1,156 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import { join } from 'node:path'
+import { readdir, realpath } from 'node:fs/promises'
+import { nodeLayer } from '@platform/registry/build'
+import { expect, test } from 'vitest'
+import { ask, assignmentOf, limits, localRuntime } from '../../support/local-runtime.ts'
+import { isLong } from '../../support/long.ts'
+import { bundled, pushFixture, pushProgram } from '../../support/module-image.ts'
+import { missing, outputOf } from '../../support/peers.ts'
+
+const reason = missing('runc')
+const inContainers = test.skipIf(reason !== '')
+const fs = `(await import('node:fs'))`
+
+async function puppetInContainer(runtime: Awaited<ReturnType<typeof localRuntime>>) {
+  const deployment = await runtime.deploy(assignmentOf(await pushFixture(runtime.registry, 'puppet')))
+  return (expression: string) => ask(runtime, deployment, expression)
+}
+
+inContainers(`a container sees its image, read-only, and a temporary folder with a limit${reason}`, async () => {
+  await using runtime = await localRuntime('container')
+  // The second one finds the places for its folders already there.
+  await puppetInContainer(runtime)
+  const of = await puppetInContainer(runtime)
+  expect(await of(`${fs}.readdirSync('/')`)).toEqual(['app', 'dev', 'proc', 'run', 'tmp'])
+  expect(await of(`${fs}.writeFileSync('/app/x', '')`)).toEqual({ error: 'EROFS' })
+  expect(await of(`${fs}.writeFileSync('/tmp/x', 'kept') ?? ${fs}.readFileSync('/tmp/x', 'utf8')`)).toBe('kept')
+  expect(await of(`${fs}.writeFileSync('/tmp/y', Buffer.alloc(70e6))`)).toEqual({ error: 'ENOSPC' })
+  expect(await of(`${fs}.writeFileSync('/run/node/node', '')`)).toMatchObject({
+    error: expect.stringMatching(/EACCES|EROFS/),
+  })
+})
+
+inContainers(`a container sees its own processes and no network${reason}`, async () => {
+  await using runtime = await localRuntime('container')
+  const of = await puppetInContainer(runtime)
+  expect(await of('process.pid')).toBe(1)
+  expect(await of(`${fs}.readdirSync('/proc').filter((name) => /^\\d+$/.test(name))`)).toEqual(['1'])
+  expect(await of(`Object.keys((await import('node:os')).networkInterfaces())`)).toEqual(['lo'])
+  expect(await of(`process.kill(${process.pid}, 0)`)).toEqual({ error: 'ESRCH' })
+  const hostname: string = await of(`(await import('node:os')).hostname()`)
+  expect(hostname).toMatch(/^platform-/)
+})
+
+inContainers(`a container has no rights, and no way to get any${reason}`, async () => {
+  await using runtime = await localRuntime('container')
+  const of = await puppetInContainer(runtime)
+  const status: string = await of(`${fs}.readFileSync('/proc/self/status', 'utf8')`)
+  const field = (name: string) => new RegExp(`^${name}:\\s*(.*)$`, 'm').exec(status)?.[1]
+  for (const set of ['CapInh', 'CapPrm', 'CapEff', 'CapBnd', 'CapAmb']) expect(field(set)).toMatch(/^0+$/)
+  expect([field('NoNewPrivs'), field('Seccomp')]).toEqual(['1', '2'])
+  expect(await of('process.getuid()')).toBe(process.getuid?.() === 0 ? 65_532 : 0)
+  expect(await of(`${fs}.writeFileSync('/proc/sys/kernel/hostname', 'x')`)).toMatchObject({ error: expect.any(String) })
+})
+
+inContainers(`the limits that a container is said to have are in force${reason}`, async ({ skip }) => {
+  await using runtime = await localRuntime('container')
+  if (runtime.isolation.includes('without limits')) skip('this machine does not let the platform limit containers')
+  expect(runtime.isolation).toContain('256 MB of memory, 128 processes')
+  const of = await puppetInContainer(runtime)
+  const hoard = 'eval("const all = []; for (;;) all.push(Buffer.alloc(1e7, 1))")'
+  await expect(of(hoard)).rejects.toMatchObject({ problem: 'crashed' })
+})
+
+/** Perl of this machine, and what it needs: it can make any system call. */
+async function perlFiles(): Promise<{ path: string; source: string; mode: number }[]> {
+  const needed = await outputOf('ldd', '/usr/bin/perl')
+  const paths = ['/usr/bin/perl', ...[...needed.matchAll(/(\/\S+) \(0x/g)].map(([, path = '']) => path)]
+  return Promise.all(paths.map(async (path) => ({ path, source: await realpath(path), mode: 0o755 })))
+}
+
+const whyNoPerl =
+  reason || missing('perl', 'ldd') || (process.arch === 'x64' ? '' : ' (skipped: other numbers of calls)')
+
+test.skipIf(whyNoPerl !== '')(
+  `a container cannot make system calls that let out, nor processes without end${whyNoPerl}`,
+  async () => {
+    await using runtime = await localRuntime('container')
+    const source = await bundled('puppet')
+    const image = await pushProgram(runtime.registry, 'perl', source, { files: await perlFiles() })
+    const deployment = await runtime.deploy(assignmentOf(image))
+    const perl = (script: string) =>
+      ask(
+        runtime,
+        deployment,
+        `(await import('node:child_process')).execFileSync('/usr/bin/perl', ['-e', ${JSON.stringify(script)}], { encoding: 'utf8' })`,
+      )
+    const newUser = 0x1000_0000
+    const call = (...numbers: number[]) => perl(`my $r = syscall(${numbers.join()}); print $r < 0 ? $!+0 : 'done'`)
+    const [clone, unshare, keyctl, mount, clone3] = [56, 272, 250, 165, 435]
+    expect(await call(unshare, newUser)).toBe('1')
+    expect(await call(clone, newUser, 0, 0, 0, 0)).toBe('1')
+    expect(await call(clone3, 0, 0)).toBe('38')
+    expect(await call(keyctl, 0, 0)).toBe('1')
+    expect(await call(mount, 0, 0, 0, 0, 0)).toBe('1')
+    if (runtime.isolation.includes('without limits')) return
+    const forks =
+      'my $n = 0; while ($n < 300 && defined(my $pid = fork)) { if (!$pid) { close STDOUT; close STDERR; sleep 3; exit } $n++ } print $n'
+    expect(Number(await perl(forks))).toBeLessThan(128)
+  },
+)
+
+inContainers(`the token is on no disk once an instance runs, and its state goes with it${reason}`, async () => {
+  await using runtime = await localRuntime('container')
+  const assignment = assignmentOf(await pushFixture(runtime.registry, 'puppet'))
+  const deployment = await runtime.deploy(assignment)
+  const files = await readdir(join(runtime.folder, 'run'), { recursive: true })
+  expect(files.filter((name) => name.endsWith('config.json'))).toEqual([])
+  await runtime.remove(deployment, 0)
+  expect(await readdir(join(runtime.folder, 'run', 'runc'))).toEqual([])
+})
+
+inContainers(`a module that puts a link in place of its socket leads nobody elsewhere${reason}`, async () => {
+  await using runtime = await localRuntime('container')
+  let hits = 0
+  const decoy = createServer((_incoming, outgoing) => outgoing.end(`hit ${(hits += 1)}`))
+  const path = join(runtime.folder, 'decoy')
+  await once(decoy.listen(path), 'listening')
+  const exchange = `${fs}.rmSync('/run/platform/m') ?? ${fs}.symlinkSync(${JSON.stringify(path)}, '/run/platform/m')`
+  const of = await puppetInContainer(runtime)
+  await of(exchange)
+  expect(await of('1 + 1')).toBe(2)
+
+  const atOnce = `import { symlinkSync } from 'node:fs'
+    symlinkSync(${JSON.stringify(path)}, process.env.PLATFORM_SOCKET)
+    console.log('linked')
+    setTimeout(() => process.exit(5), 1000)`
+  const image = await pushProgram(runtime.registry, 'linked', atOnce)
+  await expect(runtime.deploy(assignmentOf(image))).rejects.toMatchObject({ problem: 'init_failed' })
+  expect([(await runtime.line(/linked/)).length > 0, hits]).toEqual([true, 0])
+  decoy.close()
+})
+
+// Whoever builds one with `--with-node` shows it as well.
+test.skipIf(reason !== '' || !isLong)(`an image that brings Node runs on its own${reason}`, async () => {
+  await using runtime = await localRuntime('container')
+  const source = `import { createServer } from 'node:http'
+    createServer((_incoming, outgoing) => outgoing.end(process.execPath)).listen(process.env.PLATFORM_SOCKET)`
+  const image = await pushProgram(runtime.registry, 'own', source, {
+    layers: [await nodeLayer()],
+    config: { User: '1234' },
+  })
+  const deployment = await runtime.deploy(assignmentOf(image))
+  const { body } = await runtime.request(deployment, { method: 'GET', path: '/' }, limits)
+  expect(Buffer.from(body).toString()).toBe('/usr/local/bin/node')
+})
+
+inContainers(`an image whose program is missing has failed to start, with the reason${reason}`, async () => {
+  await using runtime = await localRuntime('container')
+  const image = await pushProgram(runtime.registry, 'missing', '', { config: { Entrypoint: ['/bin/absent'], Cmd: [] } })
+  await expect(runtime.deploy(assignmentOf(image))).rejects.toMatchObject({
+    problem: 'init_failed',
+    message: expect.stringMatching(/absent.*no such file/),
+  })
+})

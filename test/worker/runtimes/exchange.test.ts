@@ -1,0 +1,172 @@
+import { once } from 'node:events'
+import { createServer, type RequestListener } from 'node:http'
+import { createServer as createPlainServer, type Socket } from 'node:net'
+import { join } from 'node:path'
+import { askInstance, exchange } from '@platform/worker/runtimes/instance-request'
+import { type ModuleAnswer, type RequestLimits } from '@platform/worker/runtimes/port'
+import { tokenHeader } from '@platform/modules/protocol'
+import { expect, test } from 'vitest'
+import { until } from '../../../conformance/until.ts'
+import { textOf } from '../../support/local-runtime.ts'
+import { temporaryFolder } from '../../support/temporary-folder.ts'
+
+const limits: RequestLimits = { timeoutMs: 20_000, maxBytes: 1000 }
+const get = { method: 'GET', path: '/' }
+
+/** A server on a socket that tells how many connections it has; disposing cuts them. */
+async function serve(onConnection: (socket: Socket) => void, http?: RequestListener) {
+  const folder = await temporaryFolder()
+  const socketPath = join(folder.path, 'm')
+  const server = http ? createServer(http) : createPlainServer(onConnection)
+  const sockets = new Set<Socket>()
+  server.on('connection', (socket: Socket) => {
+    sockets.add(socket)
+    socket.on('error', () => {}).on('close', () => sockets.delete(socket))
+  })
+  await once(server.listen(socketPath), 'listening')
+  return {
+    socketPath,
+    /** Settles when no connection is left. */
+    isFree: () => until('no connection is left', async () => sockets.size === 0),
+    async [Symbol.asyncDispose]() {
+      for (const socket of sockets) socket.destroy()
+      await new Promise((resolve) => server.close(resolve))
+      await folder[Symbol.asyncDispose]()
+    },
+  }
+}
+
+const serveHttp = (listener: RequestListener) => serve(() => {}, listener)
+
+/** Answers every request with these bytes, and leaves the connection open. */
+const answering = (bytes: string) => serve((socket) => socket.once('data', () => socket.write(bytes)))
+
+test('a request arrives whole, and so does its answer', async () => {
+  await using server = await serveHttp((incoming, outgoing) => {
+    const { method, url, headers } = incoming
+    const chunks: Buffer[] = []
+    incoming.on('data', (chunk: Buffer) => chunks.push(chunk))
+    incoming.on('end', () => {
+      const told = { method, url, type: headers['content-type'], body: Buffer.concat(chunks).toString() }
+      outgoing.writeHead(201, { 'x-one': ['a', 'b'] }).end(JSON.stringify(told))
+    })
+  })
+  const answer = await exchange(
+    server,
+    { method: 'PUT', path: '/a%20b?c=d', headers: { 'content-type': 'text/x' }, body: Buffer.from('é') },
+    limits,
+  )
+  expect(answer.status).toBe(201)
+  expect(answer.headers['x-one']).toBe('a, b')
+  expect(JSON.parse(textOf(answer))).toEqual({ method: 'PUT', url: '/a%20b?c=d', type: 'text/x', body: 'é' })
+  await server.isFree()
+})
+
+test('the platform’s token goes with a request, and no other does', async () => {
+  await using server = await serveHttp(({ rawHeaders }, outgoing) => outgoing.end(JSON.stringify(rawHeaders)))
+  const headers = {
+    'X-Platform-Token': 'forged',
+    Connection: 'keep-alive, x-platform-token',
+    'Transfer-Encoding': 'chunked',
+  }
+  const answer = await askInstance(server.socketPath, 'ours', { ...get, headers }, limits)
+  const sent: string[] = JSON.parse(textOf(answer)).map((text: string) => text.toLowerCase())
+  expect(sent.filter((_, index) => sent[index - 1] === tokenHeader)).toEqual(['ours'])
+  expect(sent.filter((_, index) => sent[index - 1] === 'connection')).toEqual(['close'])
+  expect(sent).not.toContain('transfer-encoding')
+})
+
+test('cookies and what concerns the connection are left out of an answer', async () => {
+  await using server = await serveHttp((_incoming, outgoing) => {
+    outgoing.writeHead(200, {
+      'set-cookie': ['session=stolen', 'other=1'],
+      connection: 'close, X-Hop',
+      'x-hop': '1',
+      'keep-alive': 'timeout=5',
+      'proxy-authenticate': 'Basic',
+      'x-kept': '2',
+    })
+    outgoing.end()
+  })
+  const { headers } = await exchange(server, get, limits)
+  expect(Object.keys(headers).toSorted()).toEqual(['date', 'x-kept'])
+})
+
+const lies: Record<string, [string, string]> = {
+  'breaks off in its head': ['HTTP/1.1 200 OK\r\nContent-Le', 'crashed'],
+  'is no HTTP': ['SSH-2.0-OpenSSH_9.2\r\n\r\n', 'crashed'],
+  'has a head without end': [`HTTP/1.1 200 OK\r\nx-long: ${'x'.repeat(100_000)}\r\n\r\n`, 'crashed'],
+  'has two lengths': ['HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab', 'crashed'],
+  'breaks off in its body': ['HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nab', 'crashed'],
+  'breaks off in a chunk': ['HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nff\r\nab', 'crashed'],
+  'changes the protocol': ['HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n', 'crashed'],
+  'is empty': ['', 'crashed'],
+}
+test.each(Object.entries(lies))('an answer that %s is a crash', async (_what, [bytes, problem]) => {
+  await using server = await serve((socket) => socket.once('data', () => socket.end(bytes)))
+  await expect(exchange(server, get, limits)).rejects.toMatchObject({ name: 'RuntimeFailure', problem })
+  await server.isFree()
+})
+
+test.each([
+  ['nothing', ''],
+  ['half a head', 'HTTP/1.1 200 OK\r\n'],
+  ['half a body', 'HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nab'],
+  ['only that it goes on', 'HTTP/1.1 100 Continue\r\n\r\n'],
+])('whoever answers %s in time has timed out, and its connection ends', async (_what, bytes) => {
+  await using server = await answering(bytes)
+  await expect(exchange(server, get, { ...limits, timeoutMs: 100 })).rejects.toMatchObject({ problem: 'timeout' })
+  await server.isFree()
+})
+
+test('an answer that trickles on has timed out when its time is over', async () => {
+  await using server = await serve((socket) => {
+    socket.write('HTTP/1.1 200 OK\r\n\r\n')
+    const timer = setInterval(() => socket.write('x'), 10)
+    socket.on('close', () => clearInterval(timer))
+  })
+  await expect(exchange(server, get, { timeoutMs: 200, maxBytes: 1e9 })).rejects.toMatchObject({ problem: 'timeout' })
+  await server.isFree()
+})
+
+test('an answer of exactly the limit is whole, and one byte more ends the connection', async () => {
+  await using server = await serveHttp(({ url }, outgoing) => {
+    outgoing.end(Buffer.alloc(Number(url?.slice(1))))
+  })
+  const sized = (bytes: number): Promise<ModuleAnswer> =>
+    exchange(server, { method: 'GET', path: `/${bytes}` }, { ...limits, maxBytes: 100_000 })
+  expect((await sized(100_000)).body.length).toBe(100_000)
+  await expect(sized(100_001)).rejects.toMatchObject({ problem: 'too_large' })
+  await server.isFree()
+})
+
+test('an answer without end is too large, and its sender is stopped', async () => {
+  await using server = await serveHttp((_incoming, outgoing) => {
+    const send = () => {
+      while (!outgoing.destroyed && outgoing.write(Buffer.alloc(65_536)));
+    }
+    outgoing.on('drain', send)
+    send()
+  })
+  await expect(exchange(server, get, { ...limits, maxBytes: 10_000_000 })).rejects.toMatchObject({
+    problem: 'too_large',
+  })
+  await server.isFree()
+})
+
+test('where nobody listens it is unavailable', async () => {
+  await using folder = await temporaryFolder()
+  const socketPath = join(folder.path, 'nobody')
+  await expect(exchange({ socketPath }, get, limits)).rejects.toMatchObject({ problem: 'unavailable' })
+})
+
+test.each([
+  { method: 'GET', path: '/a b' },
+  { method: 'GET', path: '/a\r\nx: y' },
+  { method: 'G ET', path: '/' },
+  { method: 'GET', path: '/', headers: { 'x-one': 'a\r\nx-two: b' } },
+  { method: 'GET', path: '/', headers: { 'x one': 'a' } },
+])('what HTTP cannot carry is refused: %j', async (request) => {
+  await using server = await answering('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n')
+  await expect(exchange(server, request, limits)).rejects.toMatchObject({ problem: 'refused' })
+})

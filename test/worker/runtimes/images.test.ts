@@ -1,0 +1,112 @@
+import { cp, readdir, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fetchImage } from '@platform/worker/runtimes/fetch-image'
+import { type FetchImage, Images } from '@platform/worker/runtimes/images'
+import { RuntimeFailure } from '@platform/worker/runtimes/port'
+import { expect, test } from 'vitest'
+import { memoryRegistry } from '../../support/memory-registry.ts'
+import { pushProgram } from '../../support/module-image.ts'
+import { temporaryFolder } from '../../support/temporary-folder.ts'
+
+/** A folder of images that counts how often it fetches. */
+async function imagesIn(path: string) {
+  const registry = memoryRegistry()
+  const image = await pushProgram(registry, 'any', 'content')
+  let fetches = 0
+  const fetch: FetchImage = (name, folder) => {
+    fetches += 1
+    return fetchImage(() => registry, name, folder)
+  }
+  return {
+    images: new Images(path, fetch),
+    again: () => new Images(path, fetch),
+    image,
+    fetches: () => fetches,
+    registry,
+  }
+}
+
+const mainOf = (root: string) => readFile(join(root, 'app', 'main.mjs'), 'utf8')
+
+test('an image is fetched once, whoever needs it and whenever', async () => {
+  await using folder = await temporaryFolder()
+  const { images, again, image, fetches } = await imagesIn(folder.path)
+  const [one, two] = await Promise.all([images.hold(image), images.hold(image)])
+  expect(two).toEqual(one)
+  expect(await mainOf(one.root)).toBe('content')
+  expect(one.config).toMatchObject({ Cmd: ['node', 'main.mjs'] })
+  expect(await again().hold(image)).toEqual(one)
+  expect(fetches()).toBe(1)
+})
+
+test('an image stays as long as anybody holds it', async () => {
+  await using folder = await temporaryFolder()
+  const { images, image } = await imagesIn(folder.path)
+  const { root } = await images.hold(image)
+  await images.hold(image)
+  await images.release(image.digest)
+  await images.removeUnheld(image.digest)
+  expect(await mainOf(root)).toBe('content')
+  await images.release(image.digest)
+  expect(await readdir(folder.path)).toEqual([])
+})
+
+test('images that a killed process left go, but for those that are held or wanted', async () => {
+  await using folder = await temporaryFolder()
+  const { again, image, registry } = await imagesIn(folder.path)
+  const others = [await pushProgram(registry, 'any', 'another'), await pushProgram(registry, 'any', 'a third')]
+  const before = again()
+  for (const each of [image, ...others]) await before.hold(each)
+  const images = again()
+  await images.hold(image)
+  await images.removeOthers(others.slice(0, 1).map(({ digest }) => digest))
+  const kept = [image, ...others.slice(0, 1)].map(({ digest }) => digest.replace(':', '-'))
+  expect((await readdir(folder.path)).toSorted()).toEqual(kept.toSorted())
+})
+
+test('whoever needs an image that is being removed gets it afterwards', async () => {
+  await using folder = await temporaryFolder()
+  const { images, image, fetches } = await imagesIn(folder.path)
+  await images.hold(image)
+  const removals = [images.release(image.digest), images.removeUnheld(image.digest)]
+  const { root } = await images.hold(image)
+  await Promise.all(removals)
+  expect(await mainOf(root)).toBe('content')
+  expect(fetches()).toBe(2)
+})
+
+test('what could not be fetched is not held, and is tried again', async () => {
+  await using folder = await temporaryFolder()
+  const { images, image, registry } = await imagesIn(folder.path)
+  const blobs = new Map(registry.blobs)
+  for (const key of blobs.keys()) registry.blobs.set(key, Buffer.from('broken'))
+  const failed = [images.hold(image), images.hold(image)]
+  for (const { status } of await Promise.allSettled(failed)) expect(status).toBe('rejected')
+  await expect(images.hold(image)).rejects.toBeInstanceOf(RuntimeFailure)
+  expect(await readdir(folder.path)).toEqual([])
+  for (const [key, bytes] of blobs) registry.blobs.set(key, bytes)
+  expect(await mainOf((await images.hold(image)).root)).toBe('content')
+})
+
+test('half an image, a broken note and a copy of another folder are fetched anew', async () => {
+  await using folder = await temporaryFolder()
+  await using copy = await temporaryFolder()
+  const { images, again, image, fetches } = await imagesIn(folder.path)
+  await images.hold(image)
+  await cp(folder.path, copy.path, { recursive: true })
+  const note = join(folder.path, image.digest.replace(':', '-'), 'image.json')
+  for (const content of [
+    '',
+    '{"root": "/tm',
+    'null',
+    JSON.stringify({ root: join(note, '..', 'nothing'), config: {} }),
+  ]) {
+    await writeFile(note, content)
+    expect(await mainOf((await again().hold(image)).root)).toBe('content')
+  }
+  // Of what is unpacked nothing is asked for again.
+  expect(fetches()).toBe(5)
+  const copied = await imagesIn(copy.path)
+  const { root } = await copied.images.hold(image)
+  expect([root.startsWith(copy.path), copied.fetches()]).toEqual([true, 1])
+})

@@ -1,0 +1,98 @@
+import { readdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { tryContainers } from '@platform/worker/runtimes/runc'
+import { describe, expect, test } from 'vitest'
+import { until } from '../../../conformance/until.ts'
+import { localModes, processesWith } from '../../support/local-runtime.ts'
+import { missing, outputOf } from '../../support/peers.ts'
+import { Program } from '../../support/program.ts'
+import { temporaryFolder } from '../../support/temporary-folder.ts'
+
+const projectDir = fileURLToPath(new URL('../../..', import.meta.url))
+const owner = fileURLToPath(new URL('../../support/runtime-owner.ts', import.meta.url))
+
+/** Answers once, says so, and then hears nothing any more. */
+const spinner = `
+  import { createServer } from 'node:http'
+  process.on('SIGTERM', () => {})
+  createServer((_incoming, outgoing) => {
+    outgoing.end(() => setImmediate(() => { for (;;); }))
+  }).listen(process.env.PLATFORM_SOCKET)`
+
+/** A process of its own that runs a module; `before` is what starts it in another way. */
+async function startOwner(mode: string, folder: string, marker: string, before: readonly string[] = []) {
+  const source = join(folder, 'spinner.mjs')
+  await writeFile(source, spinner)
+  const own = [process.execPath, owner, mode, folder, source, marker]
+  const program = new Program('/usr/bin/env', [...before, ...own], {
+    cwd: projectDir,
+    env: { PATH: process.env['PATH'], NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'] },
+  })
+  const [, isolation = ''] = await program.writes(/It runs: (.*)/)
+  return { program, isolation, [Symbol.asyncDispose]: () => program.kill() }
+}
+
+const isGone = (marker: string) => until('no process is left', async () => (await processesWith(marker)).length === 0)
+
+describe.each(localModes)('as a %s%s', (mode, reason) => {
+  test.skipIf(reason !== '')('a module that hears nothing ends when the platform is killed', async () => {
+    await using folder = await temporaryFolder()
+    const marker = `marker-orphan-${mode}-${process.pid}`
+    await using running = await startOwner(mode, folder.path, marker)
+    const [owning] = await processesWith(owner, marker)
+    expect((await processesWith(marker)).filter((id) => id !== owning)).not.toEqual([])
+    process.kill(Number(owning), 'SIGKILL')
+    await running.program.ended
+    await isGone(marker)
+    if (mode === 'process') return
+    const state = join(folder.path, 'run', 'runc')
+    await until('runc knows nothing', async () => (await readdir(state)).length === 0)
+  })
+})
+
+const reason = missing('runc')
+
+test.skipIf(reason !== '')(`containers that nobody has ended are ended by the next start${reason}`, async () => {
+  await using folder = await temporaryFolder()
+  const marker = `marker-left-${process.pid}`
+  await using running = await startOwner('container', folder.path, marker)
+  const [owning = 0] = await processesWith(owner, marker)
+  // It would see to it otherwise.
+  process.kill(owning, 'SIGSTOP')
+  const guards = await processesWith('read -r line', folder.path)
+  const supervisors = await processesWith('runc', folder.path)
+  for (const id of new Set([...guards, ...supervisors, owning])) process.kill(id, 'SIGKILL')
+  await running.program.ended
+  expect(await processesWith(marker)).not.toEqual([])
+  await tryContainers(join(folder.path, 'run'))
+  expect(await processesWith(marker)).toEqual([])
+})
+
+const isRoot = process.getuid?.() === 0
+const nobody = ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups']
+const isReadable =
+  isRoot &&
+  (await outputOf(
+    'setpriv',
+    ...nobody.slice(1),
+    process.execPath,
+    '-e',
+    `require('node:fs').accessSync('${owner}')`,
+  ).then(
+    () => true,
+    () => false,
+  ))
+const why =
+  missing('runc', 'setpriv') || (isReadable ? '' : ' (skipped: not root, or nobody else can read this folder)')
+
+test.skipIf(why !== '')(`containers need no rights of the platform: any user can run them${why}`, async () => {
+  await using folder = await temporaryFolder()
+  const marker = `marker-rootless-${process.pid}`
+  await outputOf('chown', '65534:65534', folder.path)
+  await using running = await startOwner('container', folder.path, marker, nobody)
+  expect(running.isolation).toContain("shares the platform's user")
+  expect(await processesWith(marker)).not.toEqual([])
+  await running.program.kill()
+  await isGone(marker)
+})

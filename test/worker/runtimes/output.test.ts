@@ -1,0 +1,88 @@
+import { PassThrough } from 'node:stream'
+import { followOutput } from '@platform/worker/runtimes/output-capture'
+import { expect, test, vi } from 'vitest'
+
+/** Lines of streams that have ended. */
+async function linesOf(...writes: (string | Buffer)[]): Promise<{ lines: string[]; tail: string }> {
+  const stream = new PassThrough()
+  const lines: string[] = []
+  const output = followOutput([stream], (line) => lines.push(line))
+  for (const part of writes) stream.write(part)
+  stream.end()
+  await new Promise((resolve) => stream.once('close', resolve))
+  return { lines, tail: output.tail() }
+}
+
+test('lines are passed on one by one, however they arrive; empty ones are not', async () => {
+  const { lines } = await linesOf('one\ntw', 'o\n\n\nthr', '', 'ee')
+  expect(lines).toEqual(['one', 'two', 'three'])
+})
+
+test('a character that arrives in two parts stays whole, and bytes that are none do no harm', async () => {
+  const snowman = Buffer.from('☃\n')
+  const { lines } = await linesOf(snowman.subarray(0, 1), snowman.subarray(1), Buffer.from([0xff, 10]))
+  expect(lines).toEqual(['☃', '\ufffd'])
+})
+
+test('a line of 8 KiB is whole, and of a longer one the rest is left out', async () => {
+  const whole = 'x'.repeat(8192)
+  expect((await linesOf(`${whole}\n`)).lines).toEqual([whole])
+  expect((await linesOf(`${whole}y\nnext\n`)).lines).toEqual([`${whole}…`, 'next'])
+  // In parts, of which none is too long.
+  const parts = Array.from({ length: 100 }, () => 'x'.repeat(1000))
+  expect((await linesOf(...parts, '\nnext\n')).lines).toEqual([`${whole}…`, 'next'])
+})
+
+const many = (count: number, text: string) => `${text}\n`.repeat(count)
+
+test('two hundred lines a second are passed on, and the next second tells how many were not', async () => {
+  vi.useFakeTimers()
+  try {
+    const stream = new PassThrough()
+    const lines: string[] = []
+    followOutput([stream], (line) => lines.push(line))
+    stream.write(many(1000, 'x'))
+    await vi.advanceTimersByTimeAsync(0)
+    expect(lines).toEqual(Array.from({ length: 200 }, () => 'x'))
+    await vi.advanceTimersByTimeAsync(1000)
+    expect(lines.slice(200).map((line) => JSON.parse(line))).toEqual([expect.objectContaining({ dropped: 800 })])
+    stream.write('again\n')
+    await vi.advanceTimersByTimeAsync(1000)
+    expect(lines.slice(201)).toEqual(['again'])
+  } finally {
+    vi.useRealTimers()
+  }
+})
+
+test('64 KiB a second are passed on, of all streams together', async () => {
+  const streams = [new PassThrough(), new PassThrough()]
+  const lines: string[] = []
+  followOutput(streams, (line) => lines.push(line))
+  for (const stream of streams) stream.end(many(50, 'x'.repeat(8192)))
+  await Promise.all(streams.map((stream) => new Promise((resolve) => stream.once('close', resolve))))
+  expect(lines).toHaveLength(8)
+})
+
+test('a line whose beginning was dropped is dropped as a whole', async () => {
+  vi.useFakeTimers()
+  try {
+    const stream = new PassThrough()
+    const lines: string[] = []
+    followOutput([stream], (line) => lines.push(line))
+    stream.write(`${many(200, 'x')}begin`)
+    await vi.advanceTimersByTimeAsync(1500)
+    stream.write('end\nnext\n')
+    await vi.advanceTimersByTimeAsync(0)
+    expect(lines.slice(200)).toEqual(['next'])
+    await vi.advanceTimersByTimeAsync(1000)
+    expect(JSON.parse(lines[201] ?? '')).toMatchObject({ dropped: 1 })
+  } finally {
+    vi.useRealTimers()
+  }
+})
+
+test('what was printed last is kept for whoever asks why', async () => {
+  const { tail } = await linesOf(many(30, 'x'), 'Error: one\n', 'at two')
+  expect(tail.split('\n')).toEqual([...Array.from({ length: 8 }, () => 'x'), 'Error: one', 'at two'])
+  expect((await linesOf(many(10, 'x'.repeat(8000)))).tail).toHaveLength(2000)
+})

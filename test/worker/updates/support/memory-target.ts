@@ -1,0 +1,100 @@
+import { type InstalledRelease } from '@platform/core/updates/record'
+import { isSame } from '@platform/core/updates/release-identity'
+import {
+  type Share,
+  type StagedRelease,
+  TargetFailure,
+  type Unanswered,
+  type UpdateTarget,
+} from '@platform/worker/updates/target/port'
+
+/** What a function of a release answers. */
+export type Behaviour = (functionName: string, event: any) => unknown
+
+/** A call of the target; a test may have it fail before or after it has its effect. */
+export interface TargetCall {
+  name: keyof UpdateTarget
+  input: readonly unknown[]
+}
+
+export const good =
+  (version: string): Behaviour =>
+  (_, event) =>
+    event.platformProbe ? { version } : { statusCode: 200 }
+
+const keyOf = ({ version, digest }: InstalledRelease): string => `${version} ${digest}`
+
+/** Functions in memory: all that a target promises, and everything that is done to it can be seen. */
+export class MemoryTarget {
+  serving: InstalledRelease
+  /** Release → its zips. */
+  readonly staged = new Map<string, ReadonlyMap<string, Uint8Array>>()
+  share: { release: InstalledRelease; share: Share } | undefined
+  readonly behaviours = new Map<string, Behaviour>()
+  readonly shares: string[] = []
+  /** Version → what the host knows of it; of others it knows nothing. */
+  readonly unanswered = new Map<string, (sinceMs: number) => Unanswered>()
+  hook: { before?: (call: TargetCall) => Promise<void>; after?: (call: TargetCall) => Promise<void> } = {}
+
+  constructor(serving: InstalledRelease) {
+    this.serving = serving
+    this.staged.set(keyOf(serving), new Map())
+  }
+
+  /** Whether everything goes to one release alone, and to which. */
+  get whole(): InstalledRelease | undefined {
+    return this.share === undefined ? this.serving : undefined
+  }
+
+  readonly port: UpdateTarget = {
+    current: () => this.#call('current', [], () => this.serving),
+    stage: (release) =>
+      this.#call('stage', [release], async () => {
+        if (!this.staged.has(keyOf(release))) this.staged.set(keyOf(release), await this.#zipsOf(release))
+      }),
+    invoke: (release, functionName, event) =>
+      this.#call('invoke', [release, functionName, event], () => {
+        this.#require(release)
+        return (this.behaviours.get(release.version) ?? good(release.version))(functionName, event)
+      }),
+    unanswered: (release, sinceMs) =>
+      this.#call('unanswered', [release, sinceMs], () => this.unanswered.get(release.version)?.(sinceMs)),
+    shift: (release, share, isBack) =>
+      this.#call('shift', [release, share, isBack], () => {
+        this.#require(release)
+        if (isSame(this.serving, release)) return
+        this.shares.push(`${release.version} ${share}`)
+        this.share = share === 0 ? undefined : { release, share }
+      }),
+    commit: (release, before) =>
+      this.#call('commit', [release, before], () => {
+        this.#require(release)
+        Object.assign(this, { serving: release, share: undefined })
+        const kept = new Set([keyOf(release), keyOf(before)])
+        for (const key of this.staged.keys()) if (!kept.has(key)) this.staged.delete(key)
+      }),
+    revert: (release, before) =>
+      this.#call('revert', [release, before], () => {
+        Object.assign(this, { serving: before, share: undefined })
+      }),
+  }
+
+  async #call<Result>(
+    name: keyof UpdateTarget,
+    input: readonly unknown[],
+    perform: () => Result | Promise<Result>,
+  ): Promise<Result> {
+    await this.hook.before?.({ name, input })
+    const result = await perform()
+    await this.hook.after?.({ name, input })
+    return result
+  }
+
+  async #zipsOf({ functionNames, fetchFunction }: StagedRelease): Promise<ReadonlyMap<string, Uint8Array>> {
+    return new Map(await Promise.all(functionNames.map(async (name) => [name, await fetchFunction(name)] as const)))
+  }
+
+  #require(release: InstalledRelease): void {
+    if (!this.staged.has(keyOf(release))) throw new TargetFailure('It is not staged.', { isFinal: true })
+  }
+}
