@@ -1,8 +1,8 @@
-import type { SignatureLayout } from '@platform/registry/signature/sign'
-import { verifyImage } from '@platform/registry/signature/verify'
-import { corpus } from '../../test/registry/signature/corpus.ts'
-import { secondOpinion } from '../../test/registry/signature/second-opinion.ts'
-import { put, repository, trust, world } from '../../test/registry/signature/stored.ts'
+import type { SignatureLayout } from '@platform/oci/signature/sign'
+import { verifyImage } from '@platform/oci/signature/verify'
+import { corpus } from '../../test/oci/signature/corpus.ts'
+import { secondOpinion } from '../../test/oci/signature/second-opinion.ts'
+import { put, repository, trust, world } from '../../test/oci/signature/stored.ts'
 import type { Random } from '../random.ts'
 
 const atMs = Date.parse('2025-11-22T00:00:00Z')

@@ -1,11 +1,11 @@
-import { type RegistryClient, registryClient } from '@platform/registry/client'
-import { buildImage } from '@platform/registry/build'
-import { plainTransport } from '@platform/registry/plain-transport'
-import { pushImage } from '@platform/registry/push'
-import { generateKeyPair } from '@platform/registry/signature/key'
-import { signImage, type SignatureLayout, signatureTag } from '@platform/registry/signature/sign'
-import { type TrustedKey, verifyImage } from '@platform/registry/signature/verify'
-import { mediaTypes } from '@platform/registry/types'
+import { type RegistryClient, registryClient } from '@platform/oci/client'
+import { buildImage } from '@platform/oci/build'
+import { plainTransport } from '@platform/oci/plain-transport'
+import { pushImage } from '@platform/oci/push'
+import { generateKeyPair } from '@platform/oci/signature/key'
+import { signImage, type SignatureLayout, signatureTag } from '@platform/oci/signature/sign'
+import { type TrustedKey, verifyImage } from '@platform/oci/signature/verify'
+import { mediaTypes } from '@platform/oci/types'
 
 /** Images in a real registry, and what somebody does to them who may push there but has no trusted key. */
 

@@ -1,6 +1,6 @@
 import { localAccountId, localRegion } from '@platform/local/aws-environment'
 import { parsePath } from '@platform/local/registry/names'
-import { parseReference } from '@platform/registry/reference'
+import { parseReference } from '@platform/oci/reference'
 import { type Demand } from '../graph/policy.ts'
 
 /** What a request to AWS asks for, in terms of roles. */

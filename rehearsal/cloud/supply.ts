@@ -9,8 +9,8 @@ import { startModuleSupply } from '@platform/local/module-supply'
 import type { TrustedKey } from '@platform/core/lib/settings/key-files'
 import { writerName } from '@platform/local/registry/writer'
 import { releaseEnvironment, releaseRepository } from '@platform/local/release-settings'
-import { type RegistryClient, registryClient } from '@platform/registry/client'
-import { plainTransport } from '@platform/registry/plain-transport'
+import { type RegistryClient, registryClient } from '@platform/oci/client'
+import { plainTransport } from '@platform/oci/plain-transport'
 
 /** What an operator has outside of AWS: a public registry with the reference module in it, signed, and room for releases. */
 export interface Supply extends AsyncDisposable {

@@ -6,8 +6,8 @@ import {
   releaseMediaType,
   tagOf,
 } from '@platform/core/updates/release-document'
-import { digestOf } from '@platform/registry/digest'
-import { type Manifest, mediaTypes } from '@platform/registry/types'
+import { digestOf } from '@platform/oci/digest'
+import { type Manifest, mediaTypes } from '@platform/oci/types'
 
 /** What is said of a release beside its code. */
 export type ReleaseFacts = Pick<ReleaseDocument, 'version' | 'createdAt' | 'releaseNotesUrl' | 'minFrom'>

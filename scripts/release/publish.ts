@@ -1,10 +1,10 @@
 import { createPublicKey } from 'node:crypto'
 import { Failure } from '@platform/cli/exit'
 import { fewAtOnce } from '@platform/core/lib/async'
-import type { RegistryClient } from '@platform/registry/client'
-import { signImage, type SignatureLayout } from '@platform/registry/signature/sign'
-import { verifyImage } from '@platform/registry/signature/verify'
-import { mediaTypes } from '@platform/registry/types'
+import type { RegistryClient } from '@platform/oci/client'
+import { signImage, type SignatureLayout } from '@platform/oci/signature/sign'
+import { verifyImage } from '@platform/oci/signature/verify'
+import { mediaTypes } from '@platform/oci/types'
 import type { Artifact } from './artifact.ts'
 
 /** A repository that releases are put into. */

@@ -1,4 +1,4 @@
-import { generateKeyPair } from '@platform/registry/signature/key'
+import { generateKeyPair } from '@platform/oci/signature/key'
 import * as Release from '../support/release.ts'
 import { startModuleRegistry } from '../support/module-registry.ts'
 

@@ -1,6 +1,6 @@
 import { manifestBytes } from '@platform/contract/manifest'
-import { signatureTag } from '@platform/registry/signature/sign'
-import { mediaTypes } from '@platform/registry/types'
+import { signatureTag } from '@platform/oci/signature/sign'
+import { mediaTypes } from '@platform/oci/types'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { answered } from '../../conformance/answer.ts'
 import type { Publication } from '../support/author.ts'

@@ -1,4 +1,4 @@
-import { generateKeyPair } from '@platform/registry/signature/key'
+import { generateKeyPair } from '@platform/oci/signature/key'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { answered } from '../../conformance/answer.ts'
 import type { Client } from '../../conformance/client.ts'

@@ -34,7 +34,7 @@ const lateFunction: Plugin = {
       resolveDir: join(root, 'functions'),
       contents: `export const handler = async () => {
         const [http, { default: whole }, { layerEntries }] = await Promise.all([
-          import('node:http'), import('node:http'), import('@platform/registry/layer'),
+          import('node:http'), import('node:http'), import('@platform/oci/layer'),
         ])
         return [http.request === whole.request, http.default === whole, typeof layerEntries]
       }`,

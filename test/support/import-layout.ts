@@ -1,7 +1,7 @@
-import type { RegistryClient } from '@platform/registry/client'
-import { maxLayerBytes } from '@platform/registry/layer'
-import { broken, readBlob, readIndex, readManifest, tagOf } from '@platform/registry/layout-folder'
-import type { Descriptor, Index, Manifest } from '@platform/registry/types'
+import type { RegistryClient } from '@platform/oci/client'
+import { maxLayerBytes } from '@platform/oci/layer'
+import { broken, readBlob, readIndex, readManifest, tagOf } from '@platform/oci/layout-folder'
+import type { Descriptor, Index, Manifest } from '@platform/oci/types'
 
 /**
  * Sends all that a folder holds to a repository, as a tool does that carries images: those under their tags, then signatures.

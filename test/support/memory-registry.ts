@@ -1,7 +1,7 @@
-import type { RegistryClient } from '@platform/registry/client'
-import { digestOf } from '@platform/registry/digest'
-import { RegistryFailure } from '@platform/registry/failure'
-import type { Descriptor, Index, Manifest } from '@platform/registry/types'
+import type { RegistryClient } from '@platform/oci/client'
+import { digestOf } from '@platform/oci/digest'
+import { RegistryFailure } from '@platform/oci/error'
+import type { Descriptor, Index, Manifest } from '@platform/oci/types'
 
 /** What is in a registry of the memory, to be tampered with. Keys are `repository digest` and `repository tag`. */
 export interface MemoryRegistry extends RegistryClient {

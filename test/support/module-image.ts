@@ -1,7 +1,7 @@
 import { build } from 'esbuild'
-import { buildImage, type ImageToBuild } from '@platform/registry/build'
-import { type RegistryClient } from '@platform/registry/client'
-import { pushImage } from '@platform/registry/push'
+import { buildImage, type ImageToBuild } from '@platform/oci/build'
+import { type RegistryClient } from '@platform/oci/client'
+import { pushImage } from '@platform/oci/push'
 import { fixture } from './module-process.ts'
 
 /** An image by digest, as an assignment names it. */

@@ -1,10 +1,10 @@
 import { startRegistry } from '@platform/local/registry/server'
-import { buildImage, type ImageToBuild } from '@platform/registry/build'
-import { registryClient } from '@platform/registry/client'
-import { plainTransport } from '@platform/registry/plain-transport'
-import { pushImage } from '@platform/registry/push'
-import { generateKeyPair } from '@platform/registry/signature/key'
-import { signImage } from '@platform/registry/signature/sign'
+import { buildImage, type ImageToBuild } from '@platform/oci/build'
+import { registryClient } from '@platform/oci/client'
+import { plainTransport } from '@platform/oci/plain-transport'
+import { pushImage } from '@platform/oci/push'
+import { generateKeyPair } from '@platform/oci/signature/key'
+import { signImage } from '@platform/oci/signature/sign'
 import { temporaryFolder } from './temporary-folder.ts'
 
 /** A registry with images of modules. Nothing here may load core: the settings that it makes are read by that. */

@@ -9,12 +9,12 @@ import {
   tagOf,
 } from '@platform/core/updates/release-document'
 import { startRegistry } from '@platform/local/registry/server'
-import { type RegistryClient, registryClient } from '@platform/registry/client'
-import { RegistryFailure } from '@platform/registry/failure'
-import { plainTransport } from '@platform/registry/plain-transport'
-import { generateKeyPair } from '@platform/registry/signature/key'
-import { signImage } from '@platform/registry/signature/sign'
-import { type Descriptor, type Manifest, mediaTypes } from '@platform/registry/types'
+import { type RegistryClient, registryClient } from '@platform/oci/client'
+import { RegistryFailure } from '@platform/oci/error'
+import { plainTransport } from '@platform/oci/plain-transport'
+import { generateKeyPair } from '@platform/oci/signature/key'
+import { signImage } from '@platform/oci/signature/sign'
+import { type Descriptor, type Manifest, mediaTypes } from '@platform/oci/types'
 import { temporaryFolder } from './temporary-folder.ts'
 
 /** Releases of the platform, small and signed. Nothing here loads the settings of core: a test makes them first. */

@@ -28,7 +28,7 @@ export const readRegistryPassword = async (dataDir: string): Promise<string> =>
 
 const signingKey = (dataDir: string, name: string): Promise<string> =>
   keptSecret(dataDir, name, async () => {
-    const { generateKeyPair } = await import('@platform/registry/signature/key')
+    const { generateKeyPair } = await import('@platform/oci/signature/key')
     return generateKeyPair().privateKeyPem
   })
 

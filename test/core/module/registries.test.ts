@@ -3,7 +3,7 @@ import { config } from '@platform/core/config'
 import { parseConfig } from '@platform/core/lib/settings/schema'
 import { clientOf } from '@platform/core/modules/registries'
 import { writeSecret } from '@platform/core/aws/secrets'
-import { generateKeyPair } from '@platform/registry/signature/key'
+import { generateKeyPair } from '@platform/oci/signature/key'
 import { logged } from '../../support/output.ts'
 import { later, minute } from '../support/told.ts'
 

@@ -1,7 +1,7 @@
 import { Fault } from '@platform/core/error'
 import { resolveRelease, type WantedRelease } from '@platform/core/modules/release'
 import { type ModuleRelease } from '@platform/core/modules/record'
-import { parseReference } from '@platform/registry/reference'
+import { parseReference } from '@platform/oci/reference'
 
 type Wanted = Omit<WantedRelease, 'reference'>
 

@@ -3,9 +3,9 @@ import { infrastructureRevision } from '@platform/core/updates/infrastructure'
 import { type Release } from '@platform/core/updates/release-document'
 import { fetchFunction, findRelease, newestRelease, releaseByDigest } from '@platform/core/updates/release-feed'
 import { obstacleOf } from '@platform/core/updates/compatibility'
-import { digestOf } from '@platform/registry/digest'
-import { signImage } from '@platform/registry/signature/sign'
-import { type Manifest, mediaTypes } from '@platform/registry/types'
+import { digestOf } from '@platform/oci/digest'
+import { signImage } from '@platform/oci/signature/sign'
+import { type Manifest, mediaTypes } from '@platform/oci/types'
 import { refusal } from '../support/refusal.ts'
 
 const world = await vi.hoisted(async () => (await import('../support/release-hoist.ts')).startReleaseWorld())

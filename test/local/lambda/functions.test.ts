@@ -10,8 +10,8 @@ import {
   TagResourceCommand,
   UntagResourceCommand,
 } from '@aws-sdk/client-lambda'
-import { thisPlatform } from '@platform/registry/image'
-import { mediaTypes } from '@platform/registry/types'
+import { thisPlatform } from '@platform/oci/image'
+import { mediaTypes } from '@platform/oci/types'
 import { expect, test } from 'vitest'
 import { imageFunction, invoke, refusalOf, serveLambda } from './support.ts'
 

@@ -11,8 +11,8 @@ import {
   waitUntilFunctionUpdatedV2,
 } from '@aws-sdk/client-lambda'
 import { type LambdaOptions, startLambda } from '@platform/local/lambda/start'
-import { buildImage, type ImageToBuild } from '@platform/registry/build'
-import { pushImage } from '@platform/registry/push'
+import { buildImage, type ImageToBuild } from '@platform/oci/build'
+import { pushImage } from '@platform/oci/push'
 import { onTestFinished } from 'vitest'
 import { memoryRegistry } from '../../support/memory-registry.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'

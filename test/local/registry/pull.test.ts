@@ -1,4 +1,4 @@
-import { mediaTypes } from '@platform/registry/types'
+import { mediaTypes } from '@platform/oci/types'
 import { expect, test } from 'vitest'
 import { codeOf, digestOf, freshRegistry, manifestOf, pushBlob, pushImage, putManifest } from './support.ts'
 

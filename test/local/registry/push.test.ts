@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { readdir } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { join } from 'node:path'
-import { mediaTypes } from '@platform/registry/types'
+import { mediaTypes } from '@platform/oci/types'
 import { expect, test } from 'vitest'
 import { until } from '../../../conformance/until.ts'
 import {

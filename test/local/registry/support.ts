@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { request } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { startRegistry } from '@platform/local/registry/server'
-import { mediaTypes } from '@platform/registry/types'
+import { mediaTypes } from '@platform/oci/types'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 
 /** A registry on data of its own, and what tests send to it. */

@@ -1,5 +1,5 @@
-import { registryClient } from '@platform/registry/client'
-import { plainTransport } from '@platform/registry/plain-transport'
+import { registryClient } from '@platform/oci/client'
+import { plainTransport } from '@platform/oci/plain-transport'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { answered } from '../../../conformance/answer.ts'
 import { type Client } from '../../../conformance/client.ts'

@@ -2,7 +2,7 @@ import { createPublicKey } from 'node:crypto'
 import { readReleaseSigningKey } from '@platform/local/kept-secret'
 import { releaseEnvironment } from '@platform/local/release-settings'
 import { parseSettings } from '@platform/local/settings'
-import { generateKeyPair } from '@platform/registry/signature/key'
+import { generateKeyPair } from '@platform/oci/signature/key'
 import { expect, test } from 'vitest'
 import { temporaryFolder } from './support.ts'
 

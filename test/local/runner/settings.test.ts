@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { parseConfig } from '@platform/core/lib/settings/schema'
 import { BadSettings, parseSettings } from '@platform/local/settings'
-import { generateKeyPair } from '@platform/registry/signature/key'
+import { generateKeyPair } from '@platform/oci/signature/key'
 import { expect, test } from 'vitest'
 import { temporaryFolder } from './support.ts'
 

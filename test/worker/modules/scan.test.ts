@@ -10,9 +10,9 @@ import {
   withoutRegistry,
 } from '../../core/support/module-images.ts'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
-import { buildImage } from '@platform/registry/build'
-import { pushImage } from '@platform/registry/push'
-import { signImage } from '@platform/registry/signature/sign'
+import { buildImage } from '@platform/oci/build'
+import { pushImage } from '@platform/oci/push'
+import { signImage } from '@platform/oci/signature/sign'
 import { afterEach, expect, test } from 'vitest'
 import { readCatalog, releaseLimit } from '@platform/core/modules/catalog/catalog'
 import { now } from '@platform/core/clock'

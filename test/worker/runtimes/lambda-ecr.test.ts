@@ -3,7 +3,7 @@ import { AwsFault } from '@platform/local/aws-fault'
 import { serveAws } from '@platform/local/aws-server'
 import { type AwsCall } from '@platform/local/aws-service'
 import { ecrTarget } from '@platform/worker/runtimes/lambda/ecr'
-import { type Credentials } from '@platform/registry/client'
+import { type Credentials } from '@platform/oci/client'
 import { expect, test } from 'vitest'
 import { memoryRegistry } from '../../support/memory-registry.ts'
 

@@ -1,4 +1,4 @@
-import { type ImageToBuild } from '@platform/registry/build'
+import { type ImageToBuild } from '@platform/oci/build'
 import { describe, expect, test } from 'vitest'
 import { ask, assignmentOf, localRuntime } from '../../support/local-runtime.ts'
 import { pushFixture, pushProgram } from '../../support/module-image.ts'

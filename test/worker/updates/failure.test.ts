@@ -1,5 +1,5 @@
 import { Fault, fault } from '@platform/core/error'
-import { RegistryFailure } from '@platform/registry/failure'
+import { RegistryFailure } from '@platform/oci/error'
 import { judge, UpdateFailure, wordsOf } from '@platform/worker/updates/errors'
 import { TargetFailure } from '@platform/worker/updates/target/port'
 import { expect, test } from 'vitest'

@@ -1,8 +1,8 @@
 import type { ModuleManifest } from '@platform/contract/manifest'
-import { type Platform, readImage, thisPlatform } from '@platform/registry/image'
-import { maxLayerBytes } from '@platform/registry/layer'
-import type { BuiltLayer } from '@platform/registry/pack'
-import type { Image } from '@platform/registry/types'
+import { type Platform, readImage, thisPlatform } from '@platform/oci/image'
+import { maxLayerBytes } from '@platform/oci/layer'
+import type { BuiltLayer } from '@platform/oci/pack'
+import type { Image } from '@platform/oci/types'
 import { Failure } from '../exit.ts'
 import { formatTarget, openRemote, referenceOf, type Remote } from './remote.ts'
 

@@ -1,4 +1,4 @@
-import { RegistryFailure, type RegistryProblem } from '@platform/registry/failure'
+import { RegistryFailure, type RegistryProblem } from '@platform/oci/error'
 import { type exitCodes, Failure } from '../exit.ts'
 
 const reasons: Record<RegistryProblem, keyof typeof exitCodes> = {

@@ -1,6 +1,6 @@
 import { readFile, rm, writeFile } from 'node:fs/promises'
-import { generateKeyPair, readPrivateKey, readPublicKey } from '@platform/registry/signature/key'
-import type { TrustedKey } from '@platform/registry/signature/verify'
+import { generateKeyPair, readPrivateKey, readPublicKey } from '@platform/oci/signature/key'
+import type { TrustedKey } from '@platform/oci/signature/verify'
 import { Failure, hasCode, messageOf } from '../exit.ts'
 
 /** Files of a new key pair: the secret one, and the one for everybody. */

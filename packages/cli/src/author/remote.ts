@@ -1,6 +1,6 @@
-import { registryClient, type RegistryClient } from '@platform/registry/client'
-import { plainTransport } from '@platform/registry/plain-transport'
-import { type ImageReference, parseReference, targetOf } from '@platform/registry/reference'
+import { registryClient, type RegistryClient } from '@platform/oci/client'
+import { plainTransport } from '@platform/oci/plain-transport'
+import { type ImageReference, parseReference, targetOf } from '@platform/oci/reference'
 import { Failure } from '../exit.ts'
 import { credentialsFor } from './credentials.ts'
 

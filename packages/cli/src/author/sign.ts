@@ -1,6 +1,6 @@
-import { readImage } from '@platform/registry/image'
-import { signImage, type SignatureLayout } from '@platform/registry/signature/sign'
-import { type TrustedKey, type Verdict, verifyImage } from '@platform/registry/signature/verify'
+import { readImage } from '@platform/oci/image'
+import { signImage, type SignatureLayout } from '@platform/oci/signature/sign'
+import { type TrustedKey, type Verdict, verifyImage } from '@platform/oci/signature/verify'
 import { Failure } from '../exit.ts'
 import { formatTarget, openRemote, type Remote } from './remote.ts'
 

@@ -1,5 +1,5 @@
 import { type ModuleManifest } from '@platform/contract/manifest'
-import { parseReference } from '@platform/registry/reference'
+import { parseReference } from '@platform/oci/reference'
 import { iconNames } from './icons.ts'
 import { isUnder } from './path-prefix.ts'
 import { sdkRange } from './sdk-range.ts'

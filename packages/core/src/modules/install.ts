@@ -1,5 +1,5 @@
 import { type ImageInstallation, type InstallAccepted } from '@platform/contract/module'
-import { parseReference } from '@platform/registry/reference'
+import { parseReference } from '@platform/oci/reference'
 import { type Caller } from '../caller.ts'
 import { readCatalog } from './catalog/catalog.ts'
 import { latestOf, offersOf, releaseOf } from './catalog/select.ts'

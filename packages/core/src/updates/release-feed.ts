@@ -1,6 +1,6 @@
 import { version as Version } from '@platform/contract/manifest'
-import { type RegistryClient } from '@platform/registry/client'
-import { RegistryFailure } from '@platform/registry/failure'
+import { type RegistryClient } from '@platform/oci/client'
+import { RegistryFailure } from '@platform/oci/error'
 import compareBuild from 'semver/functions/compare-build.js'
 import parse from 'semver/functions/parse.js'
 import { isNewer } from '../modules/catalog/select.ts'

@@ -1,7 +1,7 @@
-import { type RegistryClient } from '@platform/registry/client'
-import { RegistryFailure } from '@platform/registry/failure'
-import { verifyImage } from '@platform/registry/signature/verify'
-import { type Index, type Manifest } from '@platform/registry/types'
+import { type RegistryClient } from '@platform/oci/client'
+import { RegistryFailure } from '@platform/oci/error'
+import { verifyImage } from '@platform/oci/signature/verify'
+import { type Index, type Manifest } from '@platform/oci/types'
 import { now } from '../clock.ts'
 import { config } from '../config.ts'
 import {

@@ -1,5 +1,5 @@
-import { mediaTypes } from '@platform/registry/types'
-import { isDigest } from '@platform/registry/digest'
+import { mediaTypes } from '@platform/oci/types'
+import { isDigest } from '@platform/oci/digest'
 import * as z from 'zod'
 import { Refusal } from './refusal.ts'
 import type { Store } from './store.ts'

@@ -1,4 +1,4 @@
-import { isDigest } from '@platform/registry/digest'
+import { isDigest } from '@platform/oci/digest'
 
 /** What a request is about: the paths of the distribution API. */
 export type Target =

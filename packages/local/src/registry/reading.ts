@@ -1,4 +1,4 @@
-import { mediaTypes } from '@platform/registry/types'
+import { mediaTypes } from '@platform/oci/types'
 import * as z from 'zod'
 import { fileAnswer, jsonAnswer, type RegistryAnswer } from './answers.ts'
 import type { Target } from './names.ts'

@@ -1,7 +1,7 @@
 import { createPublicKey } from 'node:crypto'
 import { readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { digestOf } from '@platform/registry/digest'
+import { digestOf } from '@platform/oci/digest'
 import { projectDir } from '../settings.ts'
 import type { EmbeddedRegistry } from './embedded.ts'
 import { writerName } from './writer.ts'
@@ -41,11 +41,11 @@ interface Release {
 // What makes and sends images is loaded at the starts that need it only.
 async function pushHello({ host, password }: EmbeddedRegistry, { program, manifest, signingKey }: Release) {
   const [{ buildImage }, { pushImage }, { registryClient }, { plainTransport }, { signImage }] = await Promise.all([
-    import('@platform/registry/build'),
-    import('@platform/registry/push'),
-    import('@platform/registry/client'),
-    import('@platform/registry/plain-transport'),
-    import('@platform/registry/signature/sign'),
+    import('@platform/oci/build'),
+    import('@platform/oci/push'),
+    import('@platform/oci/client'),
+    import('@platform/oci/plain-transport'),
+    import('@platform/oci/signature/sign'),
   ])
   const credentials = async () => ({ username: writerName, password })
   const client = registryClient(host, { transport: plainTransport, credentials })

@@ -1,6 +1,6 @@
 import { readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { digestOf } from '@platform/registry/digest'
+import { digestOf } from '@platform/oci/digest'
 import { type Disk, namesIn, openDisk, sizeOf, textOf } from './disk.ts'
 
 /** A manifest as it is kept: its bytes under the type that it was sent with. */

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import { digestOf, isDigest } from '@platform/registry/digest'
+import { digestOf, isDigest } from '@platform/oci/digest'
 import type { RegistryAnswer } from './answers.ts'
 import { checkManifest, maximumManifestBytes } from './manifest-body.ts'
 import { isRepository, type Target } from './names.ts'

@@ -1,7 +1,7 @@
 import { type ModuleErrorCode } from '@platform/contract/module'
 import { Fault } from '@platform/core/error'
 import { type Judgement as OperationJudgement } from '@platform/core/operations/run'
-import { RegistryFailure } from '@platform/registry/failure'
+import { RegistryFailure } from '@platform/oci/error'
 import { RuntimeFailure, type RuntimeProblem } from '../runtimes/port.ts'
 
 /** Why an operation cannot succeed, however often it is tried. The message is for people. */

@@ -6,8 +6,8 @@ import { log } from '@platform/core/log'
 import { fewAtOnce } from '@platform/core/lib/async'
 import { clientOf } from '@platform/core/modules/registries'
 import { isIn, parseSources, type Source } from '@platform/core/lib/settings/module-sources'
-import { type RegistryClient } from '@platform/registry/client'
-import { RegistryFailure } from '@platform/registry/failure'
+import { type RegistryClient } from '@platform/oci/client'
+import { RegistryFailure } from '@platform/oci/error'
 import { scanRepository } from './scan-repository.ts'
 
 /** What all sources of modules hold, into the catalog (D45). */

@@ -2,9 +2,9 @@ import { now } from '@platform/core/clock'
 import { config } from '@platform/core/config'
 import { type ModuleRelease } from '@platform/core/modules/record'
 import { clientOf } from '@platform/core/modules/registries'
-import { readImage } from '@platform/registry/image'
-import { parseReference } from '@platform/registry/reference'
-import { verifyImage } from '@platform/registry/signature/verify'
+import { readImage } from '@platform/oci/image'
+import { parseReference } from '@platform/oci/reference'
+import { verifyImage } from '@platform/oci/signature/verify'
 import { OperationFailure } from './errors.ts'
 
 const registryMs = 30_000

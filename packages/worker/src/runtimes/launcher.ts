@@ -1,4 +1,4 @@
-import { type ImageConfig } from '@platform/registry/types'
+import { type ImageConfig } from '@platform/oci/types'
 import { type Deployment } from '@platform/core/modules/record'
 
 /** An image on this machine. */

@@ -1,7 +1,7 @@
 import { type ErrorCode } from '@platform/contract/errors'
 import { Fault } from '@platform/core/error'
 import { type Judgement } from '@platform/core/operations/run'
-import { RegistryFailure } from '@platform/registry/failure'
+import { RegistryFailure } from '@platform/oci/error'
 import { TargetFailure } from './target/port.ts'
 
 /** Why an update cannot succeed, however often it is tried. The message is for people. */

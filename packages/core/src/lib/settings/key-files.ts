@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { basename, resolve } from 'node:path'
-import { readPublicKey } from '@platform/registry/signature/key'
+import { readPublicKey } from '@platform/oci/signature/key'
 import * as z from 'zod'
 
 /** A public key whose signatures count, as `PLAT_MODULE_KEYS` and `PLAT_RELEASE_KEYS` hold it. */

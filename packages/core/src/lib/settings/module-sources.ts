@@ -1,4 +1,4 @@
-import { parseReference } from '@platform/registry/reference'
+import { parseReference } from '@platform/oci/reference'
 import * as z from 'zod'
 
 /** Where modules come from: one repository, or all of a registry below a path, where that lists its own. */

@@ -1,4 +1,4 @@
-import { type ImageReference, parseReference } from '@platform/registry/reference'
+import { type ImageReference, parseReference } from '@platform/oci/reference'
 import * as z from 'zod'
 
 /** A repository of a registry. */

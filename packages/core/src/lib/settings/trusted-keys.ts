@@ -1,4 +1,4 @@
-import { readPublicKey } from '@platform/registry/signature/key'
+import { readPublicKey } from '@platform/oci/signature/key'
 import * as z from 'zod'
 
 /** An end of the time that a key is trusted in. */

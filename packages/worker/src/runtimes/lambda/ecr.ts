@@ -1,6 +1,6 @@
 import { type ECRClientConfig } from '@aws-sdk/client-ecr'
 import { now } from '@platform/core/clock'
-import { type Credentials, type RegistryClient } from '@platform/registry/client'
+import { type Credentials, type RegistryClient } from '@platform/oci/client'
 import { type EcrCalls } from './ecr-calls.ts'
 import { type TargetRegistry } from './registry-target.ts'
 

@@ -1,8 +1,8 @@
-import { type RegistryClient } from '@platform/registry/client'
-import { RegistryFailure } from '@platform/registry/failure'
-import { type Platform, readImage } from '@platform/registry/image'
-import { formatReference, parseReference } from '@platform/registry/reference'
-import { replicateImage } from '@platform/registry/replicate'
+import { type RegistryClient } from '@platform/oci/client'
+import { RegistryFailure } from '@platform/oci/error'
+import { type Platform, readImage } from '@platform/oci/image'
+import { formatReference, parseReference } from '@platform/oci/reference'
+import { replicateImage } from '@platform/oci/replicate'
 import { type TargetRegistry } from './registry-target.ts'
 import { type Assignment, RuntimeFailure } from '../port.ts'
 

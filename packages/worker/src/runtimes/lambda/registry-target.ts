@@ -1,5 +1,5 @@
-import { type RegistryClient } from '@platform/registry/client'
-import { RegistryFailure } from '@platform/registry/failure'
+import { type RegistryClient } from '@platform/oci/client'
+import { RegistryFailure } from '@platform/oci/error'
 
 /** Where Lambda takes images from: a repository for each module. */
 export interface TargetRegistry {

@@ -1,0 +1,74 @@
+import * as z from 'zod'
+import { RegistryFailure } from './error.ts'
+
+/** The documents of a registry: strict about what is known, tolerant of further members, which are kept. */
+
+const digest = z.string().regex(/^sha256:[0-9a-f]{64}$/)
+const mediaType = z.string().min(1).max(255)
+const annotations = z.record(z.string(), z.string())
+
+const DescriptorDocument = z.looseObject({
+  mediaType,
+  digest,
+  size: z.int().min(0),
+  annotations: annotations.exactOptional(),
+  artifactType: z.string().max(255).exactOptional(),
+  platform: z
+    .looseObject({ os: z.string(), architecture: z.string(), variant: z.string().exactOptional() })
+    .exactOptional(),
+})
+
+const shared = {
+  schemaVersion: z.literal(2),
+  mediaType: mediaType.exactOptional(),
+  annotations: annotations.exactOptional(),
+}
+
+// What is both a manifest and an index would be one thing to us and another to the next reader.
+export const ManifestDocument = z.looseObject({
+  ...shared,
+  artifactType: z.string().max(255).exactOptional(),
+  config: DescriptorDocument,
+  layers: z.array(DescriptorDocument),
+  subject: DescriptorDocument.exactOptional(),
+  manifests: z.never().exactOptional(),
+})
+
+export const IndexDocument = z.looseObject({
+  ...shared,
+  manifests: z.array(DescriptorDocument),
+  layers: z.never().exactOptional(),
+  config: z.never().exactOptional(),
+})
+
+const deepest = 32
+const advice = 'Check that this is an OCI registry.'
+
+const isDeeper = (value: unknown, levels: number): boolean =>
+  typeof value === 'object' &&
+  value !== null &&
+  (levels === 0 || Object.values(value).some((member) => isDeeper(member, levels - 1)))
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+/**
+ * JSON that came from a registry, by its schema. Throws `RegistryFailure`, without a cause: what a parser says quotes what
+ * was parsed.
+ */
+export function parseDocument<Schema extends z.ZodType>(
+  schema: Schema,
+  { body, isCutShort }: { body: Buffer; isCutShort: boolean },
+  what: string,
+): z.output<Schema> {
+  if (isCutShort) throw new RegistryFailure('too_large', `${what} is larger than what is read of it. ${advice}`)
+  const value = parseJson(body.toString())
+  const parsed = isDeeper(value, deepest) ? undefined : schema.safeParse(value)
+  if (parsed?.success) return parsed.data
+  throw new RegistryFailure('invalid', `${what} is not what the specification says. ${advice}`)
+}

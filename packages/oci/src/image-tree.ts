@@ -1,0 +1,172 @@
+import { constants } from 'node:fs'
+import { link, lstat, mkdir, open, readdir, readlink, rm, symlink } from 'node:fs/promises'
+import { join, posix } from 'node:path'
+import { type Allowance, spend } from './unpack-limits.ts'
+import { RegistryFailure } from './error.ts'
+import { containedLink, imagePath, parentOf, quoted, whiteoutOf } from './image-path.ts'
+import type { LayerEntry } from './layer.ts'
+
+/** As many links in one path as the system itself would follow. */
+const maxLinks = 40
+
+/** Where something is: the path of its directory, without links, and its own name. */
+interface Place {
+  directory: string
+  name: string
+}
+
+const pathOf = ({ directory, name }: Place): string => (directory === '' ? name : `${directory}/${name}`)
+
+/**
+ * A directory that layers are unpacked into. Nothing gets out of it: links on the way to a file are followed as if the
+ * directory were the root of the system, and are themselves written so that whoever follows them stays inside.
+ */
+export class Tree {
+  readonly #root: string
+  readonly #allowance: Allowance
+  /** Known to be directories, and no links. */
+  readonly #directories = new Set<string>([''])
+  /** What the present layer has written, and all that it is in. */
+  readonly #written = new Set<string>()
+
+  constructor(root: string, allowance: Allowance) {
+    this.#root = root
+    this.#allowance = allowance
+  }
+
+  /** From here on whiteouts take away what is there now. */
+  startLayer(): void {
+    this.#written.clear()
+  }
+
+  /** Puts an entry where it belongs, in place of what is there, or takes away what it says. */
+  async apply(entry: LayerEntry): Promise<void> {
+    const whiteout = whiteoutOf(entry.path)
+    if (whiteout?.kind === 'nothing') return
+    if (whiteout !== undefined) {
+      const directory = await this.#walk(whiteout.kind === 'below' ? whiteout.path : parentOf(whiteout.path), false)
+      if (directory === undefined) return
+      if (whiteout.kind === 'below') await this.#eraseBelow(directory)
+      else await this.#erase(pathOf({ directory, name: posix.basename(whiteout.path) }))
+      return
+    }
+    if (entry.path !== '') await this.#put(entry)
+    else if (entry.kind !== 'directory') throw new RegistryFailure('invalid', 'The root of an image is a directory.')
+  }
+
+  async #put(entry: LayerEntry): Promise<void> {
+    const place = await this.#place(entry.path)
+    const path = pathOf(place)
+    this.#note(path)
+    if (entry.kind === 'directory') return this.#putDirectory(path)
+    if (entry.kind === 'link') return this.#putLink(path, entry)
+    await this.#clear(path)
+    if (entry.kind === 'file') await this.#putFile(path, entry)
+    if (entry.kind === 'symlink') await symlink(containedLink(place.directory, entry.target), this.#on(path))
+  }
+
+  async #putDirectory(path: string): Promise<void> {
+    if (this.#directories.has(path)) return
+    if ((await this.#kindOf(path)) !== 'directory') {
+      await this.#clear(path)
+      await mkdir(this.#on(path))
+    }
+    this.#directories.add(path)
+  }
+
+  /** Two modes are enough, and leave nothing that runs as somebody else. */
+  async #putFile(path: string, { isExecutable, content }: LayerEntry): Promise<void> {
+    const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } = constants
+    const file = await open(this.#on(path), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, isExecutable ? 0o755 : 0o644)
+    try {
+      await file.writeFile(content)
+    } finally {
+      await file.close()
+    }
+  }
+
+  /** A link to a link would lead elsewhere from elsewhere; so only files have several names. */
+  async #putLink(path: string, entry: LayerEntry): Promise<void> {
+    const source = pathOf(await this.#place(imagePath(entry.target)))
+    if ((await this.#kindOf(source)) !== 'file') {
+      throw new RegistryFailure('invalid', `The link ${quoted(entry.path)} is to no file of the image.`)
+    }
+    if (source === path) return
+    await this.#clear(path)
+    await link(this.#on(source), this.#on(path))
+  }
+
+  async #place(path: string): Promise<Place> {
+    return { directory: await this.#walk(parentOf(path), true), name: posix.basename(path) }
+  }
+
+  /** The path of a directory without links; makes what is not there, or answers undefined where it is none. */
+  async #walk(path: string, isMade: true): Promise<string>
+  async #walk(path: string, isMade: boolean): Promise<string | undefined>
+  async #walk(path: string, isMade: boolean): Promise<string | undefined> {
+    const ahead = path.split('/').toReversed()
+    let here = ''
+    let links = 0
+    for (let part = ahead.pop(); part !== undefined; part = ahead.pop()) {
+      if (part === '' || part === '.') continue
+      const next = part === '..' ? parentOf(here) : pathOf({ directory: here, name: part })
+      const kind = this.#directories.has(next) ? 'directory' : await this.#kindOf(next)
+      if (kind === 'link') {
+        links += 1
+        if (links > maxLinks) throw new RegistryFailure('invalid', `The path ${quoted(path)} leads in a circle.`)
+        ahead.push(...(await readlink(this.#on(next))).split('/').toReversed())
+        continue
+      }
+      if (!isMade && kind !== 'directory') return undefined
+      if (kind === undefined) await this.#make(next)
+      if (kind === 'file') throw new RegistryFailure('invalid', `The path ${quoted(path)} leads through a file.`)
+      this.#directories.add(next)
+      here = next
+    }
+    return here
+  }
+
+  async #make(path: string): Promise<void> {
+    spend(this.#allowance, 'files', 1)
+    await mkdir(this.#on(path))
+  }
+
+  async #kindOf(path: string): Promise<'file' | 'directory' | 'link' | undefined> {
+    const found = await lstat(this.#on(path)).catch((error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT') return undefined
+      throw error
+    })
+    if (found?.isSymbolicLink()) return 'link'
+    return found && (found.isDirectory() ? 'directory' : 'file')
+  }
+
+  /** Makes room for what an entry puts there. */
+  async #clear(path: string): Promise<void> {
+    await rm(this.#on(path), { recursive: true, force: true })
+    // Rare where it was one of these: most of them are still there, and are found again.
+    if (this.#directories.has(path)) this.#forget()
+  }
+
+  /** Takes away what lower layers left at a path; what this layer has written stays. */
+  async #erase(path: string): Promise<void> {
+    if (!this.#written.has(path)) return this.#clear(path)
+    if ((await this.#kindOf(path)) === 'directory') await this.#eraseBelow(path)
+  }
+
+  async #eraseBelow(directory: string): Promise<void> {
+    for (const name of await readdir(this.#on(directory))) await this.#erase(pathOf({ directory, name }))
+  }
+
+  #note(path: string): void {
+    for (let each = path; each !== '' && !this.#written.has(each); each = parentOf(each)) this.#written.add(each)
+  }
+
+  #forget(): void {
+    this.#directories.clear()
+    this.#directories.add('')
+  }
+
+  #on(path: string): string {
+    return join(this.#root, path)
+  }
+}

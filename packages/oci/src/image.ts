@@ -1,0 +1,145 @@
+import { buffer } from 'node:stream/consumers'
+import * as z from 'zod'
+import { fullAllowance } from './unpack-limits.ts'
+import type { FoundManifest, RegistryClient } from './client.ts'
+import { RegistryFailure } from './error.ts'
+import { imagePath, isBelow, type Whiteout, whiteoutOf } from './image-path.ts'
+import { layerEntries, type LayerEntry, layersOf } from './layer.ts'
+import { type Descriptor, type Image, type ImageConfig, type Index, type Manifest, mediaTypes } from './types.ts'
+
+export interface Platform {
+  os: string
+  architecture: string
+}
+
+/** What this machine runs, in the words of images. */
+export const thisPlatform = (): Platform => ({
+  os: 'linux',
+  architecture: process.arch === 'x64' ? 'amd64' : process.arch,
+})
+
+const texts = z.array(z.string()).max(1000)
+
+/** Other builders write null for what is not there. */
+const withoutNulls = (value: unknown): unknown =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+    ? Object.fromEntries(Object.entries(value).filter(([, member]) => member !== null))
+    : value
+
+const Settings = z.object({
+  Env: texts.exactOptional(),
+  Entrypoint: texts.exactOptional(),
+  Cmd: texts.exactOptional(),
+  WorkingDir: z.string().exactOptional(),
+  User: z.string().exactOptional(),
+  Labels: z.record(z.string(), z.string()).exactOptional(),
+})
+
+const Config = z.object({
+  architecture: z.string(),
+  os: z.string(),
+  created: z.string().exactOptional(),
+  config: z.preprocess((value) => withoutNulls(value ?? {}), Settings),
+  rootfs: z.object({ type: z.literal('layers'), diff_ids: z.array(z.string()) }),
+})
+
+const configTypes = new Set<string>([mediaTypes.config, 'application/vnd.docker.container.image.v1+json'])
+const maxConfigBytes = 2 ** 20
+const maxLayers = 256
+
+/**
+ * The image of one platform; undefined where the reference names nothing. Throws `RegistryFailure` (`invalid`) where
+ * there is something else, or an index without that platform. An image that is not in an index is taken as it is: its
+ * configuration says what it runs on. Two or three requests.
+ */
+export async function readImage(
+  client: RegistryClient,
+  repository: string,
+  reference: string,
+  platform: Platform = thisPlatform(),
+): Promise<Image | undefined> {
+  const top = await client.manifest(repository, reference)
+  if (top === undefined) return undefined
+  const found = isIndex(top.content) ? await memberOf(client, repository, top.content, platform) : top
+  const manifest = found.content
+  if (isIndex(manifest) || !configTypes.has(manifest.config.mediaType) || manifest.layers.length > maxLayers) {
+    throw new RegistryFailure('invalid', `${repository}@${found.descriptor.digest} is not an image.`)
+  }
+  const config = parseConfig(await client.blob(repository, manifest.config, maxConfigBytes))
+  if (config?.rootfs.diff_ids.length !== manifest.layers.length) {
+    throw new RegistryFailure('invalid', `The configuration of ${repository}@${found.descriptor.digest} is broken.`)
+  }
+  const { digest } = found.descriptor
+  const labels = config.config.Labels ?? {}
+  return { repository, digest, topDigest: top.descriptor.digest, manifest, config, labels }
+}
+
+const isIndex = (content: Manifest | Index): content is Index => 'manifests' in content
+
+/** Attestations are members too; they are for a platform called unknown. */
+async function memberOf(
+  client: RegistryClient,
+  repository: string,
+  index: Index,
+  { os, architecture }: Platform,
+): Promise<FoundManifest> {
+  const isWanted = ({ platform }: Descriptor) => platform?.os === os && platform.architecture === architecture
+  const member = index.manifests.find(isWanted)
+  const found = member && (await client.manifest(repository, member.digest))
+  if (!found) throw new RegistryFailure('invalid', `${repository} has no image for ${os}/${architecture} there.`)
+  return found
+}
+
+function parseConfig(bytes: Buffer): ImageConfig | undefined {
+  try {
+    return Config.safeParse(withoutNulls(JSON.parse(bytes.toString()))).data
+  } catch {
+    return undefined
+  }
+}
+
+/**
+ * The content of the first of some paths, out of the topmost layer that has any of them; undefined where none has.
+ * Nothing is unpacked: layers are read from the top and no further than needed, one request each. What is no ordinary
+ * file under its own name, such as a link, counts as absent. Throws `RegistryFailure`, `too_large` for a file of more
+ * than `maxBytes`.
+ */
+export async function readFile(
+  client: RegistryClient,
+  image: Image,
+  paths: readonly string[],
+  maxBytes: number,
+): Promise<Buffer | undefined> {
+  let wanted = paths.map(imagePath)
+  const allowance = fullAllowance()
+  for (const layer of layersOf(image).toReversed()) {
+    const found = new Map<string, Buffer>()
+    const hidden = new Set<string>()
+    for await (const entry of layerEntries(client, image.repository, layer, allowance)) {
+      const whiteout = whiteoutOf(entry.path)
+      for (const path of wanted) {
+        if (whiteout !== undefined ? isTaken(path, whiteout) : isReplaced(path, entry)) hidden.add(path)
+        if (whiteout === undefined && isReplaced(path, entry)) found.delete(path)
+      }
+      if (entry.kind === 'file' && wanted.includes(entry.path)) found.set(entry.path, await contentOf(entry, maxBytes))
+    }
+    const first = wanted.find((path) => found.has(path))
+    if (first !== undefined) return found.get(first)
+    wanted = wanted.filter((path) => !hidden.has(path))
+    if (wanted.length === 0) return undefined
+  }
+  return undefined
+}
+
+const isTaken = (path: string, whiteout: Whiteout): boolean =>
+  (whiteout.kind === 'path' && (path === whiteout.path || isBelow(path, whiteout.path))) ||
+  (whiteout.kind === 'below' && isBelow(path, whiteout.path))
+
+/** Whether an entry leaves nothing of what was at a path: it is there itself, or where a directory of the path was. */
+const isReplaced = (path: string, entry: LayerEntry): boolean =>
+  path === entry.path || (entry.kind !== 'directory' && isBelow(path, entry.path))
+
+async function contentOf({ path, size, content }: LayerEntry, maxBytes: number): Promise<Buffer> {
+  if (size > maxBytes) throw new RegistryFailure('too_large', `/${path} has more than ${maxBytes} bytes.`)
+  return buffer(content)
+}

@@ -1,0 +1,97 @@
+import { mkdir, readFile, rename, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import * as z from 'zod'
+import { digestOf } from './digest.ts'
+import { IndexDocument, ManifestDocument, parseDocument } from './document.ts'
+import { RegistryFailure } from './error.ts'
+import { type Descriptor, type Index, type Manifest, mediaTypes } from './types.ts'
+
+/** The files of a folder of images (OCI image layout 1.0). What is read is checked by its digest. */
+
+const refName = 'org.opencontainers.image.ref.name'
+const maxManifestBytes = 4 * 2 ** 20
+
+/** The failure for a folder that is not whole. */
+export const broken = (folder: string, what: string): RegistryFailure =>
+  new RegistryFailure('invalid', `${what} in ${folder} is missing or broken.`)
+
+/** A descriptor as an index lists it: under a tag, or under none. */
+export const named = ({ mediaType, digest, size }: Descriptor, tag: string | undefined): Descriptor => ({
+  mediaType,
+  digest,
+  size,
+  ...(tag !== undefined && { annotations: { [refName]: tag } }),
+})
+
+/** The tag that an index lists a descriptor under. */
+export const tagOf = ({ annotations }: Descriptor): string | undefined =>
+  /^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$/.exec(annotations?.[refName] ?? '')?.[0]
+
+const blobPath = (folder: string, digest: string): string => join(folder, 'blobs', ...digest.split(':'))
+
+/** A file appears under its name when it is whole. */
+async function writeWhole(path: string, content: Uint8Array | string): Promise<void> {
+  const draft = `${path}.${process.pid}.tmp`
+  await writeFile(draft, content)
+  await rename(draft, path)
+}
+
+/** Writes a blob under its digest. */
+export async function writeBlob(folder: string, bytes: Uint8Array): Promise<void> {
+  await mkdir(join(folder, 'blobs', 'sha256'), { recursive: true })
+  await writeWhole(blobPath(folder, digestOf(bytes)), bytes)
+}
+
+/** A blob of at most so many bytes. Throws `RegistryFailure`. */
+export async function readBlob(folder: string, digest: string, maxBytes: number): Promise<Buffer> {
+  const path = blobPath(folder, digest)
+  const { size } = await stat(path).catch(() => ({ size: -1 }))
+  if (size > maxBytes) throw new RegistryFailure('too_large', `${digest} in ${folder} has more than ${maxBytes} bytes.`)
+  const bytes = size < 0 ? undefined : await readFile(path)
+  if (bytes === undefined || digestOf(bytes) !== digest) throw broken(folder, digest)
+  return bytes
+}
+
+/** A manifest or an index. Throws `RegistryFailure`. */
+export async function readManifest(
+  folder: string,
+  digest: string,
+): Promise<{ content: Manifest | Index; bytes: Buffer }> {
+  const bytes = await readBlob(folder, digest, maxManifestBytes)
+  const content = documentOf(z.union([IndexDocument, ManifestDocument]), bytes)
+  if (content === undefined) throw broken(folder, digest)
+  if ('manifests' in content)
+    return { content: { ...content, mediaType: content.mediaType ?? mediaTypes.index }, bytes }
+  return { content: { ...content, mediaType: content.mediaType ?? mediaTypes.manifest }, bytes }
+}
+
+function documentOf<Schema extends z.ZodType>(schema: Schema, body: Buffer): z.output<Schema> | undefined {
+  try {
+    return parseDocument(schema, { body, isCutShort: body.length > maxManifestBytes }, 'A document')
+  } catch {
+    return undefined
+  }
+}
+
+/** What a folder holds under names of its own; undefined where it is no layout yet. Throws `RegistryFailure`. */
+export async function readIndex(folder: string): Promise<Descriptor[] | undefined> {
+  const path = join(folder, 'index.json')
+  const isThere = await stat(path).then(
+    () => true,
+    () => false,
+  )
+  if (!isThere) return undefined
+  const document = documentOf(IndexDocument, await readFile(path))
+  if (document === undefined) throw broken(folder, 'index.json')
+  return document.manifests
+}
+
+/** Lists more in a folder's index, which makes it a layout where it is none yet. A tag goes over to what comes last. */
+export async function addToIndex(folder: string, entries: readonly Descriptor[]): Promise<void> {
+  const present = (await readIndex(folder)) ?? []
+  // What has no tag is listed once.
+  const all = new Map([...present, ...entries].map((entry) => [tagOf(entry) ?? entry.digest, entry]))
+  await writeWhole(join(folder, 'oci-layout'), JSON.stringify({ imageLayoutVersion: '1.0.0' }))
+  const index = { schemaVersion: 2, mediaType: mediaTypes.index, manifests: [...all.values()] }
+  await writeWhole(join(folder, 'index.json'), JSON.stringify(index))
+}

@@ -1,0 +1,63 @@
+import type * as z from 'zod'
+import { headerOf } from './response.ts'
+import { parseDocument } from './document.ts'
+import { RegistryFailure } from './error.ts'
+import { linkTo } from './origin.ts'
+import type { TransportAnswer } from './transport.ts'
+import type { Call, Wire } from './connection.ts'
+
+const mostPages = 500
+const mostBytes = 16 * 1024 * 1024
+const pageBytes = 4 * 1024 * 1024
+
+/** A list that a registry tells in pages: what to ask for first, and the form of a page. */
+export interface List<Page extends z.ZodType> extends Pick<Call, 'what' | 'url' | 'scopes' | 'headers'> {
+  page: Page
+  /** Statuses by which a registry tells that it keeps no such list: no page then. */
+  absent?: readonly number[]
+}
+
+/**
+ * The pages of a list, by the `Link` that each has to the next: at most 500 and 16 MiB in all, none twice, all of the same
+ * registry. One request for each page. Throws `RegistryFailure`.
+ */
+export async function* pagesOf<Page extends z.ZodType>(
+  wire: Wire,
+  { page, absent = [], ...call }: List<Page>,
+): AsyncGenerator<z.output<Page>> {
+  const seen = new Set<string>()
+  let bytes = 0
+  for (let url: URL | undefined = call.url; url !== undefined;) {
+    if (seen.has(url.href)) throw endless(wire, call.what, 'leads back to a page that was there before')
+    if (seen.size === mostPages) throw endless(wire, call.what, `has more than ${mostPages} pages`)
+    seen.add(url.href)
+    const answer: TransportAnswer = await wire.send({
+      ...call,
+      method: 'GET',
+      url,
+      statuses: [200, ...absent],
+      maxBytes: pageBytes,
+    })
+    if (answer.status !== 200) return
+    bytes += answer.body.length
+    if (bytes > mostBytes) throw endless(wire, call.what, `is larger than ${mostBytes >> 20} MiB`)
+    yield parseDocument(page, answer, `The answer of registry ${wire.registry} to ${call.what}`)
+    url = nextOf(wire, call.what, answer, url)
+  }
+}
+
+const endless = ({ registry }: Wire, what: string, how: string): RegistryFailure =>
+  new RegistryFailure('too_large', `Registry ${registry}: ${what} ${how}. Name what you need instead of listing.`)
+
+/** The address of the next page. */
+function nextOf(wire: Wire, what: string, answer: TransportAnswer, from: URL): URL | undefined {
+  const link = headerOf(answer, 'link')?.slice(0, 4096) ?? ''
+  const address = /<([^<>]*)>[^,<>]*;\s*rel="?next"?/i.exec(link)?.[1]
+  if (address === undefined) return undefined
+  const url = linkTo(address, from)
+  if (url !== undefined && wire.isOwn(url)) return url
+  throw new RegistryFailure(
+    'refused',
+    `Registry ${wire.registry}: ${what} goes on at another host. Nothing is asked there.`,
+  )
+}

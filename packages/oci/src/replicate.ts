@@ -1,0 +1,33 @@
+import type { RegistryClient } from './client.ts'
+import { RegistryFailure } from './error.ts'
+import { maxLayerBytes } from './layer.ts'
+import { roomFor } from './memory-budget.ts'
+import type { Descriptor, Image } from './types.ts'
+
+/**
+ * Copies an image of one platform, byte for byte, so that it keeps its digest: what the other registry has not yet, and
+ * the manifest last. Signatures stay behind. Answers the manifest's descriptor. Throws `RegistryFailure`.
+ */
+export async function replicateImage(
+  from: RegistryClient,
+  image: Image,
+  to: RegistryClient,
+  repository: string,
+  tag: string,
+): Promise<Descriptor> {
+  const found = await from.manifest(image.repository, image.digest)
+  if (found === undefined) {
+    throw new RegistryFailure('not_found', `${image.repository}@${image.digest} is no longer in ${from.registry}.`)
+  }
+  const mount = from.registry === to.registry ? { mountFrom: image.repository } : {}
+  for (const blob of [image.manifest.config, ...image.manifest.layers]) {
+    if (await to.hasBlob(repository, blob.digest)) continue
+    using _ = await roomFor(blob.size)
+    await to.putBlob(repository, await from.blob(image.repository, blob, maxLayerBytes), mount)
+  }
+  const sent = await to.putManifest(repository, tag, found.bytes, found.descriptor.mediaType)
+  if (sent.digest !== image.digest) {
+    throw new RegistryFailure('invalid', `${to.registry} has made ${sent.digest} of ${image.digest}.`)
+  }
+  return sent
+}

@@ -1,0 +1,55 @@
+import { RegistryFailure, type RegistryProblem } from './error.ts'
+import type { TransportAnswer } from './transport.ts'
+
+/** How the answers of a registry are read. What it wrote is never quoted: it may hold what it was sent. */
+
+/** A header as one text. */
+export function headerOf({ headers }: TransportAnswer, name: string): string | undefined {
+  const value = headers[name]
+  return typeof value === 'object' ? value.join(', ') : value
+}
+
+export const isRedirect = ({ status }: TransportAnswer): boolean => [301, 302, 303, 307, 308].includes(status)
+
+/** The error codes of the specification, and those of Docker's registry. */
+const errorCode =
+  /"code"\s*:\s*"((?:BLOB_(?:UNKNOWN|UPLOAD_(?:INVALID|UNKNOWN))|DENIED|DIGEST_INVALID|MANIFEST_(?:BLOB_UNKNOWN|INVALID|UNKNOWN|UNVERIFIED)|NAME_(?:INVALID|UNKNOWN)|SIZE_INVALID|TAG_INVALID|TOOMANYREQUESTS|UNAUTHORIZED|UNSUPPORTED))"/
+
+const problemOf = (status: number): RegistryProblem => {
+  if (status < 400) return 'invalid'
+  if (status === 401 || status === 403) return 'unauthorized'
+  if (status === 404) return 'not_found'
+  return status === 408 || status === 429 || status >= 500 ? 'unreachable' : 'refused'
+}
+
+const advice: Readonly<Partial<Record<RegistryProblem, string>>> = {
+  unauthorized: 'Check the credentials for this registry and what they may do there.',
+  not_found: 'Check the name of the repository, and the tag or digest.',
+  unreachable: 'Try again later.',
+  invalid: 'Check that this is an OCI registry.',
+}
+
+/** Refusals are short; whatever else may stand there is not looked at. */
+const refusalBytes = 64 * 1024
+
+/** What an answer that is none of those wanted amounts to. */
+export function failureOf(registry: string, what: string, answer: TransportAnswer): RegistryFailure {
+  if (isRedirect(answer)) return new RegistryFailure('refused', redirectMessage(registry, what))
+  const code = errorCode.exec(answer.body.toString('utf8', 0, refusalBytes))?.[1]
+  const problem = problemOf(answer.status)
+  const said = `Registry ${registry} answered ${answer.status}${code === undefined ? '' : ` ${code}`} to ${what}.`
+  const message = `${said} ${advice[problem] ?? 'It does not offer this, or does not allow it.'}`
+  const retryAfterSeconds = retryAfterOf(answer)
+  return new RegistryFailure(problem, message, retryAfterSeconds === undefined ? {} : { retryAfterSeconds })
+}
+
+const redirectMessage = (registry: string, what: string): string =>
+  `Registry ${registry} redirects ${what}, which is not followed. Name the registry by the address that it redirects to.`
+
+/** At most a day. A date is measured by the registry's own clock. */
+function retryAfterOf(answer: TransportAnswer): number | undefined {
+  const text = headerOf(answer, 'retry-after')?.trim() ?? ''
+  const at = text.endsWith('GMT') ? Date.parse(text) : Number.NaN
+  const seconds = /^\d+$/.test(text) ? Number(text) : (at - Date.parse(headerOf(answer, 'date') ?? '')) / 1000
+  return Number.isNaN(seconds) ? undefined : Math.min(Math.max(Math.ceil(seconds), 0), 24 * 60 * 60)
+}

@@ -1,0 +1,76 @@
+import type { RegistryClient } from '../client.ts'
+import { RegistryFailure } from '../error.ts'
+import type { Descriptor } from '../types.ts'
+import { bundleType, openBundle } from './envelope.ts'
+import { simpleSigningDigests, statementDigests } from './payload.ts'
+import { signatureAnnotation, type SignatureLayout, signatureTag, simpleSigningType } from './sign.ts'
+
+/** A signature as it was found: nothing of it is known to be true. */
+export interface FoundSignature {
+  layout: SignatureLayout
+  /** What it is over, and itself; undefined where there is no signature in what was found. */
+  text: { signed: Buffer; signature: Buffer } | undefined
+  /** The digests that it is for. To be asked for after the signature was found to hold, not before. */
+  digests: () => string[]
+}
+
+/** More than anybody makes; fewer than keep a registry and us busy. Of each layout. */
+const maxSignatures = 50
+const maxPayloadBytes = 64 * 1024
+const maxBundleBytes = 2 ** 20
+
+/** The signatures of a digest, referrers first. Throws `RegistryFailure` where the registry is of no help. */
+export async function* foundSignatures(
+  client: RegistryClient,
+  repository: string,
+  digest: string,
+): AsyncGenerator<FoundSignature, void, undefined> {
+  const referrers = await unlessBroken(() => client.referrers(repository, digest, bundleType))
+  if (referrers === 'broken') yield { layout: 'referrer', ...nothing }
+  for (const referrer of referrers === 'broken' ? [] : referrers.slice(0, maxSignatures)) {
+    yield { layout: 'referrer', ...((await referred(client, repository, referrer)) ?? nothing) }
+  }
+  const tagged = await unlessBroken(() => client.manifest(repository, signatureTag(digest)))
+  if (tagged === 'broken') yield { layout: 'tag', ...nothing }
+  if (tagged === 'broken' || tagged === undefined || !('layers' in tagged.content)) return
+  for (const layer of tagged.content.layers.slice(0, maxSignatures)) {
+    yield { layout: 'tag', ...((await annotated(client, repository, layer)) ?? nothing) }
+  }
+}
+
+type Content = Pick<FoundSignature, 'text' | 'digests'>
+
+const nothing: Content = { text: undefined, digests: () => [] }
+
+async function referred(
+  client: RegistryClient,
+  repository: string,
+  referrer: Descriptor,
+): Promise<Content | undefined> {
+  const found = await unlessBroken(() => client.manifest(repository, referrer.digest))
+  const layers = typeof found === 'object' && 'layers' in found.content ? found.content.layers : []
+  const [layer] = layers
+  if (layer?.mediaType !== bundleType || layers.length !== 1) return undefined
+  const bytes = await unlessBroken(() => client.blob(repository, layer, maxBundleBytes))
+  const bundle = bytes === 'broken' ? undefined : openBundle(bytes)
+  return bundle && { text: bundle, digests: () => statementDigests(bundle.payload) }
+}
+
+async function annotated(client: RegistryClient, repository: string, layer: Descriptor): Promise<Content | undefined> {
+  const signature = layer.annotations?.[signatureAnnotation]
+  if (layer.mediaType !== simpleSigningType || signature === undefined) return undefined
+  const signed = await unlessBroken(() => client.blob(repository, layer, maxPayloadBytes))
+  if (signed === 'broken') return undefined
+  return { text: { signed, signature: Buffer.from(signature, 'base64') }, digests: () => simpleSigningDigests(signed) }
+}
+
+/** What is broken in a registry is no signature. A registry that gives no answer says nothing about any. */
+async function unlessBroken<Value>(ask: () => Promise<Value>): Promise<Value | 'broken'> {
+  try {
+    return await ask()
+  } catch (error) {
+    const isBroken = error instanceof RegistryFailure && ['invalid', 'not_found', 'too_large'].includes(error.problem)
+    if (isBroken) return 'broken'
+    throw error
+  }
+}

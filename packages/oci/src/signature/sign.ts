@@ -1,0 +1,94 @@
+import { createPublicKey, type KeyObject } from 'node:crypto'
+import type { RegistryClient } from '../client.ts'
+import { digestOf, digestTag } from '../digest.ts'
+import { RegistryFailure } from '../error.ts'
+import { type Descriptor, type Manifest, mediaTypes } from '../types.ts'
+import { bundleType, envelopeBytes, sealBundle } from './envelope.ts'
+import { holds, keyHint, readPrivateKey, signBytes } from './key.ts'
+import { signPredicate, simpleSigning, statement, statementType } from './payload.ts'
+
+/** `referrer`: as cosign does it since version 3. `tag`: as it did before, for who reads no other. */
+export type SignatureLayout = 'referrer' | 'tag'
+
+export const simpleSigningType = 'application/vnd.dev.cosign.simplesigning.v1+json'
+export const signatureAnnotation = 'dev.cosignproject.cosign/signature'
+
+/** The tag of the signatures of a digest. */
+export const signatureTag = (digest: string): string => `${digestTag(digest)}.sig`
+
+/**
+ * Signs a digest of a repository with a private key (PEM), and puts the signature beside it; other signatures stay.
+ * Whether it is an index or one platform's image makes no difference. Two who sign the same digest under the tag at
+ * the same moment may lose one signature. Answers the descriptor of what was written. Throws `RegistryFailure`, and
+ * `TypeError` for a key that cannot sign.
+ */
+export function signImage(
+  client: RegistryClient,
+  repository: string,
+  digest: string,
+  privateKeyPem: string,
+  { layout = 'referrer' }: { layout?: SignatureLayout } = {},
+): Promise<Descriptor> {
+  const key = readPrivateKey(privateKeyPem)
+  return layout === 'tag' ? signByTag(client, repository, digest, key) : signByReferrer(client, repository, digest, key)
+}
+
+async function signByReferrer(
+  client: RegistryClient,
+  repository: string,
+  digest: string,
+  key: KeyObject,
+): Promise<Descriptor> {
+  const subject = await client.resolve(repository, digest)
+  if (subject === undefined) throw new RegistryFailure('not_found', `There is no ${repository}@${digest} to be signed.`)
+  const payload = statement(digest)
+  const signature = signBytes(key, envelopeBytes(statementType, payload), 'own')
+  const bundle = await client.putBlob(repository, sealBundle(payload, signature, keyHint(key)))
+  const empty = await client.putBlob(repository, Buffer.from('{}'))
+  return client.putReferrer(repository, {
+    schemaVersion: 2,
+    mediaType: mediaTypes.manifest,
+    artifactType: bundleType,
+    config: { mediaType: mediaTypes.empty, ...empty },
+    layers: [{ mediaType: bundleType, ...bundle }],
+    subject: { mediaType: subject.mediaType, digest, size: subject.size },
+    annotations: {
+      'org.opencontainers.image.created': new Date().toISOString(),
+      'dev.sigstore.bundle.content': 'dsse-envelope',
+      'dev.sigstore.bundle.predicateType': signPredicate,
+    },
+  })
+}
+
+async function signByTag(
+  client: RegistryClient,
+  repository: string,
+  digest: string,
+  key: KeyObject,
+): Promise<Descriptor> {
+  const payload = simpleSigning(`${client.registry}/${repository}`, digest)
+  const found = await client.manifest(repository, signatureTag(digest))
+  const others = found !== undefined && 'layers' in found.content ? found.content.layers : []
+  // Signed before, by the same key: a second signature would say nothing new.
+  if (found !== undefined && others.some((layer) => isOver(layer, payload, key))) return found.descriptor
+  const signature = signBytes(key, payload, 'sha256').toString('base64')
+  const blob = await client.putBlob(repository, payload)
+  const annotations = { [signatureAnnotation]: signature }
+  const layers = [...others, { mediaType: simpleSigningType, ...blob, annotations }]
+  const rootfs = { type: 'layers', diff_ids: layers.map((layer) => layer.digest) }
+  const config = Buffer.from(JSON.stringify({ architecture: '', os: '', config: {}, rootfs }))
+  const manifest: Manifest = {
+    schemaVersion: 2,
+    mediaType: mediaTypes.manifest,
+    config: { mediaType: mediaTypes.config, ...(await client.putBlob(repository, config)) },
+    layers,
+  }
+  const bytes = Buffer.from(JSON.stringify(manifest))
+  return client.putManifest(repository, signatureTag(digest), bytes, mediaTypes.manifest)
+}
+
+function isOver({ digest, annotations }: Descriptor, payload: Buffer, key: KeyObject): boolean {
+  const signature = annotations?.[signatureAnnotation]
+  if (signature === undefined || digest !== digestOf(payload)) return false
+  return holds(createPublicKey(key), payload, Buffer.from(signature, 'base64'))
+}

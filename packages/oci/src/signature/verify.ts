@@ -1,0 +1,117 @@
+import type { KeyObject } from 'node:crypto'
+import type { RegistryClient } from '../client.ts'
+import { isDigest } from '../digest.ts'
+import { type FoundSignature, foundSignatures } from './discover.ts'
+import { holds, readPublicKey } from './key.ts'
+import type { SignatureLayout } from './sign.ts'
+
+/** A public key whose signatures are believed. */
+export interface TrustedKey {
+  /** What people call it. */
+  name: string
+  /** SPKI, as `readPublicKey` takes it; another text is a key that has signed nothing. */
+  pem: string
+  /**
+   * The repositories that it may sign for, and all below them: `team` is `team` and `team/hello` at every registry,
+   * `registry.example.com/team` at that one. What comes first and has a dot or a colon is a registry. All by default.
+   */
+  repositories?: readonly string[]
+  /** ISO 8601. Nobody vouches for when a signature was made: what counts is the moment it is looked at. */
+  notBefore?: string
+  notAfter?: string
+}
+
+/** Why an image is not verified, in one word. What comes first here is told first where several are true. */
+const problems = [
+  'signature_of_other_image',
+  'key_out_of_scope',
+  'key_out_of_time',
+  'unknown_key',
+  'broken_signature',
+] as const
+
+export type UnverifiedProblem = (typeof problems)[number] | 'unsigned'
+
+export type Verdict =
+  /** `by`: the name of the key. `digest`: the one of those asked about that it has signed. */
+  | { isVerified: true; by: string; layout: SignatureLayout; digest: string }
+  /** `reason`: a sentence for people. */
+  | { isVerified: false; problem: UnverifiedProblem; reason: string }
+
+type Refusal = Extract<Verdict, { isVerified: false }>
+
+interface Key extends TrustedKey {
+  key: KeyObject
+}
+
+/**
+ * Whether a key of the list has signed one of some digests: that of a platform's image, that of the index it is in.
+ * A signature binds a digest and no name. Certificates and claims of a transparency log count for nothing. Throws
+ * `RegistryFailure` where the registry cannot tell. Two requests for each digest, and two for each signature.
+ */
+export async function verifyImage(
+  client: RegistryClient,
+  repository: string,
+  digests: readonly string[],
+  trusted: readonly TrustedKey[],
+  { atMs = Date.now() }: { atMs?: number } = {},
+): Promise<Verdict> {
+  const keys = trusted.flatMap((each) => {
+    const key = readPublicKey(each.pem)
+    return key === undefined ? [] : [{ ...each, key }]
+  })
+  const refusals: Refusal[] = []
+  const asked = new Set(digests)
+  for (const digest of asked) {
+    for await (const found of foundSignatures(client, repository, digest)) {
+      const verdict = judge(found, { registry: client.registry, repository, digest, atMs }, keys)
+      if (verdict.isVerified) return verdict
+      refusals.push(verdict)
+    }
+  }
+  const first = problems.flatMap((problem) => refusals.filter((refusal) => refusal.problem === problem))[0]
+  return first ?? refused('unsigned', `No signature of ${[...asked].join(' or ')} is in ${repository}.`)
+}
+
+const refused = (problem: UnverifiedProblem, reason: string): Refusal => ({ isVerified: false, problem, reason })
+
+interface Question {
+  registry: string
+  repository: string
+  digest: string
+  atMs: number
+}
+
+function judge({ layout, text, digests }: FoundSignature, question: Question, keys: readonly Key[]): Verdict {
+  const { registry, repository, digest, atMs } = question
+  if (text === undefined) return refused('broken_signature', `What should be a signature of ${digest} is broken.`)
+  const makers = keys.filter(({ key }) => holds(key, text.signed, text.signature))
+  if (makers.length === 0) return refused('unknown_key', `${digest} is signed with no trusted key.`)
+  const names = makers.map(({ name }) => name).join(', ')
+  const signed = digests()
+  if (!signed.includes(digest)) {
+    const other = signed.filter(isDigest).slice(0, 3).join(', ') || 'something that is no image'
+    return refused('signature_of_other_image', `A signature by ${names} lies with ${digest}, but is for ${other}.`)
+  }
+  const inScope = makers.filter((key) => isFor(key, registry, repository))
+  if (inScope.length === 0) {
+    const place = `${registry}/${repository}`
+    return refused('key_out_of_scope', `${digest} is signed by ${names}, which is not trusted for ${place}.`)
+  }
+  const by = inScope.find((key) => isInTime(key, atMs))
+  if (by === undefined) return refused('key_out_of_time', `${digest} is signed by ${names}, which is not valid now.`)
+  return { isVerified: true, by: by.name, layout, digest }
+}
+
+const isFor = ({ repositories }: TrustedKey, registry: string, repository: string): boolean =>
+  repositories === undefined ||
+  repositories
+    .map((each) => `${each.replace(/\/+$/, '')}/`)
+    .some((each) => `${namesRegistry(each) ? `${registry}/` : ''}${repository}/`.startsWith(each))
+
+/** As in references of images. */
+const namesRegistry = (place: string): boolean => /^(?:localhost\/|[^/]*[.:])/.test(place)
+
+/** A date that cannot be read is one that never comes, or has long been. */
+const isInTime = ({ notBefore, notAfter }: TrustedKey, atMs: number): boolean =>
+  (notBefore === undefined || Date.parse(notBefore) <= atMs) && (notAfter === undefined || atMs <= Date.parse(notAfter))

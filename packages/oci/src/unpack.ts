@@ -1,0 +1,111 @@
+import { access, mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import { threadId } from 'node:worker_threads'
+import { type Allowance, fullAllowance } from './unpack-limits.ts'
+import type { RegistryClient } from './client.ts'
+import { digestTag } from './digest.ts'
+import { RegistryFailure } from './error.ts'
+import { quoted } from './image-path.ts'
+import { layerEntries, type LayerEntry, layersOf } from './layer.ts'
+import { Tree } from './image-tree.ts'
+import type { Image } from './types.ts'
+
+const underWay = new Map<string, Promise<string>>()
+
+/**
+ * The absolute path of an image's root directory in a store, unpacked if it is not there yet: `<store>/<digest>/root`.
+ * It appears whole or not at all, whoever else unpacks the same or is killed meanwhile, and belongs to whoever runs this.
+ * Devices and special modes are left out; links stay inside. Throws `RegistryFailure`, `too_large` beyond the limits
+ * (2 GiB and 100,000 files). One request for each layer.
+ */
+export function unpackImage(
+  client: RegistryClient,
+  image: Image,
+  storeDir: string,
+  limits: Partial<Allowance> = {},
+): Promise<string> {
+  const home = join(resolve(storeDir), digestTag(image.digest))
+  const running = underWay.get(home)
+  if (running !== undefined) return running
+  const started = unpackInto(client, image, home, { ...fullAllowance(), ...limits }).finally(() =>
+    underWay.delete(home),
+  )
+  underWay.set(home, started)
+  return started
+}
+
+async function unpackInto(client: RegistryClient, image: Image, home: string, limits: Allowance): Promise<string> {
+  const root = join(home, 'root')
+  if (await isThere(join(home, 'done'))) return root
+  await removeDrafts(home)
+  const draft = `${home}.${process.pid}-${threadId}.tmp`
+  try {
+    await mkdir(join(draft, 'root'), { recursive: true })
+    await applyLayers(client, image, new Tree(join(draft, 'root'), limits), limits)
+    await writeFile(join(draft, 'done'), image.digest)
+    await moveTo(home, draft)
+  } finally {
+    await rm(draft, { recursive: true, force: true })
+  }
+  return root
+}
+
+/** Two processes may come here at once: the first one's work stays. */
+async function moveTo(home: string, draft: string): Promise<void> {
+  try {
+    await rename(draft, home)
+  } catch {
+    if (await isThere(join(home, 'done'))) return
+    // A machine that lost its power may have kept the name and lost the content.
+    await rm(home, { recursive: true, force: true })
+    await rename(draft, home)
+  }
+}
+
+async function applyLayers(client: RegistryClient, image: Image, tree: Tree, allowance: Allowance): Promise<void> {
+  for (const layer of layersOf(image)) {
+    tree.startLayer()
+    for await (const entry of layerEntries(client, image.repository, layer, allowance)) await apply(tree, entry)
+  }
+}
+
+/** What a file system says of paths that it cannot have. */
+const pathErrors = new Set('ENAMETOOLONG EEXIST ENOTDIR EISDIR ENOTEMPTY ELOOP EINVAL EILSEQ EMLINK'.split(' '))
+
+async function apply(tree: Tree, entry: LayerEntry): Promise<void> {
+  try {
+    await tree.apply(entry)
+  } catch (cause) {
+    const isPathError = cause instanceof Error && 'code' in cause && pathErrors.has(String(cause.code))
+    if (!isPathError) throw cause
+    throw new RegistryFailure('invalid', `The entry ${quoted(entry.path)} cannot be unpacked.`, { cause })
+  }
+}
+
+/** Removes what killed processes have left of an image. */
+async function removeDrafts(home: string): Promise<void> {
+  const store = join(home, '..')
+  await mkdir(store, { recursive: true })
+  for (const name of await readdir(store)) {
+    const maker = join(store, name).startsWith(`${home}.`) ? /\.(\d+)-(\d+)\.tmp$/.exec(name) : null
+    if (maker !== null && !isRunning(Number(maker[1]), Number(maker[2]))) {
+      await rm(join(store, name), { recursive: true, force: true })
+    }
+  }
+}
+
+/** Whether a thread of a process may be at work; this one is not, as it asks. */
+function isRunning(pid: number, thread: number): boolean {
+  if (pid === process.pid) return thread !== threadId
+  try {
+    return process.kill(pid, 0)
+  } catch (error) {
+    return error instanceof Error && 'code' in error && error.code === 'EPERM'
+  }
+}
+
+const isThere = (path: string): Promise<boolean> =>
+  access(path).then(
+    () => true,
+    () => false,
+  )

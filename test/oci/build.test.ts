@@ -1,0 +1,234 @@
+import { chmod, mkdir, symlink, utimes, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { buildImage, nodeLayer } from '@platform/oci/build'
+import { digestOf } from '@platform/oci/digest'
+import { readFile, readImage, thisPlatform } from '@platform/oci/image'
+import { type FileToPack, packLayer } from '@platform/oci/pack'
+import { pushImage } from '@platform/oci/push'
+import { replicateImage } from '@platform/oci/replicate'
+import { type Image, type ImageConfig, type Manifest, mediaTypes } from '@platform/oci/types'
+import { unpackImage } from '@platform/oci/unpack'
+import { describe, expect, test } from 'vitest'
+import { isLong } from '../support/long.ts'
+import { memoryRegistry } from '../support/memory-registry.ts'
+import { outputOf } from '../support/peers.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
+import { treeOf } from '../support/tree-of.ts'
+
+const hello: FileToPack[] = [
+  { path: '/module.json', content: '{"id":"hello"}' },
+  { path: 'app/main.js', content: 'console.log(1)', mode: 0o755 },
+  { path: 'app/lib/ä.js', content: 'x' },
+]
+
+describe('the same input gives the same image', () => {
+  test('in whatever order the files are named', async () => {
+    const one = await buildImage({ files: hello, labels: { a: '1', b: '2' } })
+    const other = await buildImage({ files: hello.toReversed(), labels: { b: '2', a: '1' } })
+    expect(other).toEqual(one)
+  })
+
+  test('from wherever they come, and whenever they were written', async () => {
+    await using folder = await temporaryFolder()
+    await mkdir(join(folder.path, 'lib'))
+    await writeFile(join(folder.path, 'main.js'), 'console.log(1)')
+    await writeFile(join(folder.path, 'lib', 'ä.js'), 'x', { mode: 0o600 })
+    await utimes(join(folder.path, 'main.js'), 1, 1)
+    await chmod(join(folder.path, 'main.js'), 0o777)
+    const sources = await packLayer([{ path: 'app', source: folder.path }])
+    const contents = await packLayer([{ path: 'app/main.js', content: 'console.log(1)' }, hello[2]!])
+    expect(sources).toEqual(contents)
+  })
+
+  test('on whatever machine: its layer holds no more than the files', async () => {
+    const layer = await packLayer(hello)
+    expect(layer.diffId).toBe('sha256:84b4d26fb09d24a671a52cef121cb18e7022e9d64177c4d94457e14afaa78281')
+    // No time, no name, no system.
+    expect(layer.bytes.subarray(0, 10)).toEqual(Buffer.from([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255]))
+  })
+
+  test('whatever its files may do beyond being read, written and run', async () => {
+    const [plain, special] = [0o755, 0o7755].map((mode) => packLayer([{ path: 'a', content: '', mode }]))
+    expect(await special).toEqual(await plain)
+  })
+
+  test.each<[string, Parameters<typeof buildImage>[0]]>([
+    ['content', { files: [{ path: 'a', content: '2' }] }],
+    ['name', { files: [{ path: 'b', content: '1' }] }],
+    ['mode', { files: [{ path: 'a', content: '1', mode: 0o755 }] }],
+    ['label', { files: [{ path: 'a', content: '1' }], labels: { a: '1' } }],
+    ['command', { files: [{ path: 'a', content: '1' }], config: { Cmd: ['a'] } }],
+    ['platform', { files: [{ path: 'a', content: '1' }], platform: { os: 'linux', architecture: 'riscv64' } }],
+    ['time', { files: [{ path: 'a', content: '1' }], created: '2025-01-01T00:00:00Z' }],
+  ])('and another %s gives another', async (_name, input) => {
+    const { digest } = await buildImage({ files: [{ path: 'a', content: '1' }] })
+    expect((await buildImage(input)).digest).not.toBe(digest)
+  })
+})
+
+test('an image says what it is, how it is started and what its layers are', async () => {
+  const built = await buildImage({
+    files: hello,
+    config: { Cmd: ['node', '/app/main.js'], WorkingDir: '/app' },
+    labels: { color: 'blue' },
+  })
+  const manifest = JSON.parse(built.manifest.toString()) as Manifest
+  const config = JSON.parse(built.config.toString()) as ImageConfig
+  expect(built.digest).toBe(digestOf(built.manifest))
+  expect(manifest).toEqual({
+    schemaVersion: 2,
+    mediaType: mediaTypes.manifest,
+    config: { mediaType: mediaTypes.config, digest: digestOf(built.config), size: built.config.length },
+    layers: built.layers.map(({ descriptor }) => descriptor),
+  })
+  expect(config).toMatchObject({
+    ...thisPlatform(),
+    created: '1970-01-01T00:00:00Z',
+    config: { Cmd: ['node', '/app/main.js'], WorkingDir: '/app', Labels: { color: 'blue' } },
+    rootfs: { type: 'layers', diff_ids: built.layers.map(({ diffId }) => diffId) },
+  })
+})
+
+const refused = async (...files: FileToPack[]) => expect(packLayer(files)).rejects
+
+describe('files that no image can have are refused', () => {
+  test.each<[string, FileToPack[], RegExp]>([
+    ['a path upwards', [{ path: '../a', content: '' }], /is none for an image/],
+    ['the root', [{ path: '/', content: '' }], /two files for \/,/],
+    [
+      'a file twice',
+      [
+        { path: 'a', content: '' },
+        { path: '/a', content: '' },
+      ],
+      /two files for \/a/,
+    ],
+    [
+      'a file that is a folder',
+      [
+        { path: 'a', content: '' },
+        { path: 'a/b', content: '' },
+      ],
+      /is a file and a folder/,
+    ],
+    ['what would hide another', [{ path: 'a/.wh.b/c', content: '' }], /would hide files/],
+    ['a source that is not there', [{ path: 'a', source: '/nowhere/at/all' }], /ENOENT/],
+    ['a source that is no file', [{ path: 'a', source: '/dev/null' }], /neither a file nor a folder/],
+  ])('%s', async (_name, files, message) => {
+    await (await refused(...files)).toThrow(message)
+  })
+
+  test('a link in a folder', async () => {
+    await using folder = await temporaryFolder()
+    await symlink('/etc/passwd', join(folder.path, 'link'))
+    await (await refused({ path: 'a', source: folder.path })).toThrow(/neither a file nor a folder/)
+  })
+})
+
+async function withBase(client = memoryRegistry()): Promise<{ client: typeof client; base: Image }> {
+  const built = await buildImage({
+    files: [{ path: 'usr/bin/node', content: 'node' }],
+    config: { Env: ['PATH=/usr/bin'], Entrypoint: ['node'], User: '1' },
+    labels: { base: 'yes', color: 'blue' },
+    platform: { os: 'linux', architecture: 'riscv64' },
+  })
+  await pushImage(client, 'team/base', built, ['1'])
+  const base = await readImage(client, 'team/base', '1')
+  if (base === undefined) throw new Error('The base is not there.')
+  return { client, base }
+}
+
+describe('an image with a base', () => {
+  test('has its layers, its platform, its labels and what is not said otherwise', async () => {
+    const { client, base } = await withBase()
+    const input = { files: hello, base, config: { User: '2' }, labels: { color: 'red' } }
+    await pushImage(client, 'team/hello', await buildImage(input), ['1'])
+    const image = await readImage(client, 'team/hello', '1')
+    expect(image?.manifest.layers.slice(0, 1)).toEqual(base.manifest.layers)
+    expect(image).toMatchObject({
+      labels: { base: 'yes', color: 'red' },
+      config: { architecture: 'riscv64', config: { Env: ['PATH=/usr/bin'], Entrypoint: ['node'], User: '2' } },
+    })
+    const read = await readFile(client, image!, ['usr/bin/node'], 10)
+    expect(read?.toString()).toBe('node')
+  })
+
+  test('of Docker has the words of OCI for its layers', async () => {
+    const { base } = await withBase()
+    const mediaType = 'application/vnd.docker.image.rootfs.diff.tar.gzip'
+    const docker: Image = {
+      ...base,
+      manifest: { ...base.manifest, layers: [{ ...base.manifest.layers[0]!, mediaType }] },
+    }
+    const { manifest } = await buildImage({ files: hello, base: docker })
+    expect((JSON.parse(manifest.toString()) as Manifest).layers.map((layer) => layer.mediaType)).toEqual([
+      mediaTypes.layer,
+      mediaTypes.layer,
+    ])
+  })
+
+  test('is built from layers in between, in their order', async () => {
+    const { base } = await withBase()
+    const middle = [await packLayer([{ path: 'm', content: '1' }]), await packLayer([{ path: 'm', content: '2' }])]
+    const { layers } = await buildImage({ files: [{ path: 'm', content: '3' }], base, layers: middle })
+    expect(layers).toHaveLength(4)
+    expect(layers.slice(1, 3)).toEqual(middle)
+    expect(layers[0]).toMatchObject({ repository: 'team/base', diffId: base.config.rootfs.diff_ids[0] })
+  })
+})
+
+test('an image that is pushed without a tag is there by its digest', async () => {
+  const client = memoryRegistry()
+  const built = await buildImage({ files: hello })
+  expect(await pushImage(client, 'team/hello', built, [])).toMatchObject({ digest: built.digest })
+  expect(await readImage(client, 'team/hello', built.digest)).toMatchObject({ digest: built.digest })
+  expect(client.tagged.size).toBe(0)
+})
+
+test('an image is copied byte for byte, and only what is missing', async () => {
+  const [from, to] = [memoryRegistry('from.test'), memoryRegistry('to.test')]
+  const built = await buildImage({ files: hello })
+  await pushImage(from, 'team/hello', built, ['1', 'latest'])
+  expect([...from.tagged.keys()]).toEqual(['team/hello latest', 'team/hello 1'])
+  const image = (await readImage(from, 'team/hello', '1'))!
+  await to.putBlob('modules/hello', built.config)
+  from.blobs.delete(`team/hello ${digestOf(built.config)}`)
+  const sent = await replicateImage(from, image, to, 'modules/hello', 'v1')
+  expect(sent.digest).toBe(built.digest)
+  expect((await to.manifest('modules/hello', 'v1'))?.bytes).toEqual(built.manifest)
+  expect(await readImage(to, 'modules/hello', built.digest)).toMatchObject({ digest: built.digest })
+  await from.remove('team/hello', built.digest)
+  await expect(replicateImage(from, image, to, 'modules/hello', 'v2')).rejects.toMatchObject({ problem: 'not_found' })
+})
+
+test('a copy that the other registry takes for another is a failure', async () => {
+  const [from, to] = [memoryRegistry('from.test'), memoryRegistry('to.test')]
+  await pushImage(from, 'team/hello', await buildImage({ files: hello }), ['1'])
+  const image = (await readImage(from, 'team/hello', '1'))!
+  const changed = { ...to, putManifest: async () => ({ mediaType: 'x', digest: digestOf('x'), size: 1 }) }
+  await expect(replicateImage(from, image, changed, 'modules/hello', '1')).rejects.toMatchObject({ problem: 'invalid' })
+})
+
+const cannotChangeRoot = process.platform !== 'linux' || process.getuid?.() !== 0
+
+// A module that is built `--with-node` runs on it by default.
+test.skipIf(cannotChangeRoot || !isLong)(
+  'the layer of Node.js has all that Node.js needs, and nothing else',
+  async () => {
+    await using store = await temporaryFolder()
+    const client = memoryRegistry()
+    const built = await buildImage({
+      files: [{ path: 'main.js', content: 'console.log(process.version)' }],
+      layers: [await nodeLayer()],
+    })
+    await pushImage(client, 'team/node', built, ['1'])
+    const root = await unpackImage(client, (await readImage(client, 'team/node', '1'))!, store.path)
+    expect(await outputOf('env', '--unset=NODE_COMPILE_CACHE', 'chroot', root, '/usr/local/bin/node', '/main.js')).toBe(
+      `${process.version}\n`,
+    )
+    const files = Object.keys(await treeOf(root)).filter((name) => !name.endsWith('/'))
+    expect(
+      files.filter((name) => !/^(usr\/local\/bin\/node|main\.js|(usr\/)?lib(64)?\/.*\.so[.\d]*)$/.test(name)),
+    ).toEqual([])
+  },
+)

@@ -1,0 +1,138 @@
+import { mkdir, readFile as readDisk, realpath } from 'node:fs/promises'
+import { join, posix, resolve, sep } from 'node:path'
+import { RegistryFailure } from '@platform/oci/error'
+import { readFile } from '@platform/oci/image'
+import { imagePath, isBelow, parentOf, whiteoutOf } from '@platform/oci/image-path'
+import { unpackImage } from '@platform/oci/unpack'
+import { array, assert, asyncProperty, constantFrom, oneof, property, record, string, tuple } from 'fast-check'
+import { expect, test } from 'vitest'
+import { imageOfEntries, type RawEntry } from '../support/layer-of.ts'
+import { rounds } from '../support/long.ts'
+import { memoryRegistry } from '../support/memory-registry.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
+import { treeOf } from '../support/tree-of.ts'
+
+/** The outcome of work, or undefined where it is refused as broken; any other failure is one of the test. */
+async function unlessRefused<Value>(work: () => Value | Promise<Value>): Promise<Value | undefined> {
+  try {
+    return await work()
+  } catch (error) {
+    if (error instanceof RegistryFailure && error.problem === 'invalid') return undefined
+    throw error
+  }
+}
+
+const part = oneof(constantFrom('a', 'b', 'c', '.', '..', '', '.wh.a', '.wh..wh..opq', '.wh...', '.wh.'), string())
+const wildPath = oneof(
+  string({ unit: 'binary' }),
+  array(part, { maxLength: 6 }).map((parts) => parts.join('/')),
+)
+
+test('whatever an entry is called, its path stays inside the root, or it is refused', () =>
+  assert(
+    asyncProperty(wildPath, async (name) => {
+      const path = await unlessRefused(() => imagePath(name))
+      if (path === undefined) return
+      expect(resolve('/root', path) === '/root' || resolve('/root', path).startsWith('/root/')).toBe(true)
+      expect(path).toBe(posix.normalize(`/${path}`).slice(1))
+      expect(imagePath(path)).toBe(path)
+      expect(path === '' || isBelow(path, parentOf(path))).toBe(true)
+    }),
+    { seed: 1, numRuns: rounds(500, 2000) },
+  ))
+
+test('a whiteout names something in its own folder, or is refused', () =>
+  assert(
+    asyncProperty(wildPath, async (name) => {
+      const path = await unlessRefused(() => imagePath(name))
+      const whiteout = path === undefined ? undefined : await unlessRefused(() => whiteoutOf(path))
+      if (path === undefined || whiteout === undefined || whiteout.kind === 'nothing') return
+      expect(imagePath(whiteout.path)).toBe(whiteout.path)
+      if (whiteout.kind === 'below') expect(whiteout.path).toBe(parentOf(path))
+      else expect([parentOf(whiteout.path), whiteout.path !== '']).toEqual([parentOf(path), true])
+    }),
+    { seed: 2, numRuns: rounds(500, 2000) },
+  ))
+
+test('parents end at the root', () =>
+  assert(
+    property(array(constantFrom('a', 'bc'), { maxLength: 5 }), (parts) => {
+      expect(parentOf(parts.join('/'))).toBe(parts.slice(0, -1).join('/'))
+    }),
+    { seed: 3 },
+  ))
+
+const names = constantFrom('a', 'b', 'c')
+const path = array(names, { minLength: 1, maxLength: 3 }).map((parts) => parts.join('/'))
+const folder = array(names, { maxLength: 2 }).map((parts) => parts.map((each) => `${each}/`).join(''))
+const harmless = oneof(
+  record({ name: path, content: constantFrom('1', '2', '3') }),
+  record({ name: path, type: constantFrom('directory' as const, 'fifo' as const) }),
+  tuple(folder, names).map(([parent, name]) => ({ name: `${parent}.wh.${name}` })),
+  folder.map((parent) => ({ name: `${parent}.wh..wh..opq` })),
+)
+
+const layersOf = (entry: typeof harmless) =>
+  array(array<RawEntry>(entry, { maxLength: 6 }), { minLength: 1, maxLength: 4 })
+
+const allPaths = ['a', 'b', 'c'].flatMap((one) =>
+  ['', '/a', '/b', '/c'].flatMap((two) =>
+    two === '' ? [one] : ['', '/a', '/b', '/c'].map((three) => one + two + three),
+  ),
+)
+
+test('a file read out of an image is the one that is there when it is unpacked', () =>
+  assert(
+    asyncProperty(layersOf(harmless), async (layers) => {
+      await using store = await temporaryFolder()
+      const client = memoryRegistry()
+      const image = await imageOfEntries(client, ...layers)
+      const root = await unlessRefused(() => unpackImage(client, image, store.path))
+      if (root === undefined) return
+      for (const path of allPaths) {
+        const unpacked = await readDisk(join(root, path), 'utf8').catch(() => undefined)
+        const read = await readFile(client, image, [path], 100)
+        expect([path, read?.toString()]).toEqual([path, unpacked])
+      }
+    }),
+    { seed: 4, numRuns: rounds(60, 300) },
+  ))
+
+const linkText = array(constantFrom('..', '..', 'a', 'b', 'c', '', '.'), { minLength: 1, maxLength: 6 }).map(
+  (parts) => parts.join('/') || '/',
+)
+const linking = oneof(
+  harmless,
+  record({ name: path, type: constantFrom('symlink' as const), linkname: linkText }),
+  record({ name: path, type: constantFrom('symlink' as const), linkname: linkText }),
+  record({ name: path, type: constantFrom('link' as const), linkname: path }),
+)
+
+test('whatever links an image has, nothing is written outside of its root and no link leads there', () =>
+  assert(
+    asyncProperty(layersOf(linking as typeof harmless), async (layers) => {
+      await using outside = await temporaryFolder()
+      const store = join(outside.path, 'x', 'y', 'store')
+      const client = memoryRegistry()
+      const root = await unlessRefused(async () => unpackImage(client, await imageOfEntries(client, ...layers), store))
+      const home = root === undefined ? undefined : join(root, '..')
+      const written = Object.keys(await treeOf(outside.path))
+      const expected = ['x/', 'x/y/', 'x/y/store/', ...(home ? [home, root, join(home, 'done')] : [])]
+      const known = new Set(
+        expected.map((each) => (each ?? '').replace(`${outside.path}${sep}`, '').replace(/\/$/, '')),
+      )
+      const strange = written.filter((each) => !known.has(each.replace(/\/$/, '')))
+      expect(strange.filter((each) => !root || !join(outside.path, each).startsWith(`${root}${sep}`))).toEqual([])
+      if (root === undefined || home === undefined) return
+      // Where a link could lead, so that one that does is found.
+      const above = [home, store, join(store, '..'), join(store, '../..'), outside.path]
+      for (const each of above)
+        for (const name of ['a', 'b', 'c']) await mkdir(join(each, name, 'a/b'), { recursive: true })
+      for (const [name, content] of Object.entries(await treeOf(root))) {
+        if (!content.startsWith('-> ')) continue
+        const target = await realpath(join(root, name)).catch(() => root)
+        expect(target === root || target.startsWith(`${root}${sep}`)).toBe(true)
+      }
+    }),
+    { seed: 5, numRuns: rounds(100, 500) },
+  ))

@@ -1,0 +1,228 @@
+import { challengesOf } from '@platform/oci/challenge'
+import { registryClient } from '@platform/oci/client'
+import { digestOf } from '@platform/oci/digest'
+import { RegistryFailure } from '@platform/oci/error'
+import { mediaTypes } from '@platform/oci/types'
+import { describe, expect, test } from 'vitest'
+import { type Respond, startServer } from '../support/http-server.ts'
+import { config, image, imageBytes, index, json, subject } from './hostility.ts'
+import { ada, all, blobOf, clientOf, failureOf, routed } from './support.ts'
+
+const credentials = async () => ada
+
+test.for([
+  ['Basic realm="a"', [{ scheme: 'basic', parameters: { realm: 'a' } }]],
+  ['bearer realm=a,Service = "b c"', [{ scheme: 'bearer', parameters: { realm: 'a', service: 'b c' } }]],
+  ['Basic realm="a, Bearer \\"b\\""', [{ scheme: 'basic', parameters: { realm: 'a, Bearer "b"' } }]],
+  [
+    'Negotiate, Bearer realm="a", scope="x:y:pull,push", Basic realm="b"',
+    [
+      { scheme: 'negotiate', parameters: {} },
+      { scheme: 'bearer', parameters: { realm: 'a', scope: 'x:y:pull,push' } },
+      { scheme: 'basic', parameters: { realm: 'b' } },
+    ],
+  ],
+  ['realm="a"', []],
+  ['', []],
+] as const)('what a registry wants is read from %j', ([header, challenges]) => {
+  expect(challengesOf(header)).toEqual(challenges)
+})
+
+test('what a registry wants is read in no time, however it is written', () => {
+  const startedAtMs = performance.now()
+  for (const piece of ['"', 'a="', 'a=', 'a ', '\\', 'a="\\', ', ']) challengesOf(piece.repeat(1_000_000))
+  expect(performance.now() - startedAtMs).toBeLessThan(1000)
+})
+
+test.for(['', 'user:pw@host', 'host/path', 'host?x', 'host#x', 'host:99999', 'ho st', 'a'.repeat(300), 'https://host'])(
+  '%j is no registry, and nothing is sent',
+  (registry) => {
+    expect(() => registryClient(registry, { transport: routed({}) })).toThrow(RegistryFailure)
+  },
+)
+
+test('what is no name is no part of an address', async () => {
+  const { client, sent } = clientOf('127.0.0.1:9')
+  const digest = digestOf('x')
+  const questions = [
+    ...['../a', 'a/../b', 'A', 'a?b', '', 'a/', 'x'.repeat(256)].map((name) => client.resolve(name, 'latest')),
+    ...['../x', 'a/b', '', '-a', 'sha256:0', `${digest}?x`, 'a'.repeat(129)].map((name) => client.manifest('a', name)),
+    ...['latest', 'sha256:../..', digest.toUpperCase()].map((name) => client.hasBlob('a', name)),
+    client.putBlob('a', Buffer.from('x'), { mountFrom: '../b' }),
+    client.putManifest('a', digest, imageBytes, mediaTypes.manifest),
+  ]
+  for (const question of questions) expect(await failureOf(question)).toMatchObject({ problem: 'invalid' })
+  expect(sent).toEqual([])
+})
+
+test('a blob or a manifest beyond the limit is refused before anything is sent', async () => {
+  const { client, sent } = clientOf('127.0.0.1:9')
+  const large = { digest: digestOf('x'), size: 8 * 1024 * 1024 + 1 }
+  expect(await failureOf(client.blob('a', large))).toMatchObject({ problem: 'too_large' })
+  expect(await failureOf(client.blob('a', { ...large, size: 11 }, 10))).toMatchObject({ problem: 'too_large' })
+  const manifest = client.putManifest('a', 'latest', Buffer.alloc(4 * 1024 * 1024 + 1), mediaTypes.manifest)
+  expect(await failureOf(manifest)).toMatchObject({ problem: 'too_large' })
+  expect(sent).toEqual([])
+})
+
+test('a blob of another size than its descriptor says is refused, although its digest is right', async () => {
+  await using registry = await startServer(() => ({ status: 200, body: 'content' }))
+  const { client } = clientOf(registry.host)
+  const { digest } = blobOf('content')
+  for (const size of [6, 8])
+    expect(await failureOf(client.blob('a', { digest, size }))).toMatchObject({ problem: 'invalid' })
+  expect(await client.blob('a', { digest, size: 7 })).toEqual(Buffer.from('content'))
+})
+
+test('what runs out of time leaves no connection behind', async () => {
+  const { promise: closed, resolve } = Promise.withResolvers<void>()
+  await using registry = await startServer((_seen, outgoing) => void outgoing.on('close', resolve))
+  const { client } = clientOf(registry.host, { timeoutMs: 100 })
+  expect(await failureOf(client.resolve('a', 'latest'))).toMatchObject({ problem: 'unreachable' })
+  await closed
+})
+
+test('a registry elsewhere is asked by https, and nobody else than it', async () => {
+  await using registry = await startServer(() => json({ tags: null }))
+  const client = registryClient('registry.example:5000', {
+    transport: routed({ 'https://registry.example:5000': registry.url }),
+  })
+  expect(await all(client.tags('a'))).toEqual([])
+  const lost = registryClient('registry.example', { transport: routed({}) })
+  expect(await failureOf(all(lost.tags('a')))).toMatchObject({ problem: 'unreachable' })
+})
+
+test('docker.io is asked where Docker has it, with a token of Docker', async () => {
+  await using tokens = await startServer(() => json({ token: 't' }))
+  const realm = 'Bearer realm="https://auth.docker.io/token",service="registry.docker.io"'
+  await using registry = await startServer(({ headers }) =>
+    headers.authorization === 'Bearer t'
+      ? json({ tags: ['1'] })
+      : { status: 401, headers: { 'www-authenticate': realm } },
+  )
+  const servers = { 'https://registry-1.docker.io': registry.url, 'https://auth.docker.io': tokens.url }
+  const client = registryClient('docker.io', { transport: routed(servers) })
+  expect(await all(client.tags('library/hello'))).toEqual(['1'])
+})
+
+test('a token that ran out is replaced, and the request repeated', async () => {
+  let issued = 0
+  let uses = 0
+  await using registry = await startServer(({ url, headers }) => {
+    if (url.pathname === '/token') return json({ token: `t${(issued += 1)}` })
+    const isTaken = headers.authorization === `Bearer t${issued}` && (uses += 1) % 3 !== 0
+    const challenge = { 'www-authenticate': `Bearer realm="http://${headers.host}/token"` }
+    return isTaken
+      ? json({ tags: [headers.authorization?.slice('Bearer '.length)] })
+      : { status: 401, headers: challenge }
+  })
+  const { client } = clientOf(registry.host, { credentials })
+  const seen: string[][] = []
+  for (let times = 0; times < 4; times += 1) seen.push(await all(client.tags('a')))
+  expect(seen).toEqual([['t1'], ['t1'], ['t2'], ['t2']])
+})
+
+test('pages are followed by their links, relative or whole, among others', async () => {
+  const links: Record<string, string> = {
+    '?n=100': '<https://evil.example/?a>; rel="first", <?last=1>; title="x"; rel="next"',
+    '?last=1': '</v2/a/tags/list?last=2>;rel=next',
+    '?last=2': '<HTTP://HOST/v2/a/tags/list?last=3>; rel="next"',
+    '?last=3': '<?last=2>; rel="prev"',
+  }
+  await using registry = await startServer(({ url, headers }) =>
+    json({ tags: [`page${url.search.at(-1)}`] }, { link: links[url.search]!.replace('HOST', headers.host!) }),
+  )
+  expect(await all(clientOf(registry.host).client.tags('a'))).toEqual(['page0', 'page1', 'page2', 'page3'])
+})
+
+test.for([
+  ['7', 7],
+  ['0', 0],
+  ['99999999999', 86_400],
+  ['Wed, 21 Oct 2015 07:28:30 GMT', 30],
+  ['Wed, 21 Oct 2015 07:27:00 GMT', 0],
+  ['-5', undefined],
+  ['soon', undefined],
+  ['', undefined],
+] as const)('when to come back is read from %j', async ([text, retryAfterSeconds]) => {
+  const headers = { 'retry-after': text, date: 'Wed, 21 Oct 2015 07:28:00 GMT' }
+  await using registry = await startServer(() => ({ status: 503, headers }))
+  const failure = await failureOf(clientOf(registry.host).client.resolve('a', 'latest'))
+  expect(failure).toMatchObject({ problem: 'unreachable', retryAfterSeconds })
+})
+
+test('a registry that tells little without the content is asked for the content', async () => {
+  await using registry = await startServer(() => json(image))
+  const { client, sent } = clientOf(registry.host)
+  expect(await client.resolve('a', 'latest')).toEqual(subject)
+  expect(sent.map((line) => line.split(' ')[0])).toEqual(['HEAD', 'GET'])
+})
+
+test('a manifest that does not say what it is is what the registry says, and keeps what is not known here', async () => {
+  const { mediaType: _, ...silent } = { ...image, note: { deep: [1, 2] } }
+  await using registry = await startServer(() =>
+    json(silent, { 'content-type': `${mediaTypes.dockerManifest}; charset=utf-8` }),
+  )
+  const found = await clientOf(registry.host).client.manifest('a', 'latest')
+  expect(found?.content).toEqual({ ...silent, mediaType: mediaTypes.dockerManifest })
+  expect(found?.descriptor.mediaType).toBe(mediaTypes.dockerManifest)
+})
+
+describe('what refers to an image', () => {
+  const one = { ...config, artifactType: 'test/one' }
+  const two = { ...config, digest: digestOf('two'), artifactType: 'test/two' }
+  const referrer = { ...image, schemaVersion: 2 as const, artifactType: 'test/kind', subject }
+
+  test('is told by a registry that keeps it, over its pages, filtered or not', async () => {
+    await using registry = await startServer(({ url }) =>
+      url.searchParams.has('last')
+        ? json({ ...index, manifests: [two] })
+        : json({ ...index, manifests: [one] }, { link: '<?last=1>; rel="next"' }),
+    )
+    const { client, sent } = clientOf(registry.host)
+    expect(await client.referrers('a', subject.digest)).toEqual([one, two])
+    expect(await client.referrers('a', subject.digest, 'test/two')).toEqual([two])
+    expect(registry.seen[2]?.url.search).toBe('?artifactType=test%2Ftwo')
+    expect(new Set(sent)).toEqual(new Set([`GET /v2/a/referrers/${subject.digest}`]))
+  })
+
+  test('is kept by a registry that says so, with one request', async () => {
+    await using registry = await startServer(() => ({ status: 201, headers: { 'oci-subject': subject.digest } }))
+    const { client, sent } = clientOf(registry.host)
+    const descriptor = await client.putReferrer('a', referrer)
+    expect(sent).toEqual([`PUT /v2/a/manifests/${descriptor.digest}`])
+    expect(descriptor).toEqual({
+      ...blobOf(JSON.stringify(referrer)),
+      mediaType: mediaTypes.manifest,
+      artifactType: 'test/kind',
+    })
+  })
+
+  test.for([400, 404, 405, 406, 501, 303])('is looked up under the tag where it answers %i', async (status) => {
+    // GitHub's registry leads to a page for people.
+    const headers = { location: 'https://github.example/packages' }
+    await using registry = await startServer(({ url }) =>
+      url.pathname.includes('referrers')
+        ? { status, headers }
+        : json({ ...index, manifests: [one] }, { 'content-type': mediaTypes.index }),
+    )
+    expect(await clientOf(registry.host).client.referrers('a', subject.digest)).toEqual([one])
+  })
+
+  test('is written again where somebody else wrote at the same time', async () => {
+    let kept: object = { ...index, manifests: [] }
+    const writes: Buffer[] = []
+    const respond: Respond = ({ method, body, url }) => {
+      if (method === 'GET') return json(kept, { 'content-type': mediaTypes.index })
+      if (url.pathname.endsWith(subject.digest.replace(':', '-'))) {
+        // The first write is lost to another that read before it.
+        kept = writes.push(body) === 1 ? { ...index, manifests: [one] } : JSON.parse(body.toString())
+      }
+      return { status: 201 }
+    }
+    await using registry = await startServer(respond)
+    const descriptor = await clientOf(registry.host).client.putReferrer('a', referrer)
+    expect(kept).toMatchObject({ manifests: [one, descriptor] })
+    expect(writes).toHaveLength(2)
+  })
+})

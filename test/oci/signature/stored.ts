@@ -1,0 +1,120 @@
+import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
+import { digestOf } from '@platform/oci/digest'
+import { bundleType, envelopeBytes, sealBundle } from '@platform/oci/signature/envelope'
+import { simpleSigning, statement, statementType } from '@platform/oci/signature/payload'
+import { signatureAnnotation, type SignatureLayout, simpleSigningType } from '@platform/oci/signature/sign'
+import type { TrustedKey } from '@platform/oci/signature/verify'
+import { type Descriptor, mediaTypes } from '@platform/oci/types'
+import { type MemoryRegistry, memoryRegistry } from '../../support/memory-registry.ts'
+
+export const repository = 'team/hello'
+
+const pairs = {
+  p256: generateKeyPairSync('ec', { namedCurve: 'P-256' }),
+  p384: generateKeyPairSync('ec', { namedCurve: 'P-384' }),
+  p521: generateKeyPairSync('ec', { namedCurve: 'P-521' }),
+  ed25519: generateKeyPairSync('ed25519'),
+  rsa: generateKeyPairSync('rsa', { modulusLength: 3072 }),
+  other: generateKeyPairSync('ec', { namedCurve: 'P-256' }),
+  weak: generateKeyPairSync('rsa', { modulusLength: 1024 }),
+  bitcoin: generateKeyPairSync('ec', { namedCurve: 'secp256k1' }),
+}
+
+export type KeyName = keyof typeof pairs
+
+export const privatePem = (name: KeyName): string =>
+  pairs[name].privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
+export const publicPem = (name: KeyName): string =>
+  pairs[name].publicKey.export({ type: 'spki', format: 'pem' }).toString()
+export const trust = (name: KeyName, limits: Partial<TrustedKey> = {}): TrustedKey => ({
+  name,
+  pem: publicPem(name),
+  ...limits,
+})
+
+/** A registry with two images, `ours` and `theirs`, of which an index names the first. */
+export async function world() {
+  const registry = memoryRegistry()
+  const put = (content: object, tag: string) =>
+    registry.putManifest(repository, tag, Buffer.from(JSON.stringify(content)), mediaTypes.manifest)
+  const image = { schemaVersion: 2, mediaType: mediaTypes.manifest, layers: [] }
+  const ours = await put({ ...image, annotations: { image: 'ours' } }, 'ours')
+  const theirs = await put({ ...image, annotations: { image: 'theirs' } }, 'theirs')
+  const index = await put({ schemaVersion: 2, mediaType: mediaTypes.index, manifests: [ours] }, 'index')
+  return { registry, ours: ours.digest, theirs: theirs.digest, index: index.digest }
+}
+
+export type World = Awaited<ReturnType<typeof world>>
+
+/** What is changed of a signature before it is stored. */
+export interface Changes {
+  /** The digest in the signed text; by default that of the image it is put beside. */
+  names?: string
+  hash?: 'sha256' | 'sha384' | 'sha512'
+  /** Before it is signed. */
+  text?: (text: Buffer) => Buffer
+  /** After it was signed. */
+  payload?: (payload: Buffer) => Buffer
+  signature?: (signature: Buffer) => Buffer
+  payloadType?: string
+  /** Of the layer; of the document too, where it is a bundle. */
+  mediaType?: string
+  bundle?: (bundle: ReturnType<typeof JSON.parse>) => unknown
+}
+
+const same = <Value>(value: Value): Value => value
+
+/** Puts a signature beside a digest by hand, right in all that is not changed. */
+export const put: Record<
+  SignatureLayout,
+  (world: World, digest: string, key: KeyName, changes?: Changes) => Promise<Descriptor>
+> = {
+  async referrer({ registry }, digest, key, changes = {}) {
+    const { text = same, payload = same, signature = same, payloadType = statementType, bundle = same } = changes
+    const signed = text(statement(changes.names ?? digest))
+    const made = signature(signBytes(key, envelopeBytes(payloadType, signed), changes.hash))
+    const document = JSON.parse(sealBundle(payload(signed), made, 'any').toString())
+    document.dsseEnvelope.payloadType = payloadType
+    const changed = bundle(document)
+    const bytes = Buffer.isBuffer(changed) ? changed : Buffer.from(JSON.stringify(changed))
+    return putBundle(registry, digest, bytes, changes.mediaType)
+  },
+  async tag({ registry }, digest, key, changes = {}) {
+    const { text = same, payload = same, signature = same, mediaType = simpleSigningType } = changes
+    const signed = text(simpleSigning(`registry.test/${repository}`, changes.names ?? digest))
+    const made = signature(signBytes(key, signed, changes.hash ?? 'sha256'))
+    const blob = await registry.putBlob(repository, payload(signed))
+    const annotations = { [signatureAnnotation]: made.toString('base64') }
+    return putTagged(registry, digest, [{ mediaType, ...blob, annotations }])
+  },
+}
+
+export async function putBundle(registry: MemoryRegistry, digest: string, bytes: Buffer, mediaType = bundleType) {
+  const blob = await registry.putBlob(repository, bytes)
+  const empty = await registry.putBlob(repository, Buffer.from('{}'))
+  return registry.putReferrer(repository, {
+    schemaVersion: 2,
+    mediaType: mediaTypes.manifest,
+    artifactType: bundleType,
+    config: { mediaType: mediaTypes.empty, ...empty },
+    layers: [{ mediaType, ...blob }],
+    subject: { mediaType: mediaTypes.manifest, digest, size: 1 },
+  })
+}
+
+/** Adds layers to the signatures under the tag of a digest. */
+export async function putTagged(registry: MemoryRegistry, digest: string, added: Descriptor[]) {
+  const tag = `${digest.replace(':', '-')}.sig`
+  const found = (await registry.manifest(repository, tag))?.content
+  const layers = [...(found && 'layers' in found ? found.layers : []), ...added]
+  const config = { mediaType: mediaTypes.config, digest: digestOf('{}'), size: 2 }
+  const bytes = Buffer.from(JSON.stringify({ schemaVersion: 2, mediaType: mediaTypes.manifest, config, layers }))
+  return registry.putManifest(repository, tag, bytes, mediaTypes.manifest)
+}
+
+/** Signs by hand: over the hash of the curve unless it says otherwise. */
+export function signBytes(key: KeyName, bytes: Buffer, hash: string | undefined): Buffer {
+  const { privateKey }: { privateKey: KeyObject } = pairs[key]
+  const own = { p384: 'sha384', p521: 'sha512' } as Partial<Record<KeyName, string>>
+  return sign(key === 'ed25519' ? null : (hash ?? own[key] ?? 'sha256'), bytes, privateKey)
+}

@@ -1,0 +1,23 @@
+import { unpackImage } from '@platform/oci/unpack'
+import { imageOfEntries } from '../support/layer-of.ts'
+import { memoryRegistry } from '../support/memory-registry.ts'
+
+/**
+ * Unpacks an image of two layers into a store, for tests that start it as a process: `node unpacker.ts <store> whole`.
+ * With `stuck` instead, the upper layer never comes.
+ */
+const [store = '', how] = process.argv.slice(2)
+
+const client = memoryRegistry()
+const files = Array.from({ length: 200 }, (_, index) => ({ name: `d${index % 10}/${index}`, content: `${index}` }))
+const image = await imageOfEntries(client, files, [{ name: 'top', content: 'top' }])
+const upper = image.manifest.layers[1]?.digest
+const stuck = {
+  ...client,
+  blob: async (...asked: Parameters<typeof client.blob>) => {
+    if (asked[1].digest !== upper) return client.blob(...asked)
+    console.log('stuck')
+    return new Promise<Buffer>(() => setTimeout(() => undefined, 600_000))
+  },
+}
+console.log(await unpackImage(how === 'stuck' ? stuck : client, image, store))
