@@ -2,7 +2,7 @@ import { freePorts } from '../test/support/free-ports.ts'
 import { PlatformProcess } from '../test/support/platform.ts'
 import { runJourneys } from './journeys.ts'
 import { all, type Effort, type Figure, type Part } from './part.ts'
-import { seededRandom } from '../packages/local/src/dynamodb/random.ts'
+import { seededRandom } from '../packages/local/src/emulators/dynamodb/random.ts'
 import { storeFaults } from './store-faults.ts'
 
 /** Areas that are over in a moment, and whose journeys read what they have just written. */

@@ -1,4 +1,4 @@
-import { seededRandom } from '../packages/local/src/dynamodb/random.ts'
+import { seededRandom } from '../packages/local/src/emulators/dynamodb/random.ts'
 
 /** Choices that a seed repeats. */
 export interface Random {

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { answered } from '../conformance/answer.ts'
 import { until } from '../conformance/until.ts'
-import type { FaultSettings } from '../packages/local/src/dynamodb/faults.ts'
+import type { FaultSettings } from '../packages/local/src/emulators/dynamodb/faults.ts'
 import type { PlatformProcess } from '../test/support/platform.ts'
 import { outcomeOf } from './load/kept.ts'
 import { type MixedLoad, startMixedLoad } from './load/mixed.ts'

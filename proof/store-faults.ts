@@ -1,6 +1,6 @@
-import { signedHeaders } from '../packages/local/src/aws-environment.ts'
+import { signedHeaders } from '../packages/local/src/emulators/http/environment.ts'
 import { readRuntimeFile } from '../packages/local/src/runtime-file.ts'
-import type { FaultSettings } from '../packages/local/src/dynamodb/faults.ts'
+import type { FaultSettings } from '../packages/local/src/emulators/dynamodb/faults.ts'
 import type { PlatformProcess } from '../test/support/platform.ts'
 
 /** The fault switches of a running platform's store. */

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { until } from '../conformance/until.ts'
-import type { FaultSettings } from '../packages/local/src/dynamodb/faults.ts'
+import type { FaultSettings } from '../packages/local/src/emulators/dynamodb/faults.ts'
 import { outcomeOf } from './load/kept.ts'
 import { type MixedLoad, startMixedLoad } from './load/mixed.ts'
 import { percent } from './load/tally.ts'

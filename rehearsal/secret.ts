@@ -1,5 +1,5 @@
 import { GetSecretValueCommand, SecretsManagerClient } from '@aws-sdk/client-secrets-manager'
-import { clientSettings } from '@platform/local/aws-environment'
+import { clientSettings } from '@platform/local/emulators/http/environment'
 
 /** Where the secrets of a rehearsal are, and what they are asked with. */
 interface Secrets {

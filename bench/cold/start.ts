@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
-import { lambdaFlags } from '@platform/local/lambda/node-program'
+import { lambdaFlags } from '../../test/simulator/lambda/node-program.ts'
 import type { FirstEvent } from './events.ts'
 
 /** A process from its start to its first answer. */

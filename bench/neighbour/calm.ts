@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { signedHeaders } from '@platform/local/aws-environment'
+import { signedHeaders } from '@platform/local/emulators/http/environment'
 import type { RunningPlatform } from '../one-machine/running.ts'
 
 const calmMs = 500

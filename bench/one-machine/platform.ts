@@ -1,6 +1,6 @@
 /** A platform on this machine; tells its parent where it is and how to set it up. `node platform.ts [<functions>]` */
 import { GetSecretValueCommand, SecretsManagerClient } from '@aws-sdk/client-secrets-manager'
-import { awsEnvironment, clientSettings } from '@platform/local/aws-environment'
+import { awsEnvironment, clientSettings } from '@platform/local/emulators/http/environment'
 import { startPlatform } from '@platform/local/platform'
 import { parseSettings } from '@platform/local/settings'
 

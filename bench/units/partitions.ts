@@ -1,7 +1,7 @@
 import { tableIndexes } from '@platform/core/db/schema'
-import { writeUnitsOf } from '@platform/local/dynamodb/capacity'
-import { itemSize } from '@platform/local/dynamodb/item-size'
-import type { Item } from '@platform/local/dynamodb/types'
+import { writeUnitsOf } from '@platform/local/emulators/dynamodb/capacity'
+import { itemSize } from '@platform/local/emulators/dynamodb/item-size'
+import type { Item } from '@platform/local/emulators/dynamodb/types'
 
 /** Which partitions a write pays in: the rules by which DynamoDB bills, applied to an item as it was and as it is. */
 

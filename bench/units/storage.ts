@@ -1,7 +1,7 @@
 import { config } from '@platform/core/config'
 import { tableIndexes } from '@platform/core/db/schema'
-import { itemSize } from '@platform/local/dynamodb/item-size'
-import type { Item } from '@platform/local/dynamodb/types'
+import { itemSize } from '@platform/local/emulators/dynamodb/item-size'
+import type { Item } from '@platform/local/emulators/dynamodb/types'
 import { askStore } from './ask-store.ts'
 
 /** Bytes that DynamoDB adds to each item and to each entry of an index. */

@@ -1,6 +1,6 @@
 import { client } from '@platform/core/db/client'
 import { config } from '@platform/core/config'
-import type { AttributeValue, Item } from '@platform/local/dynamodb/types'
+import type { AttributeValue, Item } from '@platform/local/emulators/dynamodb/types'
 import { askStore } from './ask-store.ts'
 import { addKinds, type Partitions, partitionsOf } from './partitions.ts'
 

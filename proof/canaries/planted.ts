@@ -4,7 +4,7 @@ import { CreateSecretCommand, GetSecretValueCommand, SecretsManagerClient } from
 import { answered } from '../../conformance/answer.ts'
 import type { Platform } from '../../conformance/platform.ts'
 import { until } from '../../conformance/until.ts'
-import { clientSettings } from '../../packages/local/src/aws-environment.ts'
+import { clientSettings } from '../../packages/local/src/emulators/http/environment.ts'
 import { readRuntimeFile } from '../../packages/local/src/runtime-file.ts'
 import { randomSecret } from './random-secret.ts'
 import type { PlatformProcess } from '../../test/support/platform.ts'

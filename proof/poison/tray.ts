@@ -9,7 +9,7 @@ import {
   SendMessageBatchCommand,
   SQSClient,
 } from '@aws-sdk/client-sqs'
-import { failedIds, type SqsBatchResponse, type SqsEvent, sqsEvent } from '@platform/local/work/pump-event'
+import { failedIds, type SqsBatchResponse, type SqsEvent, sqsEvent } from '@platform/local/events/sqs-event'
 
 /** A queue of ten messages, handed out as Lambda does: what fails comes again at once, and is buried after five receives. */
 

@@ -1,4 +1,4 @@
-import { seededRandom } from '@platform/local/dynamodb/random'
+import { seededRandom } from '@platform/local/emulators/dynamodb/random'
 import { started } from '../../test/support/world.ts'
 import { type Effort, type Figure } from '../part.ts'
 import { startCallers } from './callers.ts'

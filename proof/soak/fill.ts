@@ -5,7 +5,7 @@ import {
   BatchWriteItemCommand,
   DynamoDBClient,
 } from '@aws-sdk/client-dynamodb'
-import { clientSettings } from '../../packages/local/src/aws-environment.ts'
+import { clientSettings } from '../../packages/local/src/emulators/http/environment.ts'
 import { readRuntimeFile } from '../../packages/local/src/runtime-file.ts'
 import type { PlatformProcess } from '../../test/support/platform.ts'
 

@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { buffer } from 'node:stream/consumers'
-import { localAccountId } from '@platform/local/aws-environment'
+import { localAccountId } from '@platform/local/emulators/http/environment'
 import { listenAt } from '@platform/local/listening'
 
 /** What the deployer itself asks of AWS around a deployment: who it is, a few parameters, and its state in a bucket. */

@@ -10,7 +10,7 @@ import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { text } from 'node:stream/consumers'
 import { functionNames } from '@platform/core/updates/function-names'
-import { localRegion } from '@platform/local/aws-environment'
+import { localRegion } from '@platform/local/emulators/http/environment'
 import { startAws } from './aws.ts'
 import { type Answer, Command } from './command.ts'
 

@@ -1,4 +1,4 @@
-import { localAccountId, localRegion } from '@platform/local/aws-environment'
+import { localAccountId, localRegion } from '@platform/local/emulators/http/environment'
 import { parsePath } from '@platform/local/registry/names'
 import { parseReference } from '@platform/oci/reference'
 import { type Demand } from '../graph/policy.ts'

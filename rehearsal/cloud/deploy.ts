@@ -5,7 +5,7 @@ import {
   PublishVersionCommand,
   waitUntilFunctionActiveV2,
 } from '@aws-sdk/client-lambda'
-import { folderBucket } from '@platform/local/lambda/folder-code'
+import { folderBucket } from '../../test/simulator/lambda/folder-code.ts'
 import { type DeployedFunction } from '../graph/functions.ts'
 
 /** Makes every function as the graph says, of its built folder, with a first version and the alias that callers call. */

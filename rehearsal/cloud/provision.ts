@@ -1,7 +1,7 @@
 import { CreateTableCommand, DynamoDBClient, UpdateTimeToLiveCommand } from '@aws-sdk/client-dynamodb'
 import { CreateSecretCommand, SecretsManagerClient } from '@aws-sdk/client-secrets-manager'
 import { CreateQueueCommand, SQSClient } from '@aws-sdk/client-sqs'
-import { clientSettings } from '@platform/local/aws-environment'
+import { clientSettings } from '@platform/local/emulators/http/environment'
 import * as z from 'zod'
 import { type Graph, ofType } from '../graph/graph.ts'
 

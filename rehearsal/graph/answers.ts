@@ -1,4 +1,4 @@
-import { localAccountId, localRegion } from '@platform/local/aws-environment'
+import { localAccountId, localRegion } from '@platform/local/emulators/http/environment'
 
 /** What AWS would answer while resources are made: their computed attributes, and a few lookups. */
 

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { json } from 'node:stream/consumers'
-import { localAccountId, localRegion } from '@platform/local/aws-environment'
+import { localAccountId, localRegion } from '@platform/local/emulators/http/environment'
 import { listenAt } from '@platform/local/listening'
 
 /** The deployer's own process as the components ask it while they are evaluated. */

@@ -21,11 +21,11 @@ import {
   SendMessageCommand,
   SQSClient,
 } from '@aws-sdk/client-sqs'
-import { clientSettings, localAccountId, localRegion } from '@platform/local/aws-environment'
-import { startDynamoDb } from '@platform/local/dynamodb/server'
-import { startLambda } from '@platform/local/lambda/start'
-import { startSecretsManager } from '@platform/local/secrets/server'
-import { startSqs } from '@platform/local/sqs/server'
+import { clientSettings, localAccountId, localRegion } from '@platform/local/emulators/http/environment'
+import { startDynamoDb } from '@platform/local/emulators/dynamodb/server'
+import { startLambda } from '../simulator/lambda/start.ts'
+import { startSecretsManager } from '@platform/local/emulators/secrets/server'
+import { startSqs } from '@platform/local/emulators/sqs/server'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Denial, type Gate, type Principal, startGate } from '../../rehearsal/cloud/gate.ts'
 import type { Statement } from '../../rehearsal/graph/policy.ts'

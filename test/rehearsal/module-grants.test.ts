@@ -1,7 +1,7 @@
 import { DeleteItemCommand, DynamoDBClient } from '@aws-sdk/client-dynamodb'
 import { DeleteFunctionCommand, ListFunctionsCommand } from '@aws-sdk/client-lambda'
 import { moduleDelivery } from '@platform/core/db/keys'
-import { clientSettings } from '@platform/local/aws-environment'
+import { clientSettings } from '@platform/local/emulators/http/environment'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { answered } from '../../conformance/answer.ts'
 import type { Client } from '../../conformance/client.ts'

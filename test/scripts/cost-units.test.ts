@@ -1,5 +1,5 @@
 import { createTableInput } from '@platform/core/db/schema'
-import type { Item } from '@platform/local/dynamodb/types'
+import type { Item } from '@platform/local/emulators/dynamodb/types'
 import { expect, test } from 'vitest'
 import { kindOf, partitionsOf } from '../../bench/units/partitions.ts'
 

@@ -5,7 +5,7 @@ import {
   ListVersionsByFunctionCommand,
 } from '@aws-sdk/client-lambda'
 import { type Deployment } from '@platform/core/modules/record'
-import { type LambdaOptions, type RunningLambda, startLambda } from '@platform/local/lambda/start'
+import { type LambdaOptions, type RunningLambda, startLambda } from '../simulator/lambda/start.ts'
 import { lambdaRuntime, type LambdaSettings } from '@platform/worker/runtimes/lambda/runtime'
 import { plainTarget } from '@platform/worker/runtimes/lambda/registry-target'
 import { type ModuleRuntime } from '@platform/worker/runtimes/port'

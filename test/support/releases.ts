@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { readReleaseSigningKey } from '@platform/local/kept-secret'
+import { readReleaseSigningKey } from '@platform/local/generated-secrets'
 import { releaseRepository } from '@platform/local/release-settings'
 import { readRuntimeFile } from '@platform/local/runtime-file'
 import { registryClient } from '@platform/oci/client'

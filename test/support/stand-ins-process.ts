@@ -1,6 +1,6 @@
-import { startDynamoDb } from '../../packages/local/src/dynamodb/server.ts'
-import { startSecretsManager } from '../../packages/local/src/secrets/server.ts'
-import { startSqs } from '../../packages/local/src/sqs/server.ts'
+import { startDynamoDb } from '../../packages/local/src/emulators/dynamodb/server.ts'
+import { startSecretsManager } from '../../packages/local/src/emulators/secrets/server.ts'
+import { startSqs } from '../../packages/local/src/emulators/sqs/server.ts'
 
 /** The stand-ins in a process of their own, as natively as the platform runs them. Ends with its parent. */
 const [dynamoDb, sqs, secrets] = await Promise.all([startDynamoDb(), startSqs(), startSecretsManager()])

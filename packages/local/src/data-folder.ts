@@ -2,7 +2,7 @@ import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { lockFile } from './file-lock.ts'
 import { readRuntimeFile, removeRuntimeFile } from './runtime-file.ts'
-import { StartFailure } from './start-failure.ts'
+import { StartFailure } from './start-error.ts'
 
 /** Takes the folder of all state for this process; fails when another platform has it. Disposing lets go. */
 export async function claimDataFolder(dataDir: string): Promise<Disposable> {

@@ -1,4 +1,4 @@
-import { awsEnvironment, type StandIns } from './aws-environment.ts'
+import { awsEnvironment, type StandIns } from './emulators/http/environment.ts'
 import type { Queues } from './provision.ts'
 import { helloRepository } from './registry/seed.ts'
 import type { Settings } from './settings.ts'

@@ -1,8 +1,8 @@
 /** `npm start`: the whole platform in one process. */
 import { BadSettings, parseSettings, type Settings } from './settings.ts'
 import { stopOnSignals } from './signals.ts'
-import { StartFailure } from './start-failure.ts'
-import { welcome } from './welcome.ts'
+import { StartFailure } from './start-error.ts'
+import { welcome } from './banner.ts'
 
 const say = (line: string) => process.stdout.write(`${line}\n`)
 

@@ -14,7 +14,7 @@ import {
 } from '@aws-sdk/client-sqs'
 import { deadLetterRetentionSeconds, type WorkQueueName, workQueues } from '@platform/contract/task'
 import { createTableInput, ttlAttribute } from '@platform/core/db/schema'
-import { clientSettings, type StandIns } from './aws-environment.ts'
+import { clientSettings, type StandIns } from './emulators/http/environment.ts'
 import { visibilityTimeoutSeconds } from './function-limits.ts'
 
 /** A queue as a pump needs it. */

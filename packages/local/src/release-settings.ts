@@ -1,6 +1,6 @@
 import { createPublicKey } from 'node:crypto'
 import type { TrustedKey } from '@platform/core/lib/settings/key-files'
-import { releaseSigningKey } from './kept-secret.ts'
+import { releaseSigningKey } from './generated-secrets.ts'
 
 /** Where releases are in the embedded registry, and looked for unless `PLAT_RELEASE_SOURCE` names another place. */
 export const releaseRepository = 'platform/releases'

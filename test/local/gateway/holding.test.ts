@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { request } from 'node:http'
-import { createHolding } from '@platform/local/gateway/holding'
-import { listenForRings } from '@platform/local/gateway/wake'
+import { createHolding } from '@platform/local/gateway/long-polls'
+import { listenForRings } from '@platform/local/gateway/notify'
 import { expect, test } from 'vitest'
 import { startGateway } from './support.ts'
 

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { text } from 'node:stream/consumers'
-import { createHolding } from '@platform/local/gateway/holding'
+import { createHolding } from '@platform/local/gateway/long-polls'
 import { createRouter } from '@platform/local/gateway/routes'
 import { listen } from '@platform/local/gateway/server'
 import { expect, test } from 'vitest'

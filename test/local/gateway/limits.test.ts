@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { request } from 'node:http'
-import { FunctionTimedOut } from '@platform/local/functions/failure'
+import { FunctionTimedOut } from '@platform/local/functions/errors'
 import { Fault } from '@platform/core/error'
 import { expect, test } from 'vitest'
 import { errorOf, openConnection, sendBytes, sendTarget, startGateway, startRecorder } from './support.ts'

@@ -1,5 +1,5 @@
 import { createRouter } from '@platform/local/gateway/routes'
-import { FunctionTimedOut } from '@platform/local/functions/failure'
+import { FunctionTimedOut } from '@platform/local/functions/errors'
 import { createMetrics } from '@platform/local/metrics/metrics'
 import { expect, test } from 'vitest'
 import { parseMetrics, valueOf } from '../../support/prometheus.ts'

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import type { FetchedRelease } from '@platform/core/updates/release-identity'
 import { noteCurrent, releaseAtStart } from '@platform/local/releases/current'
 import { draftFunction, folderName, sealDraft } from '@platform/local/releases/folder'
-import { StartFailure } from '@platform/local/start-failure'
+import { StartFailure } from '@platform/local/start-error'
 import { expect, test } from 'vitest'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 

@@ -1,6 +1,6 @@
 import { now, shiftClock } from '@platform/core/clock'
-import { FunctionFailed, FunctionTimedOut } from '@platform/local/functions/failure'
-import { createRotation, type Version } from '@platform/local/releases/rotation'
+import { FunctionFailed, FunctionTimedOut } from '@platform/local/functions/errors'
+import { createRotation, type Version } from '@platform/local/releases/traffic-split'
 import { expect, test } from 'vitest'
 
 /** A version whose functions answer its name, or wait for what the event names. */

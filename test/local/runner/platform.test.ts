@@ -15,7 +15,7 @@ import {
 } from '@aws-sdk/client-sqs'
 import { passages } from '@platform/contract/passage'
 import { parseConfig } from '@platform/core/lib/settings/schema'
-import { clientSettings, newAccessKeyId, signedHeaders } from '@platform/local/aws-environment'
+import { clientSettings, newAccessKeyId, signedHeaders } from '@platform/local/emulators/http/environment'
 import { readRuntimeFile } from '@platform/local/runtime-file'
 import * as z from 'zod'
 import { afterAll, beforeAll, expect, test } from 'vitest'

@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { FunctionFailed, FunctionTimedOut } from '@platform/local/functions/failure'
+import { FunctionFailed, FunctionTimedOut } from '@platform/local/functions/errors'
 import { startPool } from '@platform/local/functions/pool'
 import { expect, test } from 'vitest'
 import { startGate } from './gate.ts'

@@ -1,5 +1,5 @@
 import { createPublicKey } from 'node:crypto'
-import { readReleaseSigningKey } from '@platform/local/kept-secret'
+import { readReleaseSigningKey } from '@platform/local/generated-secrets'
 import { releaseEnvironment } from '@platform/local/release-settings'
 import { parseSettings } from '@platform/local/settings'
 import { generateKeyPair } from '@platform/oci/signature/key'

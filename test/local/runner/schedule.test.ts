@@ -1,4 +1,4 @@
-import { type ScheduledEvent, startSchedule } from '@platform/local/work/schedule'
+import { type ScheduledEvent, startSchedule } from '@platform/local/events/schedule'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 
 const minuteMs = 60_000

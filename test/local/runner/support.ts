@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path'
 import { SQSClient } from '@aws-sdk/client-sqs'
 import { functions } from '@platform/contract/index'
 import { fallback, passages } from '@platform/contract/passage'
-import { clientSettings } from '@platform/local/aws-environment'
+import { clientSettings } from '@platform/local/emulators/http/environment'
 import { type Platform, startPlatform } from '@platform/local/platform'
 import { parseSettings, type Settings } from '@platform/local/settings'
 

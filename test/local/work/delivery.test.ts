@@ -1,6 +1,6 @@
-import type { SqsRecord } from '@platform/local/work/pump-event'
+import type { SqsRecord } from '@platform/local/events/sqs-event'
 import { expect, test } from 'vitest'
-import { serveSqs, TestQueue, until } from '../sqs/support.ts'
+import { serveSqs, TestQueue, until } from '../emulators/sqs/support.ts'
 import { depth, gate, giveBack, pumpOf, recorder } from './support.ts'
 
 const failuresOf = (records: { messageId: string }[]) => ({

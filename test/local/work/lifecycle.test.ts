@@ -1,6 +1,6 @@
-import { startPump } from '@platform/local/work/pump'
+import { startPump } from '@platform/local/events/poller'
 import { expect, test } from 'vitest'
-import { callsOf, serveSqs, temporaryFolder, TestQueue, until } from '../sqs/support.ts'
+import { callsOf, serveSqs, temporaryFolder, TestQueue, until } from '../emulators/sqs/support.ts'
 import { depth, gate, pumpOf, recorder } from './support.ts'
 
 test('stopping waits for the batches under way and deletes what they handled', async () => {

@@ -1,7 +1,7 @@
-import { type PumpOptions, startPump } from '@platform/local/work/pump'
-import type { SqsBatchResponse, SqsEvent, SqsRecord } from '@platform/local/work/pump-event'
+import { type PumpOptions, startPump } from '@platform/local/events/poller'
+import type { SqsBatchResponse, SqsEvent, SqsRecord } from '@platform/local/events/sqs-event'
 import { onTestFinished } from 'vitest'
-import type { TestQueue } from '../sqs/support.ts'
+import type { TestQueue } from '../emulators/sqs/support.ts'
 
 /** Starts a pump that stops with the test at the latest. */
 export async function pumpOf(

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { setTimeout as delay } from 'node:timers/promises'
 import { SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs'
-import { clientSettings } from '@platform/local/aws-environment'
+import { clientSettings } from '@platform/local/emulators/http/environment'
 import { answered } from '../../../conformance/answer.ts'
 import { finishedBatch, jobFor, submitBatch } from '../../../conformance/batch.ts'
 import { Platform } from '../../../conformance/platform.ts'

@@ -1,4 +1,4 @@
-import { awsEnvironment } from '@platform/local/aws-environment'
+import { awsEnvironment } from '@platform/local/emulators/http/environment'
 import { readRuntimeFile } from '@platform/local/runtime-file'
 import { answered } from '../../../conformance/answer.ts'
 import type { Platform } from '../../../conformance/platform.ts'

@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util'
 import { BadSettings } from '../settings.ts'
-import { StartFailure } from '../start-failure.ts'
+import { StartFailure } from '../start-error.ts'
 import { BackupFailure } from './manifest.ts'
 
 /** The one argument of a command: a file. */

@@ -8,7 +8,7 @@ import { createGunzip } from 'node:zlib'
 import { version } from '@platform/core/lib/version'
 import { gt } from 'semver'
 import { extract } from 'tar-stream'
-import { syncFolder } from '../secrets/durable-file.ts'
+import { syncFolder } from '../emulators/secrets/durable-file.ts'
 import { BackupFailure, dataPrefix, isPlainPath, Manifest, manifestName, type SavedFile } from './manifest.ts'
 
 /** One entry of the archive, as it comes. */

@@ -7,7 +7,7 @@ import { createGzip } from 'node:zlib'
 import { version } from '@platform/core/lib/version'
 import { type Pack, pack } from 'tar-stream'
 import { claimDataFolder } from '../data-folder.ts'
-import { syncFolder } from '../secrets/durable-file.ts'
+import { syncFolder } from '../emulators/secrets/durable-file.ts'
 import { BackupFailure, dataPrefix, isPlainPath, type Manifest, manifestName, type SavedFile } from './manifest.ts'
 
 /**

@@ -1,6 +1,6 @@
 /** `npm run -s admin-token`: prints the initial admin token of the running platform, and nothing else (D54). */
 import { GetSecretValueCommand, SecretsManagerClient } from '@aws-sdk/client-secrets-manager'
-import { clientSettings } from '../aws-environment.ts'
+import { clientSettings } from '../emulators/http/environment.ts'
 import { readRuntimeFile, type RuntimeFile } from '../runtime-file.ts'
 import { parseSettings } from '../settings.ts'
 

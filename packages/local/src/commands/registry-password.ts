@@ -1,5 +1,5 @@
 /** `npm run -s registry-password`: prints the password of the embedded registry's user `platform`, and nothing else. */
-import { readRegistryPassword } from '../kept-secret.ts'
+import { readRegistryPassword } from '../generated-secrets.ts'
 import { parseSettings } from '../settings.ts'
 
 try {

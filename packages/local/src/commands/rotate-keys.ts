@@ -1,6 +1,6 @@
 /** `npm run rotate-keys`: access tokens of the running platform are signed with another key from now on. */
 import { parseArgs } from 'node:util'
-import { awsEnvironment } from '../aws-environment.ts'
+import { awsEnvironment } from '../emulators/http/environment.ts'
 import { findRunningPlatform } from '../running-platform.ts'
 
 const done = `Access tokens are signed with a new key, by every thread within five minutes.

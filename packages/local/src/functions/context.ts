@@ -1,4 +1,4 @@
-import { localAccountId, localRegion } from '../aws-environment.ts'
+import { localAccountId, localRegion } from '../emulators/http/environment.ts'
 
 /** The second argument of a Lambda handler. */
 export interface LambdaContext {

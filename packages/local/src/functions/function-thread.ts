@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads'
-import { FunctionFailed, FunctionTimedOut } from './failure.ts'
+import { FunctionFailed, FunctionTimedOut } from './errors.ts'
 import { type Answer, type FunctionThreadData, type Question, ready } from './protocol.ts'
 
 type QuestionBody = Question extends infer Kind ? (Kind extends Question ? Omit<Kind, 'id'> : never) : never

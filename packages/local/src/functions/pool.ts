@@ -1,5 +1,5 @@
 import type { Log } from '../log.ts'
-import { FunctionFailed } from './failure.ts'
+import { FunctionFailed } from './errors.ts'
 import { FunctionThread } from './function-thread.ts'
 
 /** Settings of the threads that run functions. */

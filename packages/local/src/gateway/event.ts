@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { fault } from '@platform/core/error'
-import { localAccountId } from '../aws-environment.ts'
+import { localAccountId } from '../emulators/http/environment.ts'
 import { eventBody } from './body.ts'
 import { eventHeaders, eventQuery, sourceAddress } from './fields.ts'
 import type { Match } from './routes.ts'

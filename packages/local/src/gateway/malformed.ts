@@ -3,7 +3,7 @@ import type { Duplex } from 'node:stream'
 import { Fault, fault } from '@platform/core/error'
 import { traceIdOf } from '@platform/core/lib/trace'
 import type { Connections } from './connections.ts'
-import { refusal } from './refusal.ts'
+import { refusal } from './error-response.ts'
 
 /** What the HTTP parser tells of bytes that it could not read. */
 export type ParserError = Error & { code?: string; rawPacket?: Buffer }

@@ -1,5 +1,5 @@
 import { Counter, Gauge, type Registry } from 'prom-client'
-import { FunctionTimedOut } from '../functions/failure.ts'
+import { FunctionTimedOut } from '../functions/errors.ts'
 import type { FunctionPool } from '../functions/pool.ts'
 
 /** Watches functions at work. */

@@ -1,9 +1,9 @@
-import type { StandIns } from '../aws-environment.ts'
-import type { Holding } from '../gateway/holding.ts'
+import type { StandIns } from '../emulators/http/environment.ts'
+import type { Holding } from '../gateway/long-polls.ts'
 import type { Settings } from '../settings.ts'
 import { createMetrics, gauge, type Metrics } from './metrics.ts'
 import { createScrape, type Scrape } from './scrape.ts'
-import { watchStandIns } from './stand-in-metrics.ts'
+import { watchStandIns } from './emulator-metrics.ts'
 
 /** The metrics of a whole platform, and who answers when they are asked for. */
 export function startMetrics(

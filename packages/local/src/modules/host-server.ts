@@ -1,7 +1,7 @@
 import { DeployRequest, type HostFailure, RemoveRequest, TidyRequest } from '@platform/worker/runtimes/host-protocol'
 import { type ModuleRuntime, RuntimeFailure } from '@platform/worker/runtimes/port'
 import type * as z from 'zod'
-import { type Call, type CallsOptions, type CallsServer, jsonOf, serveCalls } from '../calls-server.ts'
+import { type Call, type CallsOptions, type CallsServer, jsonOf, serveCalls } from '../rpc-server.ts'
 
 export interface HostServerOptions extends Pick<CallsOptions, 'token' | 'port' | 'onError'> {
   runtime: ModuleRuntime

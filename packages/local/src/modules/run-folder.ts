@@ -3,7 +3,7 @@ import { lstat, mkdir } from 'node:fs/promises'
 import { tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
 import { checkRunFolder } from '@platform/worker/runtimes/supervised'
-import { StartFailure } from '../start-failure.ts'
+import { StartFailure } from '../start-error.ts'
 
 /**
  * The folder for the sockets of modules: in the data folder, unless its path is too long for sockets; then one in the folder

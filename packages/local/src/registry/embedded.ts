@@ -1,8 +1,8 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { registryPassword } from '../kept-secret.ts'
+import { registryPassword } from '../generated-secrets.ts'
 import type { Log } from '../log.ts'
-import { explainListenError } from '../start-failure.ts'
+import { explainListenError } from '../start-error.ts'
 import { type Registry, startRegistry } from './server.ts'
 
 /** The registry of a platform. */

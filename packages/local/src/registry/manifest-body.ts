@@ -1,7 +1,7 @@
 import { mediaTypes } from '@platform/oci/types'
 import { isDigest } from '@platform/oci/digest'
 import * as z from 'zod'
-import { Refusal } from './refusal.ts'
+import { Refusal } from './error.ts'
 import type { Store } from './store.ts'
 
 export const maximumManifestBytes = 4 * 1024 * 1024

@@ -1,4 +1,4 @@
-import { Refusal } from './refusal.ts'
+import { Refusal } from './error.ts'
 
 const maximumPage = 1000
 

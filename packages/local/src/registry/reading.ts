@@ -1,9 +1,9 @@
 import { mediaTypes } from '@platform/oci/types'
 import * as z from 'zod'
-import { fileAnswer, jsonAnswer, type RegistryAnswer } from './answers.ts'
+import { fileAnswer, jsonAnswer, type RegistryAnswer } from './responses.ts'
 import type { Target } from './names.ts'
 import { pageOf } from './paging.ts'
-import { Refusal } from './refusal.ts'
+import { Refusal } from './error.ts'
 import type { KeptManifest, Store } from './store.ts'
 
 /** A request that changes nothing. */

@@ -1,6 +1,6 @@
 import { createHash, type Hash, randomUUID } from 'node:crypto'
 import { open, rm } from 'node:fs/promises'
-import { Refusal } from './refusal.ts'
+import { Refusal } from './error.ts'
 
 /** Blobs on their way in. They are of this process only: after a restart a client begins again. */
 export interface Uploads {

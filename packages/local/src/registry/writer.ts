@@ -1,6 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
-import { Refusal } from './refusal.ts'
+import { Refusal } from './error.ts'
 
 /** The one user who may write. */
 export const writerName = 'platform'

@@ -1,9 +1,9 @@
 import type { IncomingMessage } from 'node:http'
 import { digestOf, isDigest } from '@platform/oci/digest'
-import type { RegistryAnswer } from './answers.ts'
+import type { RegistryAnswer } from './responses.ts'
 import { checkManifest, maximumManifestBytes } from './manifest-body.ts'
 import { isRepository, type Target } from './names.ts'
-import { Refusal } from './refusal.ts'
+import { Refusal } from './error.ts'
 import type { Store } from './store.ts'
 import type { Upload, Uploads } from './uploads.ts'
 

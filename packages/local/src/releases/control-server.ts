@@ -11,7 +11,7 @@ import {
 } from '@platform/worker/updates/target/host-protocol'
 import { TargetFailure } from '@platform/worker/updates/target/port'
 import type * as z from 'zod'
-import { type Call, jsonOf, serveCalls } from '../calls-server.ts'
+import { type Call, jsonOf, serveCalls } from '../rpc-server.ts'
 import type { Log } from '../log.ts'
 import type { UpdateControl } from './control.ts'
 

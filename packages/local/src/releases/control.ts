@@ -3,7 +3,7 @@ import type { InstalledRelease } from '@platform/core/updates/record'
 import { TargetFailure, type UpdateTarget } from '@platform/worker/updates/target/port'
 import { noteCurrent } from './current.ts'
 import { draftedFunctions, draftFunction, folderName, removeAllBut } from './folder.ts'
-import type { Rotation } from './rotation.ts'
+import type { Rotation } from './traffic-split.ts'
 import { isFetched, missingFunctions, sealRelease, type StagingOptions, startRelease } from './staging.ts'
 import { unpack } from './zip.ts'
 

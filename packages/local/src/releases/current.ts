@@ -5,7 +5,7 @@ import { type FetchedRelease, installed } from '@platform/core/updates/release-i
 import gte from 'semver/functions/gte.js'
 import * as z from 'zod'
 import type { Log } from '../log.ts'
-import { StartFailure } from '../start-failure.ts'
+import { StartFailure } from '../start-error.ts'
 import { removeFile, renameDurably, replaceFile } from './durable.ts'
 import { DamagedRelease, type KeptRelease, readRelease } from './folder.ts'
 

@@ -3,7 +3,7 @@ import type { InstalledRelease } from '@platform/core/updates/record'
 import { TargetFailure } from '@platform/worker/updates/target/port'
 import type { Checkout } from './current.ts'
 import { DamagedRelease, draftedFunctions, type KeptRelease, readRelease, sealDraft } from './folder.ts'
-import type { Version } from './rotation.ts'
+import type { Version } from './traffic-split.ts'
 
 /** What releases are staged with. */
 export interface StagingOptions {

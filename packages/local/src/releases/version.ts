@@ -7,7 +7,7 @@ import { startPool } from '../functions/pool.ts'
 import type { Log } from '../log.ts'
 import type { Settings } from '../settings.ts'
 import type { KeptRelease } from './folder.ts'
-import type { Version } from './rotation.ts'
+import type { Version } from './traffic-split.ts'
 
 /** What the threads of every version have in common. */
 interface Threads {

@@ -14,7 +14,7 @@ import {
   waitUntilFunctionActiveV2,
 } from '@aws-sdk/client-lambda'
 import { type InstalledRelease } from '@platform/core/updates/record'
-import { startLambda } from '@platform/local/lambda/start'
+import { startLambda } from '../../../simulator/lambda/start.ts'
 import { lambdaAlias } from '@platform/worker/updates/target/lambda-alias'
 import { type UpdateTarget } from '@platform/worker/updates/target/port'
 import { zipSync } from 'fflate'

@@ -1,0 +1,67 @@
+import type { IncomingMessage } from 'node:http'
+import { AwsFault } from './error.ts'
+
+/** The members of a request or an answer, as they travel in JSON. */
+export type JsonObject = Record<string, unknown>
+
+const maximumBodyBytes = 8 * 1024 * 1024
+const loopbackHost = /^(127\.0\.0\.1|localhost)(:\d+)?$/
+
+/** Refuses a request that a web page sent through a name which it made resolve to this machine. */
+export function requireLoopbackHost(request: IncomingMessage): void {
+  if (!loopbackHost.test(request.headers.host ?? '')) {
+    throw new AwsFault('AccessDeniedException', 'This server answers on the loopback address only.', 403)
+  }
+}
+
+/** Reads the access key out of a signature; the signature itself is not verified. */
+export function requireSigner(request: IncomingMessage, accessKeyId: string | undefined): void {
+  const signer = /^AWS4-HMAC-SHA256 Credential=([^/,\s]+)\//.exec(request.headers.authorization ?? '')?.[1]
+  if (signer === undefined) {
+    throw new AwsFault('MissingAuthenticationTokenException', 'The request must be signed.', 403)
+  }
+  if (accessKeyId !== undefined && signer !== accessKeyId) {
+    throw new AwsFault('UnrecognizedClientException', 'The access key of the request is not known here.', 403)
+  }
+}
+
+/** The action that `X-Amz-Target` names, such as `SendMessage` of `AmazonSQS.SendMessage`. */
+export function actionOf(request: IncomingMessage, service: string): string {
+  const [name, action] = String(request.headers['x-amz-target'] ?? '').split('.')
+  if (name !== service || action === undefined) {
+    throw new AwsFault('UnknownOperationException', `X-Amz-Target must name an action of ${service}.`)
+  }
+  return action
+}
+
+/** Reads a JSON object; an empty body counts as `{}`. */
+export async function readJson(request: IncomingMessage, maximumBytes = maximumBodyBytes): Promise<JsonObject> {
+  const text = await readText(request, maximumBytes)
+  try {
+    const value: unknown = JSON.parse(text || '{}')
+    if (isJsonObject(value)) return value
+  } catch {
+    // Refused below, like any other body that is not an object.
+  }
+  throw new AwsFault('SerializationException', 'The body must be a JSON object.')
+}
+
+/** The objects of a list; anything else holds none. */
+export function objectsIn(value: unknown): JsonObject[] {
+  return Array.isArray(value) ? value.filter(isJsonObject) : []
+}
+
+function isJsonObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+async function readText(request: IncomingMessage, maximumBytes: number): Promise<string> {
+  const chunks: Buffer[] = []
+  let sizeBytes = 0
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    sizeBytes += chunk.length
+    if (sizeBytes > maximumBytes) throw new AwsFault('RequestEntityTooLarge', 'The body is too large.', 413)
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks).toString('utf8')
+}

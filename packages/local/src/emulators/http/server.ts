@@ -1,0 +1,96 @@
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { type Connections, watchConnections } from './connections.ts'
+import { AwsFault, ConnectionDropped } from './error.ts'
+import { actionOf, type JsonObject, readJson, requireLoopbackHost, requireSigner } from './request.ts'
+import type { AwsService } from './service.ts'
+import { listenAt } from '../../listening.ts'
+
+/** A listening stand-in. */
+export interface AwsServer {
+  /** `http://127.0.0.1:<port>`: the `endpoint` of an SDK client. */
+  url: string
+  /** Ends long waits, answers what is under way, then closes. */
+  close(): Promise<void>
+}
+
+/** One request on its way through the server. */
+interface Exchange {
+  service: AwsService
+  connections: Connections
+  request: IncomingMessage
+  response: ServerResponse
+}
+
+const keepAliveTimeoutMs = 65_000
+
+/** Serves an AWS JSON protocol on a loopback port; port 0 takes a free one. */
+export async function serveAws(service: AwsService, port = 0): Promise<AwsServer> {
+  const server = createServer({ keepAliveTimeout: keepAliveTimeoutMs })
+  const connections = watchConnections(server)
+  server.on('request', (request, response) => void respond({ service, connections, request, response }))
+  const address = await listenAt(server, '127.0.0.1', port)
+
+  const shut = async () => {
+    const closed = once(server.close(), 'close')
+    await connections.close()
+    await closed
+    service.release?.()
+  }
+  let closing: Promise<void> | undefined
+  return { url: `http://127.0.0.1:${address.port}`, close: () => (closing ??= shut()) }
+}
+
+async function respond(exchange: Exchange): Promise<void> {
+  const { service, request, response } = exchange
+  try {
+    requireLoopbackHost(request)
+    const control = service.control?.[`${request.method} ${request.url}`]
+    await (control === undefined ? respondToCall(exchange) : respondToControl(exchange, control))
+  } catch (error) {
+    if (error instanceof ConnectionDropped) response.destroy()
+    else sendFault(service, response, error)
+  }
+}
+
+async function respondToCall({ service, connections, request, response }: Exchange): Promise<void> {
+  requireSigner(request, service.accessKeyId)
+  const { host = '', authorization = '' } = request.headers
+  const action = actionOf(request, service.target)
+  const signal = connections.signalOf(response)
+  const call = { action, input: await readJson(request), host, authorization, signal }
+  const answer = await service.answer(call)
+  const takeBack = () => service.undelivered?.(call, answer)
+  if (await connections.hasHungUp(request)) return takeBack()
+  connections.onUnread(request, response, takeBack)
+  sendJson(response, 200, service.contentType, answer)
+}
+
+/** A web page cannot send this content type to another origin unasked, so it cannot turn the switches. */
+async function respondToControl(
+  { service: { accessKeyId }, request, response }: Exchange,
+  control: (input: JsonObject) => JsonObject,
+): Promise<void> {
+  const isChange = request.method !== 'GET'
+  if (isChange && accessKeyId !== undefined) requireSigner(request, accessKeyId)
+  if (isChange && request.headers['content-type'] !== 'application/json') {
+    throw new AwsFault('UnsupportedMediaType', 'Send Content-Type: application/json.', 415)
+  }
+  sendJson(response, 200, 'application/json', control(await readJson(request)))
+}
+
+function sendFault(service: AwsService, response: ServerResponse, error: unknown) {
+  const fault = error instanceof AwsFault ? error : new AwsFault('InternalFailure', String(error), 500)
+  const body = { __type: `${service.errorNamespace}${fault.code}`, message: fault.message }
+  sendJson(response, fault.status, service.contentType, body)
+}
+
+function sendJson(response: ServerResponse, status: number, contentType: string, body: JsonObject) {
+  const bytes = Buffer.from(JSON.stringify(body))
+  response.writeHead(status, {
+    'content-type': contentType,
+    'content-length': bytes.length,
+    'x-amzn-requestid': crypto.randomUUID(),
+  })
+  response.end(bytes)
+}

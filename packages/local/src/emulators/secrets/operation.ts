@@ -1,0 +1,60 @@
+import * as z from 'zod'
+import { AwsFault } from '../http/error.ts'
+import type { JsonObject } from '../http/request.ts'
+import type { Secret, SecretValue } from './secret.ts'
+import type { SecretStore } from './store.ts'
+
+/** One action of the API: checks its input, then reads or changes the store. */
+export type Operation = (secrets: SecretStore, input: JsonObject) => JsonObject
+
+/** An operation whose input is checked against a schema; the refusal never repeats a value. */
+export function operation<Schema extends z.ZodType>(
+  schema: Schema,
+  perform: (secrets: SecretStore, request: z.output<Schema>) => JsonObject,
+): Operation {
+  return (secrets, input) => {
+    const request = schema.safeParse(input)
+    if (!request.success) throw new AwsFault('ValidationException', z.prettifyError(request.error))
+    return perform(secrets, request.data)
+  }
+}
+
+/** The tags of a secret. */
+export const Tags = z.array(z.object({ Key: z.string().min(1), Value: z.string() })).max(50)
+
+const maximumValueBytes = 65_536
+
+/** How requests name a secret. */
+export const SecretId = z.string().min(1).max(2048)
+
+/** The members of a request that carry a value. */
+export const valueMembers = {
+  ClientRequestToken: z.string().min(32).max(64).optional(),
+  SecretString: z
+    .string()
+    .min(1)
+    .refine((text) => Buffer.byteLength(text) <= maximumValueBytes, 'At most 65536 bytes.')
+    .optional(),
+  SecretBinary: z
+    .base64()
+    .min(1)
+    .refine((text) => Buffer.byteLength(text, 'base64') <= maximumValueBytes, 'At most 65536 bytes.')
+    .optional(),
+} satisfies Record<keyof SecretValue, z.ZodType>
+
+/** The members of a request that pages through a list. */
+export const pageMembers = {
+  MaxResults: z.int().min(1).max(100).default(100),
+  NextToken: z.string().optional(),
+}
+
+/** One page of a list, and the token of the next one. */
+export function page<Item>(items: readonly Item[], request: { MaxResults: number; NextToken?: string | undefined }) {
+  const start = Number(request.NextToken ?? 0)
+  if (!Number.isInteger(start) || start < 0) throw new AwsFault('InvalidNextTokenException', 'The token is not valid.')
+  const end = start + request.MaxResults
+  return { items: items.slice(start, end), ...(end < items.length && { NextToken: String(end) }) }
+}
+
+/** What every answer about a secret begins with. */
+export const headOf = ({ ARN, Name }: Secret) => ({ ARN, Name })

@@ -1,0 +1,61 @@
+import { AwsFault } from '../http/error.ts'
+import { type AwsServer, serveAws } from '../http/server.ts'
+import type { AwsCall } from '../http/service.ts'
+import { describeSecret, listSecrets, tagResource, untagResource } from './catalog.ts'
+import { createSecret, deleteSecret, restoreSecret } from './lifecycle.ts'
+import type { Operation } from './operation.ts'
+import { getRandomPassword } from './password.ts'
+import { SecretStore } from './store.ts'
+import {
+  batchGetSecretValue,
+  getSecretValue,
+  listSecretVersionIds,
+  putSecretValue,
+  updateSecret,
+  updateSecretVersionStage,
+} from './values.ts'
+
+/** Settings of the Secrets Manager stand-in. */
+export interface SecretsManagerOptions {
+  /** Folder of the secrets; without it they live in memory. */
+  dataDir?: string
+  /** 0, the default, takes a free port. */
+  port?: number
+  /** The region in the ARNs. */
+  region?: string
+  /** When given, only requests signed with this access key are answered. */
+  accessKeyId?: string
+  /** The clock, in milliseconds. */
+  nowMs?: () => number
+}
+
+/** Serves Secrets Manager on a loopback port, without rotation, replication and policies. */
+export async function startSecretsManager(options: SecretsManagerOptions = {}): Promise<AwsServer> {
+  const secrets = new SecretStore(options.dataDir, options.nowMs ?? Date.now)
+  const operations = new Map(Object.entries(operationsOf(options.region ?? 'us-east-1')))
+  const answer = ({ action, input }: AwsCall) => {
+    const operation = operations.get(action)
+    if (operation === undefined) throw new AwsFault('UnknownOperationException', `${action} is not supported here.`)
+    return operation(secrets, input)
+  }
+  const { accessKeyId, port } = options
+  const contentType = 'application/x-amz-json-1.1'
+  return serveAws({ target: 'secretsmanager', contentType, errorNamespace: '', accessKeyId, answer }, port)
+}
+
+const operationsOf = (region: string): Record<string, Operation> => ({
+  BatchGetSecretValue: batchGetSecretValue,
+  CreateSecret: createSecret(region),
+  DeleteSecret: deleteSecret,
+  DescribeSecret: describeSecret,
+  GetRandomPassword: getRandomPassword,
+  GetSecretValue: getSecretValue,
+  ListSecrets: listSecrets,
+  ListSecretVersionIds: listSecretVersionIds,
+  PutSecretValue: putSecretValue,
+  RestoreSecret: restoreSecret,
+  TagResource: tagResource,
+  UntagResource: untagResource,
+  UpdateSecret: updateSecret,
+  UpdateSecretVersionStage: updateSecretVersionStage,
+})

@@ -1,0 +1,37 @@
+import { type JsonObject, objectsIn } from '../http/request.ts'
+import type { Message, Queue } from './fauxqs.ts'
+
+/**
+ * Fairness of standard queues: those messages come first whose group has few under way. fauxqs knows groups of FIFO queues
+ * alone, so they are noted here.
+ */
+
+/** Notes the groups of messages that were just sent. One that was received meanwhile needs none any more. */
+export function noteGroups({ messages }: Pick<Queue, 'messages'>, input: JsonObject, output: JsonObject): void {
+  const groups = new Map(objectsIn(input['Entries']).map((entry) => [entry['Id'], entry['MessageGroupId']]))
+  const sent = [
+    [output['MessageId'], input['MessageGroupId']],
+    ...objectsIn(output['Successful']).map(({ Id, MessageId }) => [MessageId, groups.get(Id)]),
+  ]
+  for (const [messageId, group] of sent) {
+    const message = typeof group === 'string' && messages.findLast((each) => each.messageId === messageId)
+    if (message) message.messageGroupId = group
+  }
+}
+
+const groupOf = ({ messageGroupId = '' }: Message): string => messageGroupId
+
+/** Sorts waiting messages: a group that has few under way comes first, and groups take turns. Within one the order stays. */
+export function orderFairly({ messages, inflightMessages }: Pick<Queue, 'messages' | 'inflightMessages'>): void {
+  const [first] = messages
+  if (first === undefined || messages.every((message) => groupOf(message) === groupOf(first))) return
+  const ahead = new Map<string, number>()
+  const take = (message: Message): number => {
+    const place = ahead.get(groupOf(message)) ?? 0
+    ahead.set(groupOf(message), place + 1)
+    return place
+  }
+  for (const { message } of inflightMessages.values()) take(message)
+  const places = new Map(messages.map((message) => [message, take(message)]))
+  messages.sort((a, b) => (places.get(a) ?? 0) - (places.get(b) ?? 0))
+}

@@ -1,0 +1,72 @@
+import type { buildApp } from 'fauxqs'
+import type { JsonObject } from '../http/request.ts'
+
+type Stores = NonNullable<NonNullable<Parameters<typeof buildApp>[0]>['stores']>
+
+/** All queues, in memory. */
+export type Store = Stores['sqsStore']
+/** One queue with its waiting, delayed and in-flight messages. */
+export type Queue = ReturnType<Store['createQueue']>
+export type Message = Queue['messages'][number]
+/** Writes every change of a queue to SQLite as it happens. */
+export type Persistence = NonNullable<Store['persistence']>
+
+/** One action: checks the input, changes the store, and answers or throws an `SqsError`. */
+export type Action = (
+  input: JsonObject,
+  store: Store,
+  request: { headers: { host: string; authorization: string } },
+) => JsonObject | Promise<JsonObject>
+
+interface Library {
+  Store: new () => Store
+  Persistence: new (dataDir: string) => Persistence
+  SqsError: new () => Error & { code: string; statusCode: number }
+  actions: ReadonlyMap<string, Action>
+}
+
+const actionNames = [
+  'CreateQueue',
+  'DeleteQueue',
+  'GetQueueUrl',
+  'ListQueues',
+  'GetQueueAttributes',
+  'SetQueueAttributes',
+  'PurgeQueue',
+  'TagQueue',
+  'UntagQueue',
+  'ListQueueTags',
+  'SendMessage',
+  'SendMessageBatch',
+  'ReceiveMessage',
+  'DeleteMessage',
+  'DeleteMessageBatch',
+  'ChangeMessageVisibility',
+  'ChangeMessageVisibilityBatch',
+]
+
+/**
+ * Loads the parts of fauxqs that keep queues. Its public server listens on every address and brings S3 and SNS along;
+ * the parts are not exported, so they are read by file name, which holds because the version is pinned.
+ */
+export async function loadFauxqs(): Promise<Library> {
+  const home = import.meta.resolve('fauxqs')
+  const load = (file: string) => import(new URL(file, home).href)
+  const [{ SqsStore }, { PersistenceManager }, { SqsError }, contents] = await Promise.all([
+    load('sqs/sqsStore.js'),
+    load('persistence.js'),
+    load('common/errors.js'),
+    load('sqs/sqsTypes.js'),
+  ])
+  acceptEveryBody(contents.INVALID_MESSAGE_BODY_CHAR)
+  const actions = actionNames.map(async (name): Promise<[string, Action]> => {
+    const member = name.charAt(0).toLowerCase() + name.slice(1)
+    return [name, (await load(`sqs/actions/${member}.js`))[member]]
+  })
+  return { Store: SqsStore, Persistence: PersistenceManager, SqsError, actions: new Map(await Promise.all(actions)) }
+}
+
+/** fauxqs looks at single UTF-16 units and so refuses every emoji; `refusals.ts` checks code points in its place. */
+function acceptEveryBody(forbidden: RegExp) {
+  forbidden.test = () => false
+}

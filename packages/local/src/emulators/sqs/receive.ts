@@ -1,0 +1,80 @@
+import { AwsFault } from '../http/error.ts'
+import { type JsonObject, objectsIn } from '../http/request.ts'
+import type { AwsCall } from '../http/service.ts'
+import type { Engine } from './engine.ts'
+import type { FaultSwitches } from './faults.ts'
+import { orderFairly } from './fair-order.ts'
+import type { Message, Queue } from './fauxqs.ts'
+
+/** Performs ReceiveMessage. A long poll ends when its caller hangs up, so that no message goes to a dead connection. */
+export function createReceiver(engine: Engine, faults: FaultSwitches) {
+  const extraDeliveries = new WeakSet<Message>()
+
+  const take = async (queue: Queue, call: AwsCall): Promise<JsonObject[]> => {
+    if (faults.strikes('reorderRate')) faults.shuffle(queue.messages)
+    orderFairly(queue)
+    const output = await engine.perform({ ...call, input: { ...call.input, WaitTimeSeconds: 0 } })
+    return objectsIn(output['Messages'])
+  }
+
+  const deliverAgain = (queue: Queue, handle: string) => {
+    const original = queue.inflightMessages.get(handle)?.message
+    if (original === undefined || extraDeliveries.has(original) || !faults.strikes('duplicateRate')) return
+    const extra = { ...original }
+    extraDeliveries.add(extra)
+    queue.enqueue(extra)
+  }
+
+  return async (call: AwsCall): Promise<JsonObject> => {
+    const queue = engine.find(call.input['QueueUrl'])
+    if (queue === undefined) throw new AwsFault('QueueDoesNotExist', 'The specified queue does not exist.')
+    const deadlineMs = Date.now() + waitSeconds(queue, call.input) * 1000
+    while (!call.signal.aborted) {
+      const messages = await take(queue, call)
+      const leftMs = deadlineMs - Date.now()
+      if (messages.length === 0 && leftMs > 0) {
+        await arrival(queue, leftMs, call.signal)
+        continue
+      }
+      for (const handle of handlesOf(messages)) deliverAgain(queue, handle)
+      return { Messages: asksForAttributes(call.input) ? messages : messages.map(withoutAttributes) }
+    }
+    return {}
+  }
+}
+
+/** Makes messages visible again that were taken for a caller who had gone. */
+export function giveBack(engine: Engine, { input }: AwsCall, answer: JsonObject): void {
+  const queue = engine.find(input['QueueUrl'])
+  for (const handle of handlesOf(objectsIn(answer['Messages']))) queue?.changeVisibility(handle, 0)
+}
+
+const handlesOf = (messages: JsonObject[]) => messages.map((message) => String(message['ReceiptHandle']))
+
+function waitSeconds(queue: Queue, input: JsonObject): number {
+  return Number(input['WaitTimeSeconds'] ?? queue.attributes['ReceiveMessageWaitTimeSeconds'] ?? 0)
+}
+
+/** Resolves when messages may have arrived, the time is over, or the caller has gone. */
+async function arrival(queue: Queue, waitMs: number, signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return
+  const woken = queue.waitForMessages(waitMs / 1000)
+  const waiter = queue.pollWaiters.at(-1)
+  const leave = () => {
+    queue.pollWaiters = queue.pollWaiters.filter((other) => other !== waiter)
+    clearTimeout(waiter?.timer)
+    waiter?.resolve()
+  }
+  signal.addEventListener('abort', leave, { once: true })
+  await woken
+  signal.removeEventListener('abort', leave)
+}
+
+const asksForAttributes = (input: JsonObject) =>
+  Array.isArray(input['MessageAttributeNames']) && input['MessageAttributeNames'].length > 0
+
+/** AWS answers message attributes only to those who name them; fauxqs answers all of them to everybody else. */
+function withoutAttributes(message: JsonObject): JsonObject {
+  const { MessageAttributes: _attributes, MD5OfMessageAttributes: _digest, ...rest } = message
+  return rest
+}

@@ -1,0 +1,80 @@
+import { AwsFault } from '../http/error.ts'
+import { type JsonObject, objectsIn } from '../http/request.ts'
+import type { AwsCall } from '../http/service.ts'
+
+/** Outside XML's characters, which are all that SQS carries; a lone surrogate is outside, too. */
+const forbiddenCharacter = /[^\t\n\r\u{20}-\u{D7FF}\u{E000}-\u{FFFD}\u{10000}-\u{10FFFF}]/u
+const receiptHandle = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/
+const maximumDelaySeconds = 900
+const maximumWaitSeconds = 20
+const maximumBatchEntries = 10
+
+type Check = (input: JsonObject) => AwsFault | undefined
+
+/** What AWS refuses and fauxqs lets pass, by action; a batch is checked entry by entry. */
+const checks: Readonly<Record<string, Check>> = {
+  CreateQueue: ({ QueueName: name }) =>
+    String(name).endsWith('.fifo') ? invalidParameter('FIFO queues are not supported here.') : undefined,
+  SendMessage: checkMessage,
+  SendMessageBatch: checkMessage,
+  ReceiveMessage: ({ WaitTimeSeconds: wait }) => checkRange('WaitTimeSeconds', wait, maximumWaitSeconds),
+  DeleteMessage: checkHandle,
+  DeleteMessageBatch: checkHandle,
+  ChangeMessageVisibility: checkHandle,
+  ChangeMessageVisibilityBatch: checkHandle,
+}
+
+/** Performs a call unless AWS would refuse it; of a batch, performs the entries that AWS would accept. */
+export async function performChecked(
+  call: AwsCall,
+  perform: (call: AwsCall) => Promise<JsonObject>,
+): Promise<JsonObject> {
+  const check = checks[call.action]
+  if (check === undefined) return perform(call)
+  if (call.action.endsWith('Batch')) return performBatch(call, check, perform)
+  const fault = check(call.input)
+  if (fault !== undefined) throw fault
+  return perform(call)
+}
+
+async function performBatch(call: AwsCall, check: Check, perform: (call: AwsCall) => Promise<JsonObject>) {
+  const entries = objectsIn(call.input['Entries'])
+  const refused = new Map<JsonObject, JsonObject>()
+  for (const entry of entries) {
+    const fault = check(entry)
+    if (fault === undefined) continue
+    refused.set(entry, { Id: entry['Id'], SenderFault: true, Code: fault.code, Message: fault.message })
+  }
+  // A batch that is malformed as a whole is refused as a whole, by fauxqs.
+  if (refused.size === 0 || !isWellFormed(entries)) return perform(call)
+
+  const accepted = entries.filter((entry) => !refused.has(entry))
+  const output =
+    accepted.length === 0 ? { Successful: [] } : await perform({ ...call, input: { ...call.input, Entries: accepted } })
+  return { ...output, Failed: [...objectsIn(output['Failed']), ...refused.values()] }
+}
+
+const isWellFormed = (entries: JsonObject[]) =>
+  entries.length <= maximumBatchEntries && new Set(entries.map((entry) => entry['Id'])).size === entries.length
+
+function checkMessage(message: JsonObject): AwsFault | undefined {
+  const attributes = objectsIn(Object.values(message['MessageAttributes'] ?? {}))
+  const texts = [message['MessageBody'], ...attributes.map((attribute) => attribute['StringValue'])]
+  if (texts.some((text) => typeof text === 'string' && forbiddenCharacter.test(text))) {
+    return new AwsFault('InvalidMessageContents', 'The message contains characters outside the allowed set.')
+  }
+  return checkRange('DelaySeconds', message['DelaySeconds'], maximumDelaySeconds)
+}
+
+/** An outdated handle is harmless, as on AWS; one that no server ever issued is an error. */
+function checkHandle({ ReceiptHandle: handle }: JsonObject): AwsFault | undefined {
+  if (typeof handle !== 'string' || handle === '' || receiptHandle.test(handle)) return undefined
+  return new AwsFault('ReceiptHandleIsInvalid', 'The input receipt handle is invalid.')
+}
+
+function checkRange(name: string, value: unknown, maximum: number): AwsFault | undefined {
+  const inRange = value === undefined || (Number.isInteger(value) && Number(value) >= 0 && Number(value) <= maximum)
+  return inRange ? undefined : invalidParameter(`${name} must be a whole number from 0 to ${maximum}.`)
+}
+
+const invalidParameter = (message: string) => new AwsFault('InvalidParameterValue', message)

@@ -1,0 +1,62 @@
+import { SQSClient } from '@aws-sdk/client-sqs'
+import { type Task, tasks } from '@platform/contract/task'
+import * as z from 'zod'
+import { clientSettings, type StandIns } from '../emulators/http/environment.ts'
+import { visibilityTimeoutSeconds } from '../function-limits.ts'
+import type { FunctionPool } from '../functions/pool.ts'
+import type { Log } from '../log.ts'
+import type { QueueName, Queues } from '../provision.ts'
+import { startPump } from './poller.ts'
+
+/** What the pumps work with. */
+export interface ConsumerOptions {
+  standIns: StandIns
+  queues: Queues
+  /** Every function there is: `queue/<name>` consumes the queue of that name, a dead-letter queue among them. */
+  functionNames: readonly string[]
+  invoke: FunctionPool['invoke']
+  log: Log
+}
+
+/** Running pumps, one for each queue that a function consumes. */
+export interface Consumers {
+  /** Takes no more messages, and resolves once every batch under way is handled. */
+  stop: () => Promise<void>
+}
+
+const known: Readonly<Record<string, Task>> = tasks
+
+/** How a queue's messages are handed out: how many at once, and how many of those batches. */
+function batchingOf(name: QueueName): { batchSize: number; maximumConcurrency: number } {
+  const { trigger } = known[`queue/${name}`] ?? {}
+  if (typeof trigger !== 'object' || !('queue' in trigger)) throw new Error(`No task consumes the queue ${name}.`)
+  return trigger
+}
+
+/** What a consumer may answer. Anything else fails the batch, as on Lambda. */
+const BatchResponse = z
+  .object({ batchItemFailures: z.array(z.object({ itemIdentifier: z.string() })).default([]) })
+  .nullish()
+  .transform((response) => response ?? null)
+
+export function startConsumers({ standIns, queues, functionNames, invoke, log }: ConsumerOptions): Consumers {
+  const client = new SQSClient(clientSettings(standIns.sqsUrl, standIns.accessKeyId))
+  const consumed = [...queues].filter(([name]) => functionNames.includes(`queue/${name}`))
+  const pumps = consumed.map(([name, queue]) =>
+    startPump({
+      client,
+      queueUrl: queue.url,
+      queueArn: queue.arn,
+      ...batchingOf(name),
+      visibilityTimeoutSeconds: visibilityTimeoutSeconds(name),
+      invoke: async (event) => BatchResponse.parse(await invoke(`queue/${name}`, event)),
+      log,
+    }),
+  )
+  return {
+    stop: async () => {
+      await Promise.all(pumps.map((pump) => pump.stop()))
+      client.destroy()
+    },
+  }
+}

@@ -1,0 +1,66 @@
+import type { Message } from '@aws-sdk/client-sqs'
+import { failedIds, type SqsBatchResponse, type SqsEvent, sqsEvent } from './sqs-event.ts'
+import { createReceive, deleteMessages, maximumMessagesPerCall, type PumpedQueue } from './polled-queue.ts'
+
+/** Settings of a pump; names and meaning are those of Lambda's event source mapping. */
+export interface PumpOptions extends PumpedQueue {
+  queueArn: string
+  /** At most 10: what one receive brings is a batch, as without a batching window. */
+  batchSize: number
+  /** Batches that may be under way at once. */
+  maximumConcurrency: number
+  /** Handles a batch. What it names as failed comes again after the visibility timeout; after a throw, everything does. */
+  invoke(event: SqsEvent): Promise<SqsBatchResponse | null | void>
+}
+
+/** A running pump. */
+export interface Pump {
+  /** Takes no more messages, and resolves once every batch under way is handled and deleted. */
+  stop(): Promise<void>
+}
+
+/** Hands the messages of a queue to a function, at least once each, until it is stopped. */
+export function startPump(options: PumpOptions): Pump {
+  const { batchSize, maximumConcurrency } = options
+  if (batchSize > maximumMessagesPerCall) throw new RangeError('A batch size above 10 needs a batching window.')
+  const stopping = new AbortController()
+  const receive = createReceive(options, stopping.signal)
+  const underWay = new Set<Promise<void>>()
+
+  const run = async () => {
+    while (!stopping.signal.aborted) {
+      const messages = await receive(batchSize)
+      if (messages.length === 0) continue
+      const batch = handle(options, messages).finally(() => underWay.delete(batch))
+      underWay.add(batch)
+      if (underWay.size >= maximumConcurrency) await Promise.race(underWay)
+    }
+    await Promise.all(underWay)
+  }
+  const stopped = run()
+  return {
+    stop: () => {
+      stopping.abort()
+      return stopped
+    },
+  }
+}
+
+async function handle(options: PumpOptions, messages: readonly Message[]): Promise<void> {
+  const failed = await invoke(options, messages)
+  await deleteMessages(
+    options,
+    messages.filter((message) => !failed.has(message.MessageId ?? '')),
+  )
+}
+
+async function invoke({ queueArn, log, ...options }: PumpOptions, messages: readonly Message[]) {
+  try {
+    const failed = failedIds(await options.invoke(sqsEvent(messages, queueArn)), messages)
+    if (failed.size > 0) log('messages failed', { queueArn, messageIds: [...failed] })
+    return failed
+  } catch (error) {
+    log('a batch failed', { queueArn, error })
+    return new Set(messages.map((message) => message.MessageId ?? ''))
+  }
+}

@@ -1,0 +1,43 @@
+import { randomBytes } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { writeDurably } from './emulators/secrets/durable-file.ts'
+
+/** A text of this data folder that only its owner may read: made at the first start, and the same ever after. */
+async function keptSecret(dataDir: string, name: string, make: () => string | Promise<string>): Promise<string> {
+  const path = join(dataDir, name)
+  try {
+    return (await readFile(path, 'utf8')).trimEnd()
+  } catch (error) {
+    if (!(error instanceof Error) || !('code' in error) || error.code !== 'ENOENT') throw error
+    const made = await make()
+    writeDurably(path, `${made.trimEnd()}\n`)
+    return made.trimEnd()
+  }
+}
+
+const passwordFile = 'registry-password'
+
+/** The password of whoever writes to the embedded registry. */
+export const registryPassword = (dataDir: string): Promise<string> =>
+  keptSecret(dataDir, passwordFile, () => randomBytes(24).toString('base64url'))
+
+/** The password that a platform has made in this folder; rejects where none has run. */
+export const readRegistryPassword = async (dataDir: string): Promise<string> =>
+  (await readFile(join(dataDir, passwordFile), 'utf8')).trimEnd()
+
+const signingKey = (dataDir: string, name: string): Promise<string> =>
+  keptSecret(dataDir, name, async () => {
+    const { generateKeyPair } = await import('@platform/oci/signature/key')
+    return generateKeyPair().privateKeyPem
+  })
+
+/** The private key (PEM) that this platform signs with what it brings along. */
+export const moduleSigningKey = (dataDir: string): Promise<string> => signingKey(dataDir, 'module-signing-key.pem')
+
+/** The private key (PEM) whose signature makes a release of what lies in this platform's own registry. */
+export const releaseSigningKey = (dataDir: string): Promise<string> => signingKey(dataDir, 'release-signing-key.pem')
+
+/** The key for releases that a platform has made in this folder; rejects where none has run. */
+export const readReleaseSigningKey = (dataDir: string): Promise<string> =>
+  readFile(join(dataDir, 'release-signing-key.pem'), 'utf8')

@@ -1,0 +1,72 @@
+import { Counter, type Registry } from 'prom-client'
+import * as z from 'zod'
+import type { StandIns } from '../emulators/http/environment.ts'
+import { gauge, type Metrics } from './metrics.ts'
+
+const Depths = z.object({
+  queues: z.array(
+    z.object({
+      name: z.string(),
+      waiting: z.number(),
+      inFlight: z.number(),
+      delayed: z.number(),
+      oldestSentMs: z.number(),
+    }),
+  ),
+})
+const StoreCalls = z.object({ operations: z.record(z.string(), z.object({ calls: z.number(), failures: z.number() })) })
+
+/** The stand-ins run on a thread of their own: one that is too busy to say how it is must not keep the rest from the reader. */
+const timeoutMs = 2000
+
+/** Adds what the stand-ins tell of themselves. It is asked for when the metrics are read, with two calls. */
+export function watchStandIns({ registry, onScrape }: Metrics, { sqsUrl, dynamoDbUrl }: StandIns): void {
+  onScrape(queueReader(registry, `${sqsUrl}/_queues`))
+  onScrape(storeReader(registry, `${dynamoDbUrl}/_metrics`))
+}
+
+/** What a stand-in answers; undefined where it does not in time. */
+async function answerOf<Schema extends z.ZodType>(url: string, schema: Schema): Promise<z.output<Schema> | undefined> {
+  try {
+    return schema.parse(await (await fetch(url, { signal: AbortSignal.timeout(timeoutMs) })).json())
+  } catch {
+    return undefined
+  }
+}
+
+function queueReader(registry: Registry, url: string): () => Promise<void> {
+  const messages = gauge(registry, 'platform_queue_messages', 'Messages in a queue.', ['queue', 'state'])
+  const age = gauge(
+    registry,
+    'platform_queue_oldest_message_age_seconds',
+    'Age of the oldest message that waits or is under way; 0 where there is none.',
+    ['queue'],
+  )
+  return async () => {
+    const { queues = [] } = (await answerOf(url, Depths)) ?? {}
+    messages.reset()
+    age.reset()
+    for (const { name: queue, waiting, inFlight, delayed, oldestSentMs } of queues) {
+      messages.set({ queue, state: 'waiting' }, waiting)
+      messages.set({ queue, state: 'in_flight' }, inFlight)
+      messages.set({ queue, state: 'delayed' }, delayed)
+      age.set({ queue }, oldestSentMs === 0 ? 0 : Math.max(0, Date.now() - oldestSentMs) / 1000)
+    }
+  }
+}
+
+function storeReader(registry: Registry, url: string): () => Promise<void> {
+  const counter = (name: string, help: string) =>
+    new Counter({ name, help, labelNames: ['operation'], registers: [registry] })
+  const calls = counter('platform_store_calls_total', 'Calls of the store.')
+  const failures = counter('platform_store_failures_total', 'Calls of the store that were refused or failed.')
+  return async () => {
+    const { operations = {} } = (await answerOf(url, StoreCalls)) ?? {}
+    calls.reset()
+    failures.reset()
+    for (const [operation, counted] of Object.entries(operations)) {
+      calls.inc({ operation }, counted.calls)
+      failures.inc({ operation }, counted.failures)
+    }
+  }
+}

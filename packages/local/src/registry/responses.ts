@@ -1,0 +1,77 @@
+import { createReadStream } from 'node:fs'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { pipeline } from 'node:stream/promises'
+import { Refusal } from './error.ts'
+
+/** What the registry answers: bytes, or part of a file. Header names are lower-case. */
+export interface RegistryAnswer {
+  status: number
+  headers?: Readonly<Record<string, string>>
+  body?: Uint8Array | FilePart
+}
+
+/** Both ends are inclusive. */
+export interface FilePart {
+  path: string
+  start: number
+  end: number
+}
+
+const sizeOf = (body: RegistryAnswer['body']): number => {
+  if (body === undefined) return 0
+  return 'path' in body ? body.end - body.start + 1 : body.length
+}
+
+/** Sends an answer; for HEAD its head only. Rejects when the caller hangs up. */
+export async function sendAnswer(
+  request: IncomingMessage,
+  response: ServerResponse,
+  { status, headers = {}, body }: RegistryAnswer,
+): Promise<void> {
+  response.writeHead(status, {
+    'docker-distribution-api-version': 'registry/2.0',
+    'x-content-type-options': 'nosniff',
+    ...headers,
+    ...(status !== 204 && { 'content-length': sizeOf(body) }),
+  })
+  const isFile = body !== undefined && 'path' in body
+  if (isFile && request.method !== 'HEAD' && sizeOf(body) > 0) await sendFile(response, body)
+  else response.end(isFile || request.method === 'HEAD' ? undefined : body)
+}
+
+async function sendFile(response: ServerResponse, { path, start, end }: FilePart): Promise<void> {
+  const file = createReadStream(path, { start, end })
+  await pipeline(file, response, { end: false })
+  if (file.bytesRead <= end - start) throw new Error('The file has become shorter.')
+  response.end()
+}
+
+export const jsonAnswer = (
+  status: number,
+  content: unknown,
+  headers: Readonly<Record<string, string>> = {},
+): RegistryAnswer => ({
+  status,
+  headers: { 'content-type': 'application/json', ...headers },
+  body: Buffer.from(JSON.stringify(content)),
+})
+
+/** A refusal in the form of the distribution specification. */
+export const refusalAnswer = ({ status, code, message, headers }: Refusal): RegistryAnswer =>
+  jsonAnswer(status, { errors: [{ code, message }] }, headers)
+
+/** A file or the one part of it that a `Range` header asks for; several parts are answered with the whole. */
+export function fileAnswer(
+  path: string,
+  size: number,
+  range: string | undefined,
+  headers: Readonly<Record<string, string>>,
+): RegistryAnswer {
+  const [, from = '', to = ''] = /^bytes=(\d{0,15})-(\d{0,15})$/.exec(range ?? '') ?? []
+  if (from === '' && to === '') return { status: 200, headers, body: { path, start: 0, end: size - 1 } }
+  const start = from === '' ? Math.max(0, size - Number(to)) : Number(from)
+  const end = from === '' || to === '' ? size - 1 : Math.min(Number(to), size - 1)
+  if (start > end) throw new Refusal('RANGE_INVALID', 'There is no such part.', { 'content-range': `bytes */${size}` })
+  const part = { 'content-range': `bytes ${start}-${end}/${size}` }
+  return { status: 206, headers: { ...headers, ...part }, body: { path, start, end } }
+}

@@ -1,0 +1,123 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import {
+  ChangeMessageVisibilityCommand,
+  CreateQueueCommand,
+  DeleteMessageBatchCommand,
+  DeleteMessageCommand,
+  GetQueueAttributesCommand,
+  type Message,
+  type QueueAttributeName,
+  ReceiveMessageCommand,
+  type ReceiveMessageCommandInput,
+  SendMessageBatchCommand,
+  type SendMessageBatchRequestEntry,
+  SendMessageCommand,
+  type SendMessageCommandInput,
+  SQSClient,
+} from '@aws-sdk/client-sqs'
+import { type SqsOptions, startSqs } from '@platform/local/emulators/sqs/server'
+import { expect, onTestFinished } from 'vitest'
+import * as z from 'zod'
+
+/** A folder that is gone after the test. */
+export async function temporaryFolder(): Promise<string> {
+  const path = await mkdtemp(join(tmpdir(), 'sqs-'))
+  onTestFinished(() => rm(path, { recursive: true, force: true }))
+  return path
+}
+
+/** A server and its client, both closed after the test. */
+export async function serveSqs(options: SqsOptions = {}) {
+  const sqs = await startSqs(options)
+  onTestFinished(() => sqs.close())
+  return { sqs, client: sqsClient(sqs.url) }
+}
+
+/** A server on disk with one queue, for tests that need no more. */
+export async function serveQueue(attributes?: QueueAttributes) {
+  const { sqs, client } = await serveSqs({ dataDir: await temporaryFolder() })
+  return { sqs, client, queue: await TestQueue.create(client, attributes) }
+}
+
+type QueueAttributes = Partial<Record<QueueAttributeName, string>>
+
+/** A client that is closed after the test. */
+export function sqsClient(endpoint: string, { maxAttempts = 1, accessKeyId = 'test' } = {}) {
+  const credentials = { accessKeyId, secretAccessKey: 'test' }
+  const client = new SQSClient({ endpoint, region: 'eu-central-1', credentials, maxAttempts })
+  onTestFinished(() => client.destroy())
+  return client
+}
+
+/** A queue with the calls that tests make most. */
+export class TestQueue {
+  readonly client: SQSClient
+  readonly url: string
+
+  constructor(client: SQSClient, url: string) {
+    this.client = client
+    this.url = url
+  }
+
+  /** Creates a queue of its own for a test. */
+  static async create(client: SQSClient, attributes: QueueAttributes = {}) {
+    const created = await client.send(
+      new CreateQueueCommand({ QueueName: `queue-${crypto.randomUUID()}`, Attributes: attributes }),
+    )
+    return new TestQueue(client, created.QueueUrl!)
+  }
+
+  send(body: string, more: Partial<SendMessageCommandInput> = {}) {
+    return this.client.send(new SendMessageCommand({ QueueUrl: this.url, MessageBody: body, ...more }))
+  }
+
+  async receive(more: Partial<ReceiveMessageCommandInput> = {}, abortSignal?: AbortSignal): Promise<Message[]> {
+    const command = new ReceiveMessageCommand({ QueueUrl: this.url, MaxNumberOfMessages: 10, ...more })
+    const output = await this.client.send(command, abortSignal === undefined ? {} : { abortSignal })
+    return output.Messages ?? []
+  }
+
+  /** Waits for messages as long as SQS allows. */
+  await(more: Partial<ReceiveMessageCommandInput> = {}) {
+    return this.receive({ WaitTimeSeconds: 20, ...more })
+  }
+
+  sendBatch(entries: SendMessageBatchRequestEntry[]) {
+    return this.client.send(new SendMessageBatchCommand({ QueueUrl: this.url, Entries: entries }))
+  }
+
+  deleteBatch(handles: (string | undefined)[]) {
+    const entries = handles.map((handle, index) => ({ Id: `entry-${index}`, ReceiptHandle: handle }))
+    return this.client.send(new DeleteMessageBatchCommand({ QueueUrl: this.url, Entries: entries }))
+  }
+
+  delete(handle: string | undefined) {
+    return this.client.send(new DeleteMessageCommand({ QueueUrl: this.url, ReceiptHandle: handle }))
+  }
+
+  changeVisibility(handle: string | undefined, seconds: number) {
+    const input = { QueueUrl: this.url, ReceiptHandle: handle, VisibilityTimeout: seconds }
+    return this.client.send(new ChangeMessageVisibilityCommand(input))
+  }
+
+  async attributes(): Promise<Partial<Record<string, string>>> {
+    const command = new GetQueueAttributesCommand({ QueueUrl: this.url, AttributeNames: ['All'] })
+    return (await this.client.send(command)).Attributes ?? {}
+  }
+
+  async arn() {
+    return (await this.attributes())['QueueArn']!
+  }
+}
+
+/** How often the server was asked for an action. */
+export async function callsOf(serverUrl: string, action: string): Promise<number> {
+  const response = await fetch(`${serverUrl}/_metrics`)
+  const counts = z.record(z.string(), z.number()).parse(await response.json())
+  return counts[action] ?? 0
+}
+
+/** Waits until a value is as expected. */
+export const until = <Value>(value: () => Value) => expect.poll(value, { timeout: 20_000, interval: 10 })

@@ -1,0 +1,132 @@
+import { localRegion } from '@platform/local/emulators/http/environment'
+import { arnOf } from './address.ts'
+import { InvalidEntrypoint } from './code.ts'
+import { failedOutcome, type Outcome } from './exchange.ts'
+import type { Revision } from './function.ts'
+import { throttled } from './refusals.ts'
+import { type Sandbox, startSandbox } from './sandbox.ts'
+
+export interface FleetOptions {
+  /** What an init may take. */
+  initLimitMs: number
+  /** How many invocations there may be at once. */
+  concurrency: number
+  /** Function → what its sandboxes see beside the rest: what stands for the credentials of its role. */
+  environmentOf: (functionName: string) => Readonly<Record<string, string>>
+  onOutput: (functionName: string, text: string) => void
+}
+
+interface Member {
+  revision: Revision
+  sandbox: Sandbox
+}
+
+/** All sandboxes. One that is idle is used again; where none is, another one starts. */
+export class Fleet {
+  readonly #options: FleetOptions
+  readonly #members = new Set<Member>()
+  readonly #retired = new WeakSet<Revision>()
+  #busy = 0
+  #isClosed = false
+
+  constructor(options: FleetOptions) {
+    this.#options = options
+  }
+
+  /** Those of a function that have not ended. */
+  of(functionName: string): Sandbox[] {
+    const members = [...this.#members].filter(({ revision }) => revision.functionName === functionName)
+    return members.map(({ sandbox }) => sandbox).filter(({ hasEnded }) => !hasEnded)
+  }
+
+  /** Runs a revision; refuses where too much runs already. */
+  async invoke(revision: Revision, id: string, payload: Buffer): Promise<Outcome> {
+    if (this.#busy >= this.#options.concurrency) throw throttled()
+    this.#busy++
+    try {
+      return await this.#run(revision, id, payload)
+    } catch (error) {
+      if (error instanceof InvalidEntrypoint) return failedOutcome('Runtime.InvalidEntrypoint', error.message)
+      throw error
+    } finally {
+      this.#busy--
+    }
+  }
+
+  /** Ends the sandboxes of a revision that will not be invoked any more; those at work end after it. */
+  async retire(revision: Revision): Promise<void> {
+    this.#retired.add(revision)
+    await this.#endIdle((member) => member.revision === revision)
+  }
+
+  /** Ends all that are idle, or those of one function, as Lambda does when it likes. */
+  async reap(functionName?: string): Promise<void> {
+    await this.#endIdle(({ revision }) => functionName === undefined || revision.functionName === functionName)
+  }
+
+  /** Ends all, and whatever begins later. */
+  async close(): Promise<void> {
+    this.#isClosed = true
+    await Promise.all([...this.#members].map((member) => this.#end(member)))
+  }
+
+  async #run(revision: Revision, id: string, payload: Buffer): Promise<Outcome> {
+    const { functionName, version, settings } = revision
+    const member = this.#idle(revision) ?? (await this.#begin(revision))
+    const deadlineMs = Date.now() + settings.Timeout * 1000
+    const work = { id, payload, deadlineMs, functionArn: arnOf(functionName, version) }
+    const outcome = await member.sandbox.run(work, settings.Timeout)
+    if (!member.sandbox.isIdle || this.#retired.has(revision)) await this.#end(member)
+    return outcome
+  }
+
+  #idle(revision: Revision): Member | undefined {
+    return [...this.#members].find((member) => member.revision === revision && member.sandbox.isIdle)
+  }
+
+  /** Where the init of a sandbox fails, another one has its init as part of the invocation. */
+  async #begin(revision: Revision): Promise<Member> {
+    const first = await this.#start(revision)
+    if (await first.sandbox.begins(this.#options.initLimitMs)) return first
+    await this.#end(first)
+    return this.#start(revision)
+  }
+
+  async #start(revision: Revision): Promise<Member> {
+    const { functionName, code, settings } = revision
+    const sandbox = await startSandbox({
+      program: await code.program(settings),
+      environment: { ...sandboxEnvironment(revision), ...this.#options.environmentOf(functionName) },
+      onOutput: (text) => this.#options.onOutput(functionName, text),
+    })
+    const member = { revision, sandbox }
+    this.#members.add(member)
+    if (this.#isClosed) await this.#end(member)
+    return member
+  }
+
+  async #end(member: Member): Promise<void> {
+    this.#members.delete(member)
+    await member.sandbox.end()
+  }
+
+  async #endIdle(isMeant: (member: Member) => boolean): Promise<void> {
+    const meant = [...this.#members].filter((member) => member.sandbox.isIdle && isMeant(member))
+    await Promise.all(meant.map((member) => this.#end(member)))
+  }
+}
+
+/** What Lambda tells every sandbox, and then what the function's own settings say. */
+const sandboxEnvironment = ({ functionName, version, settings }: Revision): Record<string, string> => ({
+  LANG: 'en_US.UTF-8',
+  TZ: ':UTC',
+  AWS_REGION: localRegion,
+  AWS_DEFAULT_REGION: localRegion,
+  AWS_LAMBDA_FUNCTION_NAME: functionName,
+  AWS_LAMBDA_FUNCTION_VERSION: version,
+  AWS_LAMBDA_FUNCTION_MEMORY_SIZE: String(settings.MemorySize),
+  AWS_LAMBDA_INITIALIZATION_TYPE: 'on-demand',
+  AWS_LAMBDA_LOG_GROUP_NAME: `/aws/lambda/${functionName}`,
+  AWS_LAMBDA_LOG_STREAM_NAME: `[${version}]`,
+  ...settings.Environment?.Variables,
+})

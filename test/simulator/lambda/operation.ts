@@ -1,0 +1,43 @@
+import * as z from 'zod'
+import { AwsFault } from '@platform/local/emulators/http/error'
+import type { JsonObject } from '@platform/local/emulators/http/request'
+import type { Lambda } from './lambda.ts'
+
+/** One action of the API. Its input has the members of the SDK's, wherever they travel: path, query or body. */
+export type Operation = (lambda: Lambda, input: JsonObject) => JsonObject | Promise<JsonObject>
+
+/** An operation whose input is checked against a schema; the refusal never repeats a value. */
+export function operation<Schema extends z.ZodType>(
+  schema: Schema,
+  perform: (lambda: Lambda, request: z.output<Schema>) => JsonObject | Promise<JsonObject>,
+): Operation {
+  return (lambda, input) => {
+    const request = schema.safeParse(input)
+    if (!request.success) throw new AwsFault('ValidationException', z.prettifyError(request.error))
+    return perform(lambda, request.data)
+  }
+}
+
+/** How requests name a function, and what they may name of it. */
+export const named = { FunctionName: z.string().min(1).max(170), Qualifier: z.string().min(1).max(128).optional() }
+
+/** The members of a request that pages through a list. */
+export const pageMembers = {
+  Marker: z.string().optional(),
+  MaxItems: z.coerce.number().int().min(1).max(10_000).default(50),
+}
+
+/** Of functions and versions alike, whatever a request asks for. */
+const maximumPage = 50
+
+/** One page of a sorted list, and the marker of the next one: the place of the last item that it holds. */
+export function page<Item>(
+  items: readonly Item[],
+  placeOf: (item: Item) => string,
+  { Marker = '', MaxItems }: { Marker?: string | undefined; MaxItems: number },
+): { items: Item[]; NextMarker?: string } {
+  const rest = items.filter((item) => placeOf(item) > Marker)
+  const found = rest.slice(0, Math.min(MaxItems, maximumPage))
+  const last = found.at(-1)
+  return { items: found, ...(last !== undefined && found.length < rest.length && { NextMarker: placeOf(last) }) }
+}
