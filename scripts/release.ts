@@ -2,7 +2,7 @@
 import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { explained } from '@platform/cli/author/explain'
+import { explained } from '@platform/cli/author/explain-error'
 import { Failure } from '@platform/cli/exit'
 import { signatureTag } from '@platform/oci/signature/sign'
 import prerelease from 'semver/functions/prerelease.js'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { kept, outputReader } from '../../packages/portal/src/pages/jobs/kept-output.ts'
+import { kept, outputReader } from '../../packages/portal/src/pages/jobs/retained-output.ts'
 import { fileParts, rowsOf } from '../../packages/portal/src/pages/jobs/output-row.ts'
 import { plainText } from '../../packages/portal/src/pages/jobs/plain-text.ts'
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { ownPlace } from '../../packages/portal/src/pages/sign-in/own-place.ts'
+import { ownPlace } from '../../packages/portal/src/pages/sign-in/return-path.ts'
 
 /** Where a sign-in may lead: the address that says so may be anybody's. */
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { ApiFault } from '../../packages/portal/src/api/fault.ts'
+import { ApiFault } from '../../packages/portal/src/api/api-error.ts'
 import { backOffMs, every } from '../../packages/portal/src/api/query.ts'
 
 /** How long the portal waits until it asks again. */

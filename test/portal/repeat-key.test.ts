@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { repeatable } from '../../packages/portal/src/api/repeat-key.ts'
+import { repeatable } from '../../packages/portal/src/api/idempotency-key.ts'
 
 /** Under which key a POST is sent when it is sent once more. */
 

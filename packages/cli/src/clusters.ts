@@ -1,4 +1,4 @@
-import { answer } from './api/answer.ts'
+import { answer } from './api/unwrap.ts'
 import type { Api, Schemas } from './api/client.ts'
 import { type Extent, pagesOf, readList } from './api/pages.ts'
 import { Failure } from './exit.ts'

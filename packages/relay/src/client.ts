@@ -1,5 +1,5 @@
 import { createHash, type KeyObject, randomUUID } from 'node:crypto'
-import { untilDecided } from './back-off.ts'
+import { untilDecided } from './backoff.ts'
 import type { ServerClock } from './clock.ts'
 import { type Answer, post, TryAgain } from './http.ts'
 import { signJws } from './jws.ts'

@@ -1,7 +1,7 @@
 import type { InvokeScriptPayload } from '@platform/contract/job'
 import type { Outcome } from '@platform/contract/relay'
 import type { Stream } from './backlog.ts'
-import { mapAtMost } from './each.ts'
+import { mapAtMost } from './map-limit.ts'
 import type { Running, StopManner } from './executor/executor.ts'
 import type { Ending } from './journal-entry.ts'
 import type { RelayNode } from './node.ts'

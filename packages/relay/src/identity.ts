@@ -1,7 +1,7 @@
 import { createPrivateKey, createPublicKey, generateKeyPairSync, type JsonWebKey, type KeyObject } from 'node:crypto'
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { Fatal } from './exit.ts'
+import { Fatal } from './exit-codes.ts'
 import { readIfPresent, writeDurably } from './files.ts'
 import { type JsonObject, parseJsonObject } from './json.ts'
 import type { NodeConfig } from './nodes.ts'

@@ -6,7 +6,7 @@ import { say, warn } from './log.ts'
 import type { RelayNode } from './node.ts'
 import { Output } from './output.ts'
 import { claimJob, complete, conclude, orWarn } from './report.ts'
-import type { Resources } from './resources.ts'
+import type { Resources } from './job-deps.ts'
 import { Rejection, type UnverifiedClaim, verifyClaim } from './statement.ts'
 import { type Lease, Upload } from './upload.ts'
 

@@ -1,6 +1,6 @@
 import { closeSync, fdatasyncSync, ftruncateSync, openSync, writeSync } from 'node:fs'
 import { now } from './clock.ts'
-import { Fatal } from './exit.ts'
+import { Fatal } from './exit-codes.ts'
 import { readIfPresent, writeDurably } from './files.ts'
 import { applyRecord, type Entry, type JournalRecord, parseRecord, type Unfinished } from './journal-entry.ts'
 

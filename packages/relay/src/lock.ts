@@ -1,6 +1,6 @@
 import { linkSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { Fatal } from './exit.ts'
+import { Fatal } from './exit-codes.ts'
 import { hasCode, readIfPresent } from './files.ts'
 import { parseJsonObject } from './json.ts'
 import { isAlive, stampOf } from './process-group.ts'

@@ -1,6 +1,6 @@
 import type { Heartbeat } from '@platform/contract/relay'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { mapAtMost } from './each.ts'
+import { mapAtMost } from './map-limit.ts'
 import type { RelayNode } from './node.ts'
 
 const checkEveryMs = 60_000

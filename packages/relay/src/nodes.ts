@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { Fatal } from './exit.ts'
+import { Fatal } from './exit-codes.ts'
 import { isJsonObject, type JsonObject, parseJsonObject } from './json.ts'
 import { messageOf } from './log.ts'
 import { isName } from './options.ts'

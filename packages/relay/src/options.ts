@@ -1,7 +1,7 @@
 import { hostname } from 'node:os'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
-import { Fatal } from './exit.ts'
+import { Fatal } from './exit-codes.ts'
 import { messageOf } from './log.ts'
 
 export type Options = {

@@ -4,7 +4,7 @@ import { say, warn } from './log.ts'
 import { Output } from './output.ts'
 import { isAlive, type Leader, signalGroup } from './process-group.ts'
 import { claimJob, conclude } from './report.ts'
-import type { Resources } from './resources.ts'
+import type { Resources } from './job-deps.ts'
 import { Upload } from './upload.ts'
 
 /** Brings a job to its end that an earlier run of the relay left unfinished. Its script does not run again (D23). */

@@ -3,7 +3,7 @@ import { now } from './clock.ts'
 import type { Ending } from './journal-entry.ts'
 import { codeOf } from './http.ts'
 import { messageOf, say, warn } from './log.ts'
-import type { Resources } from './resources.ts'
+import type { Resources } from './job-deps.ts'
 import type { UnverifiedClaim } from './statement.ts'
 import type { Lease, Upload } from './upload.ts'
 

@@ -3,7 +3,7 @@ import type { Client } from './client.ts'
 import { type Answer, codeOf } from './http.ts'
 import { warn } from './log.ts'
 import type { Chunk, Output } from './output.ts'
-import { Wake } from './wake.ts'
+import { Wake } from './signal.ts'
 
 const pauseMs = 250
 

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import createClient, { type Client } from 'openapi-fetch'
-import { attempt, type Patience } from './attempt.ts'
+import { attempt, type Patience } from './retry.ts'
 import type { components, paths } from '@platform/contract/openapi-types'
 
 /** The platform's API, typed by the OpenAPI document that it publishes. */

@@ -1,12 +1,12 @@
 import { type Command, Option } from 'commander'
-import { answer } from '../api/answer.ts'
+import { answer } from '../api/unwrap.ts'
 import type { Api, Schemas } from '../api/client.ts'
 import { type Extent, readList } from '../api/pages.ts'
 import { connect } from '../connect.ts'
 import { exitCodes } from '../exit.ts'
 import { type Shown, showList, showOne } from '../print/show.ts'
 import { say, write } from '../print/write.ts'
-import { leaf, listLeaf, withExamples } from './leaf.ts'
+import { leaf, listLeaf, withExamples } from './add-command.ts'
 
 interface Filter {
   actor?: string

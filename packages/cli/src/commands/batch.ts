@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { answer } from '../api/answer.ts'
+import { answer } from '../api/unwrap.ts'
 import type { Api, Schemas } from '../api/client.ts'
 import { type Extent, readList } from '../api/pages.ts'
 import { findClusters } from '../clusters.ts'
@@ -13,7 +13,7 @@ import { type Shown, showList, showOne } from '../print/show.ts'
 import type { Column } from '../print/table.ts'
 import { counted } from '../print/text.ts'
 import { say, write, writeJson } from '../print/write.ts'
-import { leaf, listLeaf, wholeNumber } from './leaf.ts'
+import { leaf, listLeaf, wholeNumber } from './add-command.ts'
 
 type Batch = Schemas['Batch']
 type AcceptedBatch = Schemas['AcceptedBatch']

@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander'
-import { answer, done } from '../api/answer.ts'
+import { answer, done } from '../api/unwrap.ts'
 import type { Schemas } from '../api/client.ts'
 import { type Extent, readList } from '../api/pages.ts'
 import { type Cluster, type ClusterFilter, findCluster, listClusters } from '../clusters.ts'
@@ -8,7 +8,7 @@ import { confirm } from '../print/ask.ts'
 import { type Shown, showList, showOne } from '../print/show.ts'
 import { type Column } from '../print/table.ts'
 import { say, write, writeJson } from '../print/write.ts'
-import { leaf, listLeaf } from './leaf.ts'
+import { leaf, listLeaf } from './add-command.ts'
 
 const types = ['Hypervisor', 'CloudLocal']
 const statuses = ['Healthy', 'Degraded', 'Pending', 'Offline']

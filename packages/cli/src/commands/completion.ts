@@ -4,7 +4,7 @@ import { fishScript } from '../completion/fish.ts'
 import { type Place, placesOf } from '../completion/tree.ts'
 import { zshScript } from '../completion/zsh.ts'
 import { write } from '../print/write.ts'
-import { withExamples } from './leaf.ts'
+import { withExamples } from './add-command.ts'
 
 const scripts: Record<string, (places: readonly Place[]) => string> = {
   bash: bashScript,

@@ -1,11 +1,11 @@
 import { type Command, InvalidArgumentError } from 'commander'
-import { answer } from '../api/answer.ts'
+import { answer } from '../api/unwrap.ts'
 import type { Schemas } from '../api/client.ts'
 import { connect } from '../connect.ts'
 import { readFileOf } from '../jobs/script.ts'
 import { askSecret, canAsk, readInput } from '../print/ask.ts'
 import { type Shown, showOne } from '../print/show.ts'
-import { leaf, several } from './leaf.ts'
+import { leaf, several } from './add-command.ts'
 
 type Request = Schemas['IdentityProviderRequest']
 type Role = NonNullable<Request['defaultRole']>

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { answer, done } from '../api/answer.ts'
+import { answer, done } from '../api/unwrap.ts'
 import type { Schemas } from '../api/client.ts'
 import { connect } from '../connect.ts'
 import { exitCodes } from '../exit.ts'
@@ -8,7 +8,7 @@ import { type Shown, showList } from '../print/show.ts'
 import { type Column, cellOf } from '../print/table.ts'
 import { say, write, writeJson } from '../print/write.ts'
 import { addProviderCommands } from './idp-add.ts'
-import { leaf } from './leaf.ts'
+import { leaf } from './add-command.ts'
 
 type Provider = Schemas['IdentityProvider']
 

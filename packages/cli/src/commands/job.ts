@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander'
-import { answer } from '../api/answer.ts'
+import { answer } from '../api/unwrap.ts'
 import type { Api, Schemas } from '../api/client.ts'
 import { type Extent, readList } from '../api/pages.ts'
 import { findCluster } from '../clusters.ts'
@@ -9,7 +9,7 @@ import { finalCode, printOutput } from '../jobs/run-one.ts'
 import { type Shown, showList, showOne } from '../print/show.ts'
 import type { Column } from '../print/table.ts'
 import { say, writeJson, writeJsonLine } from '../print/write.ts'
-import { leaf, listLeaf, wholeNumber } from './leaf.ts'
+import { leaf, listLeaf, wholeNumber } from './add-command.ts'
 
 type JobSummary = Schemas['JobSummary']
 

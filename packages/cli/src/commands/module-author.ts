@@ -4,7 +4,7 @@ import type { Base } from '../author/base.ts'
 import { openProject } from '../author/project.ts'
 import { type Shown, showOne } from '../print/show.ts'
 import { say } from '../print/write.ts'
-import { leaf } from './leaf.ts'
+import { leaf } from './add-command.ts'
 
 /** The commands of `plat module` that authors use. What they need is loaded when they run. */
 
@@ -50,7 +50,7 @@ export const forAuthors =
     try {
       await run(...args)
     } catch (error) {
-      throw (await import('../author/explain.ts')).explained(error)
+      throw (await import('../author/explain-error.ts')).explained(error)
     }
   }
 

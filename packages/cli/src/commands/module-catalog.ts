@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { answer } from '../api/answer.ts'
+import { answer } from '../api/unwrap.ts'
 import type { Api, Schemas } from '../api/client.ts'
 import { connect } from '../connect.ts'
 import { Failure } from '../exit.ts'
@@ -8,7 +8,7 @@ import { type Shown, showList, showOne } from '../print/show.ts'
 import type { Column } from '../print/table.ts'
 import { counted } from '../print/text.ts'
 import { say } from '../print/write.ts'
-import { leaf } from './leaf.ts'
+import { leaf } from './add-command.ts'
 
 type CatalogItem = Schemas['CatalogItem']
 

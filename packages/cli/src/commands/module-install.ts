@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { answer, answerIfAny, isRefusal } from '../api/answer.ts'
+import { answer, answerIfAny, isRefusal } from '../api/unwrap.ts'
 import type { Api, Schemas } from '../api/client.ts'
 import { connectToFollow } from '../connect.ts'
 import { Failure } from '../exit.ts'
@@ -7,7 +7,7 @@ import { followOperation } from '../jobs/operation.ts'
 import { type Shown, showOne } from '../print/show.ts'
 import { cellOf } from '../print/table.ts'
 import { say } from '../print/write.ts'
-import { leaf } from './leaf.ts'
+import { leaf } from './add-command.ts'
 
 interface Awaited extends Shown {
   wait: boolean

@@ -3,7 +3,7 @@ import { openProject } from '../author/project.ts'
 import { exitCodes, Failure } from '../exit.ts'
 import { type Shown, showOne } from '../print/show.ts'
 import { say } from '../print/write.ts'
-import { leaf, several } from './leaf.ts'
+import { leaf, several } from './add-command.ts'
 import { forAuthors, inFolder } from './module-author.ts'
 
 /** The commands of `plat module` for images that leave the author's machine. What they need is loaded when they run. */

@@ -1,11 +1,11 @@
 import type { Command } from 'commander'
-import { answer, done } from '../api/answer.ts'
+import { answer, done } from '../api/unwrap.ts'
 import { type Extent, readList } from '../api/pages.ts'
 import { connect } from '../connect.ts'
 import { Failure } from '../exit.ts'
 import { type Shown, showList } from '../print/show.ts'
 import { say, writeJson } from '../print/write.ts'
-import { leaf, listLeaf } from './leaf.ts'
+import { leaf, listLeaf } from './add-command.ts'
 
 /** `plat notification …`. */
 export function addNotificationCommands(program: Command): void {

@@ -1,9 +1,9 @@
 import type { Command } from 'commander'
-import { answer } from '../api/answer.ts'
+import { answer } from '../api/unwrap.ts'
 import { type Extent, readList } from '../api/pages.ts'
 import { connect } from '../connect.ts'
 import { type Shown, showList, showOne } from '../print/show.ts'
-import { leaf, listLeaf } from './leaf.ts'
+import { leaf, listLeaf } from './add-command.ts'
 
 /** `plat organisation …`. */
 export function addOrganisationCommands(program: Command): void {

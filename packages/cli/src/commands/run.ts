@@ -7,7 +7,7 @@ import { type RunOptions, runOnOne } from '../jobs/run-one.ts'
 import { runOnMany } from '../jobs/run-many.ts'
 import { scriptOf } from '../jobs/script.ts'
 import { withClusterFilter } from './cluster.ts'
-import { leaf, several, wholeNumber } from './leaf.ts'
+import { leaf, several, wholeNumber } from './add-command.ts'
 
 interface Choice extends ClusterFilter {
   cluster?: string[]

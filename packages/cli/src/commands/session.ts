@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { answer, done } from '../api/answer.ts'
+import { answer, done } from '../api/unwrap.ts'
 import { anonymous, authorised } from '../api/client.ts'
 import { connect } from '../connect.ts'
 import { Failure, messageOf } from '../exit.ts'
@@ -10,7 +10,7 @@ import { credentials, defaultServer, serverOf, tokensOf } from '../session/crede
 import { withLock } from '../session/lock.ts'
 import { ownPassword } from '../session/password.ts'
 import { readSession, removeSession, writeSession } from '../session/store.ts'
-import { leaf } from './leaf.ts'
+import { leaf } from './add-command.ts'
 
 interface LoginOptions extends Shown {
   server?: string

@@ -1,9 +1,9 @@
 import type { Command } from 'commander'
-import { answer, done } from '../api/answer.ts'
+import { answer, done } from '../api/unwrap.ts'
 import { connect } from '../connect.ts'
 import { type Shown, showList, showOne } from '../print/show.ts'
 import { say, writeJson } from '../print/write.ts'
-import { leaf } from './leaf.ts'
+import { leaf } from './add-command.ts'
 
 /** `plat site …`. */
 export function addSiteCommands(program: Command): void {

@@ -1,10 +1,10 @@
 import type { Command } from 'commander'
-import { answer, done } from '../api/answer.ts'
+import { answer, done } from '../api/unwrap.ts'
 import type { Schemas } from '../api/client.ts'
 import { connect } from '../connect.ts'
 import { type Shown, showList } from '../print/show.ts'
 import { say, write, writeJson } from '../print/write.ts'
-import { leaf, several } from './leaf.ts'
+import { leaf, several } from './add-command.ts'
 
 type Token = Schemas['ApiToken']
 

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { answer, Refusal } from '../api/answer.ts'
+import { answer, Refusal } from '../api/unwrap.ts'
 import type { Api, Schemas } from '../api/client.ts'
 import { connect, connectToFollow } from '../connect.ts'
 import { getJob } from '../jobs/job.ts'
@@ -8,7 +8,7 @@ import { confirm } from '../print/ask.ts'
 import { type Shown, showOne } from '../print/show.ts'
 import { cellOf } from '../print/table.ts'
 import { say } from '../print/write.ts'
-import { leaf } from './leaf.ts'
+import { leaf } from './add-command.ts'
 
 interface Agreed extends Shown {
   yes?: true

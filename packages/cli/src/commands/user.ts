@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { answer, done } from '../api/answer.ts'
+import { answer, done } from '../api/unwrap.ts'
 import type { Api, Schemas } from '../api/client.ts'
 import { type Extent, readList } from '../api/pages.ts'
 import { connect } from '../connect.ts'
@@ -9,7 +9,7 @@ import { type Shown, showList, showOne } from '../print/show.ts'
 import { cellOf } from '../print/table.ts'
 import { say, writeJson } from '../print/write.ts'
 import { newPassword } from '../session/password.ts'
-import { leaf, listLeaf, several } from './leaf.ts'
+import { leaf, listLeaf, several } from './add-command.ts'
 
 type User = Schemas['UserProfile']
 type Role = Schemas['UserCreation']['roles'][number]

@@ -1,11 +1,11 @@
 import type { Command } from 'commander'
-import { answer, done } from '../api/answer.ts'
+import { answer, done } from '../api/unwrap.ts'
 import type { Schemas } from '../api/client.ts'
 import { type Extent, readList } from '../api/pages.ts'
 import { connect } from '../connect.ts'
 import { type Shown, showList, showOne } from '../print/show.ts'
 import { say, writeJson } from '../print/write.ts'
-import { leaf, listLeaf, several } from './leaf.ts'
+import { leaf, listLeaf, several } from './add-command.ts'
 
 const path = '/api/v1/webhooks/{id}'
 type Events = Schemas['WebhookCreation']['events']

@@ -1,7 +1,7 @@
 import { mkdirSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { answer } from '../api/answer.ts'
+import { answer } from '../api/unwrap.ts'
 import type { Api } from '../api/client.ts'
 import type { Cluster } from '../clusters.ts'
 import { exitCodes, Failure } from '../exit.ts'

@@ -1,4 +1,4 @@
-import { answer } from '../api/answer.ts'
+import { answer } from '../api/unwrap.ts'
 import type { Api, Schemas } from '../api/client.ts'
 import type { Cluster } from '../clusters.ts'
 import { exitCodes, Failure } from '../exit.ts'

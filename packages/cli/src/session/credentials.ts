@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { answer, Refusal } from '../api/answer.ts'
-import type { Patience } from '../api/attempt.ts'
+import { answer, Refusal } from '../api/unwrap.ts'
+import type { Patience } from '../api/retry.ts'
 import { anonymous, type Credentials, type Schemas } from '../api/client.ts'
 import { exitCodes, Failure } from '../exit.ts'
 import { withLock } from './lock.ts'

@@ -1,6 +1,6 @@
 import { queryOptions, useQuery, useSuspenseQuery } from '@tanstack/react-query'
 import { api, ask, type Schemas } from './client.ts'
-import { ApiFault } from './fault.ts'
+import { ApiFault } from './api-error.ts'
 import { anybodys, every, queries } from './query.ts'
 
 /** What every page knows: the platform, the user, where one can go, and the numbers that change all the time. */

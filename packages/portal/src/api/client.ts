@@ -1,6 +1,6 @@
 import type { components, paths } from '@platform/contract/openapi-types'
 import createClient from 'openapi-fetch'
-import { ApiFault } from './fault.ts'
+import { ApiFault } from './api-error.ts'
 import { fetchInSession } from './session.ts'
 
 /** The shapes that the API speaks of, by their names. */

@@ -1,5 +1,5 @@
 import { type DataTag, QueryClient, type QueryKey } from '@tanstack/react-query'
-import { ApiFault } from './fault.ts'
+import { ApiFault } from './api-error.ts'
 
 const secondMs = 1000
 const longestPauseMs = 60 * secondMs

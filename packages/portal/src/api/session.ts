@@ -3,7 +3,7 @@
  * the refresh token, and all calls of all tabs go on. A refresh token works once (D4): it is never tried twice at a time.
  */
 
-import { repeatable } from './repeat-key.ts'
+import { repeatable } from './idempotency-key.ts'
 
 const sessionPath = '/api/v1/auth/session'
 const listeners = new Set<() => void>()

@@ -1,5 +1,5 @@
 import { createRouter } from '@tanstack/react-router'
-import { Loading } from '../kit/state.tsx'
+import { Loading } from '../ui/state.tsx'
 import { NotFound } from '../shell/not-found.tsx'
 import { PageFailure } from '../shell/page-failure.tsx'
 import { routeTree } from './routes.tsx'

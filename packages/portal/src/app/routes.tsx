@@ -1,9 +1,9 @@
 import { openedPage } from '@platform/contract/portal-paths'
 import { createRootRoute, createRoute, Outlet, redirect } from '@tanstack/react-router'
 import { configurationQuery, meQuery, navigationQuery } from '../api/account.ts'
-import { ApiFault } from '../api/fault.ts'
+import { ApiFault } from '../api/api-error.ts'
 import { queries } from '../api/query.ts'
-import { Toasts } from '../kit/toast.tsx'
+import { Toasts } from '../ui/toast.tsx'
 import { lazyPage } from './lazy-page.ts'
 import { defined, oneOfIn, textIn } from './search.ts'
 

@@ -1,6 +1,6 @@
 import { ChartNoAxesColumn, Table2 } from 'lucide-react'
 import { type ReactNode, useId, useState } from 'react'
-import { IconButton } from '../kit/button.tsx'
+import { IconButton } from '../ui/button.tsx'
 import styles from './chart.module.css'
 import { ChartTable } from './chart-table.tsx'
 import { Legend } from './legend.tsx'

@@ -1,4 +1,4 @@
-import { classes } from '../kit/class-names.ts'
+import { classes } from '../ui/class-names.ts'
 import { countTicks, tickText, timeTicks } from './axis.ts'
 import styles from './chart.module.css'
 import { type ChartData, type ChartPoint, highest, tops } from './series.ts'

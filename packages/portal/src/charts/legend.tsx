@@ -1,4 +1,4 @@
-import { classes } from '../kit/class-names.ts'
+import { classes } from '../ui/class-names.ts'
 import styles from './chart.module.css'
 import type { Series } from './series.ts'
 

@@ -1,4 +1,4 @@
-import type { Tone } from '../kit/badge.tsx'
+import type { Tone } from '../ui/badge.tsx'
 
 /** One of the things that a chart counts. It is drawn in the tone that badges of it have. */
 export interface Series {

@@ -1,6 +1,6 @@
 import { Dialog } from '@base-ui/react/dialog'
 import { X } from 'lucide-react'
-import { IconButton } from '../kit/button.tsx'
+import { IconButton } from '../ui/button.tsx'
 import { Navigation } from './navigation.tsx'
 import styles from './shell.module.css'
 

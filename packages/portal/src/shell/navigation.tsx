@@ -2,7 +2,7 @@ import { useSuspenseQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { navigationQuery } from '../api/account.ts'
 import type { Schemas } from '../api/client.ts'
-import { Icon } from '../kit/icon.tsx'
+import { Icon } from '../ui/icon.tsx'
 import styles from './navigation.module.css'
 
 type Entry = Schemas['NavigationEntry']

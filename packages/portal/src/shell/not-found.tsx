@@ -1,7 +1,7 @@
 import { Compass } from 'lucide-react'
-import { ButtonLink } from '../kit/button.tsx'
-import { Page } from '../kit/page.tsx'
-import { EmptyState } from '../kit/state.tsx'
+import { ButtonLink } from '../ui/button.tsx'
+import { Page } from '../ui/page.tsx'
+import { EmptyState } from '../ui/state.tsx'
 
 /** For addresses that lead nowhere. */
 export const NotFound = () => (

@@ -1,7 +1,7 @@
 import { type ErrorComponentProps, useRouter } from '@tanstack/react-router'
-import { ApiFault } from '../api/fault.ts'
-import { ErrorNote } from '../kit/error-note.tsx'
-import { Page } from '../kit/page.tsx'
+import { ApiFault } from '../api/api-error.ts'
+import { ErrorNote } from '../ui/error-note.tsx'
+import { Page } from '../ui/page.tsx'
 import { NotFound } from './not-found.tsx'
 
 /** Instead of a page that could not be shown. */

@@ -2,7 +2,7 @@ import { Autocomplete } from '@base-ui/react/autocomplete'
 import { Dialog } from '@base-ui/react/dialog'
 import { Search } from 'lucide-react'
 import { useRef, useState } from 'react'
-import { Icon } from '../kit/icon.tsx'
+import { Icon } from '../ui/icon.tsx'
 import styles from './palette.module.css'
 import { type Command, type CommandGroup, useCommands } from './use-commands.ts'
 

@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react'
-import { classes } from '../kit/class-names.ts'
-import { useTitle } from '../kit/page.tsx'
+import { classes } from '../ui/class-names.ts'
+import { useTitle } from '../ui/page.tsx'
 import styles from './standalone.module.css'
 
 interface StandaloneProps {

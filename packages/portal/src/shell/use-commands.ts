@@ -4,7 +4,7 @@ import { type Permission, useMe } from '../api/account.ts'
 import { api, ask } from '../api/client.ts'
 import { addressOf } from '../app/address-of.ts'
 import { chooseTheme } from '../app/theme.ts'
-import { useDebounced } from '../kit/use-debounced.ts'
+import { useDebounced } from '../ui/use-debounced.ts'
 import { useNavigation } from './navigation.tsx'
 import { useSignOut } from './use-sign-out.ts'
 

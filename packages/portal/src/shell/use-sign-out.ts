@@ -1,6 +1,6 @@
 import { useNavigate } from '@tanstack/react-router'
 import { endSession, forgetUser } from '../api/sign-in.ts'
-import { announceFailure } from '../kit/toast.tsx'
+import { announceFailure } from '../ui/toast.tsx'
 
 /** Signs out, and shows the sign-in. */
 export function useSignOut(): () => void {

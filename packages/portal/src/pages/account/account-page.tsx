@@ -1,6 +1,6 @@
 import { useNavigate, useSearch } from '@tanstack/react-router'
-import { Page } from '../../kit/page.tsx'
-import { Tabs } from '../../kit/tabs.tsx'
+import { Page } from '../../ui/page.tsx'
+import { Tabs } from '../../ui/tabs.tsx'
 import { Appearance } from './appearance.tsx'
 import { Password } from './password.tsx'
 import { Profile } from './profile.tsx'

@@ -1,8 +1,8 @@
 import { useSuspenseQuery } from '@tanstack/react-query'
 import { configurationQuery } from '../../api/account.ts'
 import { chooseTheme, type Theme, useTheme } from '../../app/theme.ts'
-import { Card, Facts } from '../../kit/card.tsx'
-import { Time, useNow } from '../../kit/time.tsx'
+import { Card, Facts } from '../../ui/card.tsx'
+import { Time, useNow } from '../../ui/time.tsx'
 import styles from './account.module.css'
 
 const themes: Readonly<Record<Theme, string>> = { system: 'As the system', light: 'Light', dark: 'Dark' }

@@ -1,7 +1,7 @@
 import { useMe } from '../../api/account.ts'
 import { permissionTexts } from '../../api/permissions.ts'
-import { Card, Facts } from '../../kit/card.tsx'
-import { Time } from '../../kit/time.tsx'
+import { Card, Facts } from '../../ui/card.tsx'
+import { Time } from '../../ui/time.tsx'
 import styles from './account.module.css'
 
 /** Who the user is, and what the platform lets the user do. */

@@ -2,11 +2,11 @@ import { Plus } from 'lucide-react'
 import { useState } from 'react'
 import { api, tell } from '../../api/client.ts'
 import { queries } from '../../api/query.ts'
-import { Button } from '../../kit/button.tsx'
-import { Dialog } from '../../kit/dialog.tsx'
-import { TextArea, TextField } from '../../kit/field.tsx'
-import { Form } from '../../kit/form.tsx'
-import { announce } from '../../kit/toast.tsx'
+import { Button } from '../../ui/button.tsx'
+import { Dialog } from '../../ui/dialog.tsx'
+import { TextArea, TextField } from '../../ui/field.tsx'
+import { Form } from '../../ui/form.tsx'
+import { announce } from '../../ui/toast.tsx'
 
 /** Writes an extra entry, about what has happened elsewhere. */
 export function AddEntry() {

@@ -1,6 +1,6 @@
 import { type SubmitEvent, useId, useState } from 'react'
-import { Button } from '../../kit/button.tsx'
-import { TextField } from '../../kit/field.tsx'
+import { Button } from '../../ui/button.tsx'
+import { TextField } from '../../ui/field.tsx'
 import styles from './audit.module.css'
 
 /** What the trail is narrowed to. Times are ISO 8601. */

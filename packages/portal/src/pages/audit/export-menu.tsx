@@ -1,11 +1,11 @@
 import { Download } from 'lucide-react'
 import { useState } from 'react'
-import { ApiFault } from '../../api/fault.ts'
+import { ApiFault } from '../../api/api-error.ts'
 import { fetchInSession } from '../../api/session.ts'
-import { Button } from '../../kit/button.tsx'
-import { Menu } from '../../kit/menu.tsx'
-import { saveFile } from '../../kit/save-file.ts'
-import { announce, announceFailure } from '../../kit/toast.tsx'
+import { Button } from '../../ui/button.tsx'
+import { Menu } from '../../ui/menu.tsx'
+import { saveFile } from '../../ui/save-file.ts'
+import { announce, announceFailure } from '../../ui/toast.tsx'
 
 const formats = [
   { name: 'ndjson', label: 'As NDJSON', type: 'application/x-ndjson' },

@@ -1,10 +1,10 @@
 import { ShieldCheck, ShieldX } from 'lucide-react'
 import { useEffect, useRef, useState } from 'react'
 import { api, ask, type Schemas } from '../../api/client.ts'
-import { Button, Spinner } from '../../kit/button.tsx'
-import { CopyField } from '../../kit/copy.tsx'
-import { Dialog } from '../../kit/dialog.tsx'
-import { ErrorNote } from '../../kit/error-note.tsx'
+import { Button, Spinner } from '../../ui/button.tsx'
+import { CopyField } from '../../ui/copy.tsx'
+import { Dialog } from '../../ui/dialog.tsx'
+import { ErrorNote } from '../../ui/error-note.tsx'
 import styles from './audit.module.css'
 
 type Verification = Schemas['AuditVerification']

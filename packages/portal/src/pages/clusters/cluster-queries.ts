@@ -1,6 +1,6 @@
 import { queryOptions } from '@tanstack/react-query'
 import { api, ask, type Schemas } from '../../api/client.ts'
-import { isFault } from '../../api/fault.ts'
+import { isFault } from '../../api/api-error.ts'
 import { put } from '../../api/query.ts'
 
 export type Cluster = Schemas['ClusterDetail']

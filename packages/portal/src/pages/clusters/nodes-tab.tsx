@@ -1,7 +1,7 @@
 import { Network } from 'lucide-react'
-import { StatusBadge } from '../../kit/badge.tsx'
-import { EmptyState } from '../../kit/state.tsx'
-import { type VirtualColumn, VirtualTable } from '../../kit/virtual-table.tsx'
+import { StatusBadge } from '../../ui/badge.tsx'
+import { EmptyState } from '../../ui/state.tsx'
+import { type VirtualColumn, VirtualTable } from '../../ui/virtual-table.tsx'
 import type { Cluster } from './cluster-queries.ts'
 
 type Node = Cluster['nodes'][number]

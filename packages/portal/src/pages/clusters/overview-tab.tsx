@@ -1,8 +1,8 @@
 import { useQuery } from '@tanstack/react-query'
-import { StatusBadge } from '../../kit/badge.tsx'
-import { Card, Facts } from '../../kit/card.tsx'
-import { CopyButton } from '../../kit/copy.tsx'
-import { Time } from '../../kit/time.tsx'
+import { StatusBadge } from '../../ui/badge.tsx'
+import { Card, Facts } from '../../ui/card.tsx'
+import { CopyButton } from '../../ui/copy.tsx'
+import { Time } from '../../ui/time.tsx'
 import { type Cluster, sitesQuery, typeNames } from './cluster-queries.ts'
 import styles from './clusters.module.css'
 

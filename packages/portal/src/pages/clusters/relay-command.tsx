@@ -1,4 +1,4 @@
-import { CopyField } from '../../kit/copy.tsx'
+import { CopyField } from '../../ui/copy.tsx'
 import styles from './clusters.module.css'
 
 /** What starts a relay. It holds a secret that is not shown again. */

@@ -1,11 +1,11 @@
 import { Link, useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
 import { api, tell } from '../../api/client.ts'
-import { isFault } from '../../api/fault.ts'
+import { isFault } from '../../api/api-error.ts'
 import { queries } from '../../api/query.ts'
-import { Confirm } from '../../kit/dialog.tsx'
-import { TextField } from '../../kit/field.tsx'
-import { announce } from '../../kit/toast.tsx'
+import { Confirm } from '../../ui/dialog.tsx'
+import { TextField } from '../../ui/field.tsx'
+import { announce } from '../../ui/toast.tsx'
 import { type Cluster, clusterListKey, clusterQuery } from './cluster-queries.ts'
 
 interface RemoveProps {

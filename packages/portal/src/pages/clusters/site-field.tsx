@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
-import { SelectField } from '../../kit/field.tsx'
+import { SelectField } from '../../ui/field.tsx'
 import { sitesQuery } from './cluster-queries.ts'
 
 interface SiteFieldProps {

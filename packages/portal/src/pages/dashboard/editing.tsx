@@ -1,6 +1,6 @@
 import { Plus, RotateCcw } from 'lucide-react'
 import { useState } from 'react'
-import { Button } from '../../kit/button.tsx'
+import { Button } from '../../ui/button.tsx'
 import styles from './dashboard.module.css'
 import { DragGrid } from './drag-grid.tsx'
 import type { Place, Step } from './grid.ts'

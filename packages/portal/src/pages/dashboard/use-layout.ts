@@ -1,8 +1,8 @@
 import { queryOptions, useIsMutating, useMutation, useQuery } from '@tanstack/react-query'
 import { api, type Schemas, tell } from '../../api/client.ts'
-import { isFault } from '../../api/fault.ts'
+import { isFault } from '../../api/api-error.ts'
 import { queries } from '../../api/query.ts'
-import { announce, announceFailure } from '../../kit/toast.tsx'
+import { announce, announceFailure } from '../../ui/toast.tsx'
 
 type Stored = Schemas['WidgetPlacement'][]
 

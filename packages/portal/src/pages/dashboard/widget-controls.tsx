@@ -11,7 +11,7 @@ import {
   UnfoldVertical,
 } from 'lucide-react'
 import { useState } from 'react'
-import { IconButton } from '../../kit/button.tsx'
+import { IconButton } from '../../ui/button.tsx'
 import styles from './dashboard.module.css'
 import type { Step } from './grid.ts'
 

@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
-import { ApiFault } from '../../api/fault.ts'
+import { ApiFault } from '../../api/api-error.ts'
 import { api, type Schemas } from '../../api/client.ts'
 import { every } from '../../api/query.ts'
 

@@ -1,8 +1,8 @@
 import { CircleAlert, CircleCheck, X } from 'lucide-react'
-import { IconButton } from '../../kit/button.tsx'
-import { classes } from '../../kit/class-names.ts'
+import { IconButton } from '../../ui/button.tsx'
+import { classes } from '../../ui/class-names.ts'
 import styles from './identity.module.css'
-import type { Provider } from './kinds.ts'
+import type { Provider } from './provider-types.ts'
 
 interface ConsentNoteProps {
   /** The words that the platform leads back here with. An address is anybody's: no other words are shown. */

@@ -1,6 +1,6 @@
 import { useState } from 'react'
-import { CheckField, TextField } from '../../kit/field.tsx'
-import { Form, type FormValues } from '../../kit/form.tsx'
+import { CheckField, TextField } from '../../ui/field.tsx'
+import { Form, type FormValues } from '../../ui/form.tsx'
 import styles from './identity.module.css'
 import {
   isNeeded,
@@ -10,7 +10,7 @@ import {
   type ProviderRequest,
   type ProviderType,
   type Setting,
-} from './kinds.ts'
+} from './provider-types.ts'
 import { requestOf, textOf } from './request.ts'
 import { RoleField, RoleMappings } from './role-mappings.tsx'
 import { SettingField } from './setting-field.tsx'

@@ -1,6 +1,6 @@
 import { CircleAlert, CircleCheck, CircleDashed, CircleOff, type LucideIcon } from 'lucide-react'
-import { Badge, type Tone } from '../../kit/badge.tsx'
-import type { Provider } from './kinds.ts'
+import { Badge, type Tone } from '../../ui/badge.tsx'
+import type { Provider } from './provider-types.ts'
 
 const looks: Record<Provider['status'], [Tone, LucideIcon, string]> = {
   Configured: ['good', CircleCheck, 'Configured'],

@@ -1,4 +1,4 @@
-import type { FormValues } from '../../kit/form.tsx'
+import type { FormValues } from '../../ui/form.tsx'
 import {
   kinds,
   type Provider,
@@ -6,7 +6,7 @@ import {
   type ProviderType,
   type Setting,
   type SettingName,
-} from './kinds.ts'
+} from './provider-types.ts'
 
 /** What one may say of a provider beside the settings of its type. */
 export interface Rules {

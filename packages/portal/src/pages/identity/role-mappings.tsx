@@ -1,11 +1,11 @@
 import { useQuery } from '@tanstack/react-query'
 import { Plus, X } from 'lucide-react'
 import { useState } from 'react'
-import { Button, IconButton } from '../../kit/button.tsx'
-import { SelectField, TextField } from '../../kit/field.tsx'
+import { Button, IconButton } from '../../ui/button.tsx'
+import { SelectField, TextField } from '../../ui/field.tsx'
 import { type Role, rolesQuery } from '../users/roles.tsx'
 import styles from './identity.module.css'
-import type { Provider } from './kinds.ts'
+import type { Provider } from './provider-types.ts'
 
 type Mapping = Provider['roleMappings'][number]
 

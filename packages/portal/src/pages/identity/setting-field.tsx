@@ -1,6 +1,6 @@
-import { TextArea, TextField } from '../../kit/field.tsx'
-import { PasswordField } from '../../kit/password-field.tsx'
-import type { Setting } from './kinds.ts'
+import { TextArea, TextField } from '../../ui/field.tsx'
+import { PasswordField } from '../../ui/password-field.tsx'
+import type { Setting } from './provider-types.ts'
 
 interface SettingFieldProps {
   setting: Setting

@@ -1,6 +1,6 @@
 import { CircleCheck, CircleX } from 'lucide-react'
 import type { Schemas } from '../../api/client.ts'
-import { Badge } from '../../kit/badge.tsx'
+import { Badge } from '../../ui/badge.tsx'
 import styles from './identity.module.css'
 
 const names: Readonly<Record<string, string>> = {

@@ -1,11 +1,11 @@
 import { Layers } from 'lucide-react'
 import { api, ask, type Schemas } from '../../api/client.ts'
-import { Badge } from '../../kit/badge.tsx'
-import { PagedTable } from '../../kit/paged-table.tsx'
-import { EmptyState } from '../../kit/state.tsx'
-import { Time } from '../../kit/time.tsx'
-import { pageRows } from '../../kit/use-pages.ts'
-import { RowLink, type VirtualColumn } from '../../kit/virtual-table.tsx'
+import { Badge } from '../../ui/badge.tsx'
+import { PagedTable } from '../../ui/paged-table.tsx'
+import { EmptyState } from '../../ui/state.tsx'
+import { Time } from '../../ui/time.tsx'
+import { pageRows } from '../../ui/use-pages.ts'
+import { RowLink, type VirtualColumn } from '../../ui/virtual-table.tsx'
 import { ShortId } from './short-id.tsx'
 
 type Batch = Schemas['Batch']

@@ -1,5 +1,5 @@
 import type { Schemas } from '../../api/client.ts'
-import { Badge, toneOf } from '../../kit/badge.tsx'
+import { Badge, toneOf } from '../../ui/badge.tsx'
 import styles from './jobs.module.css'
 import { isOver } from './status.ts'
 

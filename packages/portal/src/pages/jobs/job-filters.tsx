@@ -1,6 +1,6 @@
 import { X } from 'lucide-react'
-import { Button } from '../../kit/button.tsx'
-import { SelectField } from '../../kit/field.tsx'
+import { Button } from '../../ui/button.tsx'
+import { SelectField } from '../../ui/field.tsx'
 import { useClusterName } from '../clusters/cluster-names.ts'
 import styles from './jobs.module.css'
 import { type JobStatus, jobStatuses } from './status.ts'

@@ -1,4 +1,4 @@
-import { TextField } from '../../kit/field.tsx'
+import { TextField } from '../../ui/field.tsx'
 
 const number = { type: 'number', inputMode: 'numeric', min: 1, step: 1 } as const
 

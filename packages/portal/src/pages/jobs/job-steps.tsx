@@ -1,8 +1,8 @@
 import { Ban, CircleAlert, CircleCheck, CircleDashed } from 'lucide-react'
 import type { Schemas } from '../../api/client.ts'
-import { Spinner } from '../../kit/button.tsx'
-import { Card } from '../../kit/card.tsx'
-import { durationText } from '../../kit/time.tsx'
+import { Spinner } from '../../ui/button.tsx'
+import { Card } from '../../ui/card.tsx'
+import { durationText } from '../../ui/time.tsx'
 import styles from './jobs.module.css'
 
 type Step = Schemas['JobStep']

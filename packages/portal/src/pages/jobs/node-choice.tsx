@@ -1,6 +1,6 @@
 import { useId } from 'react'
-import field from '../../kit/field.module.css'
-import { classes } from '../../kit/class-names.ts'
+import field from '../../ui/field.module.css'
+import { classes } from '../../ui/class-names.ts'
 
 interface NodeChoiceProps {
   nodeIds: readonly string[]

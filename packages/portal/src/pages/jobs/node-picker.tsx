@@ -1,5 +1,5 @@
-import { CheckField } from '../../kit/field.tsx'
-import { StatusBadge } from '../../kit/badge.tsx'
+import { CheckField } from '../../ui/field.tsx'
+import { StatusBadge } from '../../ui/badge.tsx'
 import styles from './jobs.module.css'
 import { useCluster } from './use-names.ts'
 

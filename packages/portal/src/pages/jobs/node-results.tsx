@@ -1,6 +1,6 @@
-import { Badge } from '../../kit/badge.tsx'
-import { Card } from '../../kit/card.tsx'
-import { type Column, Table } from '../../kit/table.tsx'
+import { Badge } from '../../ui/badge.tsx'
+import { Card } from '../../ui/card.tsx'
+import { type Column, Table } from '../../ui/table.tsx'
 import type { Schemas } from '../../api/client.ts'
 
 type NodeResult = Schemas['NodeResult']

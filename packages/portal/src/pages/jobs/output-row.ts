@@ -1,4 +1,4 @@
-import { lostBetween, type Part } from './kept-output.ts'
+import { lostBetween, type Part } from './retained-output.ts'
 
 /** A part of the output as it is shown. */
 export interface OutputRow {

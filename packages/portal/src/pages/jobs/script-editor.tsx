@@ -1,5 +1,5 @@
 import { useEffect, useRef } from 'react'
-import { Loading } from '../../kit/state.tsx'
+import { Loading } from '../../ui/state.tsx'
 import { useScriptView } from './use-script-view.ts'
 import styles from './script-editor.module.css'
 

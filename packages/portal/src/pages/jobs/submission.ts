@@ -1,6 +1,6 @@
-import { ApiFault } from '../../api/fault.ts'
+import { ApiFault } from '../../api/api-error.ts'
 import type { Schemas } from '../../api/client.ts'
-import type { FormValues } from '../../kit/form.tsx'
+import type { FormValues } from '../../ui/form.tsx'
 
 /** What is about to be run, and where. */
 export interface Draft {

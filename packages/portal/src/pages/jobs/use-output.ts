@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'react'
 import { api, ask } from '../../api/client.ts'
 import { backOffMs } from '../../api/query.ts'
-import { kept, outputReader, type Part } from './kept-output.ts'
+import { kept, outputReader, type Part } from './retained-output.ts'
 
 /** Live output as far as it has come. */
 export interface LiveOutput {

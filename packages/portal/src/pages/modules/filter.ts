@@ -1,4 +1,4 @@
-import type { Option } from '../../kit/field.tsx'
+import type { Option } from '../../ui/field.tsx'
 import type { ModuleEntry } from './use-modules.ts'
 
 /** What of the modules is shown, as addresses name it. */

@@ -1,6 +1,6 @@
 import { useNavigate, useSearch } from '@tanstack/react-router'
-import { SelectField } from '../../kit/field.tsx'
-import { SearchField } from '../../kit/search-field.tsx'
+import { SelectField } from '../../ui/field.tsx'
+import { SearchField } from '../../ui/search-field.tsx'
 import { shows } from './filter.ts'
 import styles from './modules.module.css'
 

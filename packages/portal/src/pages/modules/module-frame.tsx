@@ -1,5 +1,5 @@
 import { useRef, useState } from 'react'
-import { Loading } from '../../kit/state.tsx'
+import { Loading } from '../../ui/state.tsx'
 import { useBridge } from './bridge/use-bridge.ts'
 import styles from './module-frame.module.css'
 

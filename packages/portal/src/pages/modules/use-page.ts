@@ -1,5 +1,5 @@
 import { queryOptions } from '@tanstack/react-query'
-import { ApiFault } from '../../api/fault.ts'
+import { ApiFault } from '../../api/api-error.ts'
 import { fetchInSession } from '../../api/session.ts'
 
 /**

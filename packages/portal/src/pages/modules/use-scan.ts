@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query'
 import { useEffect, useState } from 'react'
 import { api, ask } from '../../api/client.ts'
 import { every } from '../../api/query.ts'
-import { announce, announceFailure } from '../../kit/toast.tsx'
+import { announce, announceFailure } from '../../ui/toast.tsx'
 import { catalogQuery } from './use-modules.ts'
 
 /** A registry has a minute to answer, and there may be some of them. */

@@ -1,5 +1,5 @@
 import { ShieldAlert, ShieldCheck } from 'lucide-react'
-import { Badge } from '../../kit/badge.tsx'
+import { Badge } from '../../ui/badge.tsx'
 import styles from './modules.module.css'
 
 interface Verification {

@@ -1,5 +1,5 @@
 import { useNavigate, useSearch } from '@tanstack/react-router'
-import { SelectField } from '../../kit/field.tsx'
+import { SelectField } from '../../ui/field.tsx'
 import styles from './notifications.module.css'
 import type { Filter, Notification } from './use-notifications.ts'
 

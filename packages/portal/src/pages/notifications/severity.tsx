@@ -1,6 +1,6 @@
 import { CircleAlert, Info, TriangleAlert } from 'lucide-react'
 import type { Schemas } from '../../api/client.ts'
-import { Badge, type Tone } from '../../kit/badge.tsx'
+import { Badge, type Tone } from '../../ui/badge.tsx'
 
 const looks = {
   info: ['Info', 'quiet', Info],

@@ -2,7 +2,7 @@ import { type InfiniteData, infiniteQueryOptions, useInfiniteQuery } from '@tans
 import { summaryQuery } from '../../api/account.ts'
 import { api, ask, type Schemas, tell } from '../../api/client.ts'
 import { queries } from '../../api/query.ts'
-import { announceFailure } from '../../kit/toast.tsx'
+import { announceFailure } from '../../ui/toast.tsx'
 
 export type Notification = Schemas['Notification']
 

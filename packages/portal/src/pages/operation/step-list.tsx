@@ -1,7 +1,7 @@
 import { Circle, CircleCheck, CircleSlash, CircleX, LoaderCircle, type LucideIcon } from 'lucide-react'
 import type { Schemas } from '../../api/client.ts'
-import { classes } from '../../kit/class-names.ts'
-import { durationText } from '../../kit/time.tsx'
+import { classes } from '../../ui/class-names.ts'
+import { durationText } from '../../ui/time.tsx'
 import styles from './operation.module.css'
 import { stepText } from './steps.ts'
 

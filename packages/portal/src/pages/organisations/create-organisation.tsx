@@ -1,10 +1,10 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { api, ask, type Schemas } from '../../api/client.ts'
-import { Button } from '../../kit/button.tsx'
-import { Dialog } from '../../kit/dialog.tsx'
-import { TextField } from '../../kit/field.tsx'
-import { Form, type FormValues } from '../../kit/form.tsx'
-import { announce } from '../../kit/toast.tsx'
+import { Button } from '../../ui/button.tsx'
+import { Dialog } from '../../ui/dialog.tsx'
+import { TextField } from '../../ui/field.tsx'
+import { Form, type FormValues } from '../../ui/form.tsx'
+import { announce } from '../../ui/toast.tsx'
 
 interface CreateOrganisationProps {
   onClose: () => void

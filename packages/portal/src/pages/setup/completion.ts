@@ -1,5 +1,5 @@
 import { api, ask, tell } from '../../api/client.ts'
-import { ApiFault, isFault, reworded } from '../../api/fault.ts'
+import { ApiFault, isFault, reworded } from '../../api/api-error.ts'
 import { type Answers, asSent } from './answers.ts'
 
 /** What the platform says to the wizard. A request that it refuses changes nothing, and never uses the token up (D2). */

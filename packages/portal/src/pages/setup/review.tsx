@@ -1,5 +1,5 @@
 import { Link } from '@tanstack/react-router'
-import { Facts } from '../../kit/card.tsx'
+import { Facts } from '../../ui/card.tsx'
 import styles from './setup.module.css'
 import type { StepName } from './steps.ts'
 import type { Setup } from './use-setup.ts'

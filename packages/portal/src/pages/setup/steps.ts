@@ -1,4 +1,4 @@
-import type { ApiFault } from '../../api/fault.ts'
+import type { ApiFault } from '../../api/api-error.ts'
 import { type Answers, problemOf } from './answers.ts'
 
 /** The steps of the wizard, in order, each with what it asks. */

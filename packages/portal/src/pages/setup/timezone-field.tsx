@@ -1,6 +1,6 @@
 import { useId } from 'react'
-import { type InputProps, TextField } from '../../kit/field.tsx'
-import { useNow } from '../../kit/time.tsx'
+import { type InputProps, TextField } from '../../ui/field.tsx'
+import { useNow } from '../../ui/time.tsx'
 import { isTimezone } from './answers.ts'
 
 /** Browsers leave out UTC. */

@@ -1,4 +1,4 @@
-import { ApiFault, isFault, reworded } from '../../api/fault.ts'
+import { ApiFault, isFault, reworded } from '../../api/api-error.ts'
 
 /** Why a sign-in with a provider has ended, by the word that the platform leads back here with. */
 const providerFailures: Readonly<Record<string, string>> = {

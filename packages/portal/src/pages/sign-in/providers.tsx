@@ -2,8 +2,8 @@ import { useQuery, useSuspenseQuery } from '@tanstack/react-query'
 import { configurationQuery } from '../../api/account.ts'
 import { api, ask, type Schemas } from '../../api/client.ts'
 import { anybodys } from '../../api/query.ts'
-import { Button } from '../../kit/button.tsx'
-import { ErrorNote } from '../../kit/error-note.tsx'
+import { Button } from '../../ui/button.tsx'
+import { ErrorNote } from '../../ui/error-note.tsx'
 import styles from './sign-in.module.css'
 
 const choicesQuery = {

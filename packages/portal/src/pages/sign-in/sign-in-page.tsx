@@ -1,16 +1,16 @@
 import { useSuspenseQuery } from '@tanstack/react-query'
 import { useSearch } from '@tanstack/react-router'
 import { configurationQuery } from '../../api/account.ts'
-import { ErrorNote } from '../../kit/error-note.tsx'
-import { TextField } from '../../kit/field.tsx'
-import { Form } from '../../kit/form.tsx'
-import { PasswordField } from '../../kit/password-field.tsx'
-import { Loading } from '../../kit/state.tsx'
-import { useFirstField } from '../../kit/use-first-field.ts'
+import { ErrorNote } from '../../ui/error-note.tsx'
+import { TextField } from '../../ui/field.tsx'
+import { Form } from '../../ui/form.tsx'
+import { PasswordField } from '../../ui/password-field.tsx'
+import { Loading } from '../../ui/state.tsx'
+import { useFirstField } from '../../ui/use-first-field.ts'
 import { Standalone } from '../../shell/standalone.tsx'
 import { Providers } from './providers.tsx'
 import styles from './sign-in.module.css'
-import { type Entrance, useEntrance } from './use-entrance.ts'
+import { type Entrance, useEntrance } from './use-sign-in.ts'
 
 const notices = { 'setup-complete': 'Setup is complete. Sign in as the administrator.' }
 

@@ -1,11 +1,11 @@
 import { useState } from 'react'
 import { api, ask, type Schemas } from '../../api/client.ts'
-import { isFault } from '../../api/fault.ts'
+import { isFault } from '../../api/api-error.ts'
 import { queries } from '../../api/query.ts'
-import { Button } from '../../kit/button.tsx'
-import { Dialog } from '../../kit/dialog.tsx'
-import { CheckField } from '../../kit/field.tsx'
-import { Form } from '../../kit/form.tsx'
+import { Button } from '../../ui/button.tsx'
+import { Dialog } from '../../ui/dialog.tsx'
+import { CheckField } from '../../ui/field.tsx'
+import { Form } from '../../ui/form.tsx'
 
 /** What an administrator wants, from version to version. */
 export interface Wish {

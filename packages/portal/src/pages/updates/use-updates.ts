@@ -1,6 +1,6 @@
 import { queryOptions, useQuery } from '@tanstack/react-query'
 import { api, ask, type Schemas } from '../../api/client.ts'
-import { ApiFault, isFault } from '../../api/fault.ts'
+import { ApiFault, isFault } from '../../api/api-error.ts'
 import { every } from '../../api/query.ts'
 
 export type UpdateCheck = Schemas['UpdateCheck']

@@ -1,8 +1,8 @@
 import { useQuery } from '@tanstack/react-query'
 import { api, ask, type Schemas } from '../../api/client.ts'
 import { permissionTexts } from '../../api/permissions.ts'
-import { CheckGroup } from '../../kit/check-group.tsx'
-import { Loaded } from '../../kit/state.tsx'
+import { CheckGroup } from '../../ui/check-group.tsx'
+import { Loaded } from '../../ui/state.tsx'
 
 export type Role = Schemas['RoleDescription']['name']
 

@@ -2,10 +2,10 @@ import { useQueryClient } from '@tanstack/react-query'
 import { Ellipsis, KeyRound, LogOut, Pencil, Trash2 } from 'lucide-react'
 import { useState } from 'react'
 import { api, type Schemas, tell } from '../../api/client.ts'
-import { IconButton } from '../../kit/button.tsx'
-import { Confirm } from '../../kit/dialog.tsx'
-import { Menu } from '../../kit/menu.tsx'
-import { announce } from '../../kit/toast.tsx'
+import { IconButton } from '../../ui/button.tsx'
+import { Confirm } from '../../ui/dialog.tsx'
+import { Menu } from '../../ui/menu.tsx'
+import { announce } from '../../ui/toast.tsx'
 
 type User = Schemas['UserProfile']
 

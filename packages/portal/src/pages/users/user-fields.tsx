@@ -1,5 +1,5 @@
-import { TextField } from '../../kit/field.tsx'
-import { PasswordField } from '../../kit/password-field.tsx'
+import { TextField } from '../../ui/field.tsx'
+import { PasswordField } from '../../ui/password-field.tsx'
 
 /** What is asked of a user wherever one is made or changed. */
 

@@ -1,4 +1,4 @@
-import { TextField } from '../../kit/field.tsx'
+import { TextField } from '../../ui/field.tsx'
 
 /** Where events are posted to. */
 export const AddressField = ({ url }: { url?: string }) => (

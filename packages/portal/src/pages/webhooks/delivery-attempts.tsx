@@ -1,5 +1,5 @@
 import type { Schemas } from '../../api/client.ts'
-import { Time } from '../../kit/time.tsx'
+import { Time } from '../../ui/time.tsx'
 import styles from './webhooks.module.css'
 
 type Delivery = Schemas['Delivery']

@@ -1,8 +1,8 @@
 import { useQuery } from '@tanstack/react-query'
 import { useId } from 'react'
 import { api, ask, type Schemas } from '../../api/client.ts'
-import { CheckField } from '../../kit/field.tsx'
-import { Loaded } from '../../kit/state.tsx'
+import { CheckField } from '../../ui/field.tsx'
+import { Loaded } from '../../ui/state.tsx'
 import styles from './webhooks.module.css'
 
 const everything = '*'

@@ -1,5 +1,5 @@
 import type { Schemas } from '../../api/client.ts'
-import { Badge } from '../../kit/badge.tsx'
+import { Badge } from '../../ui/badge.tsx'
 
 type Webhook = Schemas['Webhook']
 

@@ -1,7 +1,7 @@
 import { useSummary } from '../../../api/account.ts'
-import { Loaded } from '../../../kit/state.tsx'
+import { Loaded } from '../../../ui/state.tsx'
 import { Numbers } from './numbers.tsx'
-import { Nothing } from './nothing.tsx'
+import { Nothing } from './empty.tsx'
 
 const statuses = ['Healthy', 'Degraded', 'Pending', 'Offline'] as const
 

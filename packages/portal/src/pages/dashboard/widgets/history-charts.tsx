@@ -1,9 +1,9 @@
 import type { Schemas } from '../../../api/client.ts'
 import { Chart } from '../../../charts/chart.tsx'
 import type { ChartData } from '../../../charts/series.ts'
-import { toneOf } from '../../../kit/badge.tsx'
-import { Loaded } from '../../../kit/state.tsx'
-import { Nothing } from './nothing.tsx'
+import { toneOf } from '../../../ui/badge.tsx'
+import { Loaded } from '../../../ui/state.tsx'
+import { Nothing } from './empty.tsx'
 import { useHistory } from './use-history.ts'
 
 type Point = Schemas['HistoryPoint']

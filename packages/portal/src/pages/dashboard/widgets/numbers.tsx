@@ -1,6 +1,6 @@
 import { Link, type LinkProps } from '@tanstack/react-router'
-import { toneOf } from '../../../kit/badge.tsx'
-import { classes } from '../../../kit/class-names.ts'
+import { toneOf } from '../../../ui/badge.tsx'
+import { classes } from '../../../ui/class-names.ts'
 import styles from './widgets.module.css'
 
 interface NumbersProps {

@@ -1,7 +1,7 @@
 import { Link } from '@tanstack/react-router'
 import { useSummary } from '../../../api/account.ts'
-import { StatusBadge } from '../../../kit/badge.tsx'
-import { Loaded } from '../../../kit/state.tsx'
+import { StatusBadge } from '../../../ui/badge.tsx'
+import { Loaded } from '../../../ui/state.tsx'
 import styles from './widgets.module.css'
 
 const meanings = {

@@ -1,8 +1,8 @@
 import { Link } from '@tanstack/react-router'
 import { useSummary } from '../../../api/account.ts'
-import { Badge } from '../../../kit/badge.tsx'
-import { Loaded } from '../../../kit/state.tsx'
-import { Time } from '../../../kit/time.tsx'
+import { Badge } from '../../../ui/badge.tsx'
+import { Loaded } from '../../../ui/state.tsx'
+import { Time } from '../../../ui/time.tsx'
 import styles from './widgets.module.css'
 
 /** Whether there is a newer release of the platform. */

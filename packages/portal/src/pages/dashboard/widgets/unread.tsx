@@ -1,10 +1,10 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { api, ask } from '../../../api/client.ts'
-import { Loaded } from '../../../kit/state.tsx'
-import { Time } from '../../../kit/time.tsx'
+import { Loaded } from '../../../ui/state.tsx'
+import { Time } from '../../../ui/time.tsx'
 import { Severity } from '../../notifications/severity.tsx'
-import { Nothing } from './nothing.tsx'
+import { Nothing } from './empty.tsx'
 import styles from './widgets.module.css'
 
 const pageSize = 6

@@ -1,5 +1,5 @@
 import { type ReactNode, useSyncExternalStore } from 'react'
-import { ApiFault } from '../api/fault.ts'
+import { ApiFault } from '../api/api-error.ts'
 
 /** What is told in passing. */
 export interface Message {

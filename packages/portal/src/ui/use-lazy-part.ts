@@ -1,5 +1,5 @@
 import { useState } from 'react'
-import { ApiFault } from '../api/fault.ts'
+import { ApiFault } from '../api/api-error.ts'
 import { announceFailure } from './toast.tsx'
 
 /**

@@ -5,7 +5,7 @@ import { queries } from '../../api/query.ts'
 import { type Proof, signIn } from '../../api/sign-in.ts'
 import { defined } from '../../app/search.ts'
 import { providerFailure, withTimeToRetry } from './failures.ts'
-import { ownPlace } from './own-place.ts'
+import { ownPlace } from './return-path.ts'
 
 /** Codes that this page has traded: each works once, and an effect may run twice. */
 const traded = new Set<string>()

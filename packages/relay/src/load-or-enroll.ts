@@ -1,7 +1,7 @@
 import { hostname } from 'node:os'
 import type { ServerClock } from './clock.ts'
 import { enroll } from './enroll.ts'
-import { Fatal } from './exit.ts'
+import { Fatal } from './exit-codes.ts'
 import { type EnrolledNode, type Identity, loadIdentity, storeIdentity } from './identity.ts'
 import { say, warn } from './log.ts'
 import { type NodeConfig, readNodes } from './nodes.ts'

@@ -1,5 +1,5 @@
 import { CircleAlert, RotateCw } from 'lucide-react'
-import { ApiFault } from '../api/fault.ts'
+import { ApiFault } from '../api/api-error.ts'
 import { Button } from './button.tsx'
 import { CopyButton } from './copy.tsx'
 import styles from './error-note.module.css'

@@ -1,6 +1,6 @@
 import { Form as Base } from '@base-ui/react/form'
 import { type ReactNode, useEffect, useMemo, useRef, useState } from 'react'
-import { ApiFault } from '../api/fault.ts'
+import { ApiFault } from '../api/api-error.ts'
 import { Button } from './button.tsx'
 import { ErrorNote } from './error-note.tsx'
 import styles from './field.module.css'

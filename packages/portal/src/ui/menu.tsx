@@ -1,6 +1,6 @@
 import type { LucideIcon } from 'lucide-react'
 import { cloneElement, type KeyboardEvent, type ReactElement, type ReactNode } from 'react'
-import { useLate } from './use-late.ts'
+import { useLate } from './use-lazy-part.ts'
 
 /** One thing to do from a menu. */
 export interface MenuAction {

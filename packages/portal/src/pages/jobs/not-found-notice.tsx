@@ -1,7 +1,7 @@
 import { SearchX } from 'lucide-react'
-import { ButtonLink } from '../../kit/button.tsx'
-import { Page } from '../../kit/page.tsx'
-import { EmptyState } from '../../kit/state.tsx'
+import { ButtonLink } from '../../ui/button.tsx'
+import { Page } from '../../ui/page.tsx'
+import { EmptyState } from '../../ui/state.tsx'
 
 /** Instead of a job or a batch that is not there. */
 export const Gone = ({ what }: { what: 'job' | 'batch' }) => (

@@ -1,8 +1,8 @@
 import { Lock } from 'lucide-react'
 import type { ReactNode } from 'react'
 import { type Permission, useMay } from '../api/account.ts'
-import { Page } from '../kit/page.tsx'
-import { EmptyState } from '../kit/state.tsx'
+import { Page } from '../ui/page.tsx'
+import { EmptyState } from '../ui/state.tsx'
 
 interface OnlyWithProps {
   permission: Permission

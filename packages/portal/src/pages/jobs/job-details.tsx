@@ -1,9 +1,9 @@
 import { Link } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
 import type { Schemas } from '../../api/client.ts'
-import { Card, Facts } from '../../kit/card.tsx'
-import { CopyButton } from '../../kit/copy.tsx'
-import { durationText, Time, useSeconds } from '../../kit/time.tsx'
+import { Card, Facts } from '../../ui/card.tsx'
+import { CopyButton } from '../../ui/copy.tsx'
+import { durationText, Time, useSeconds } from '../../ui/time.tsx'
 import { reasonText } from './reasons.ts'
 import styles from './jobs.module.css'
 

@@ -2,7 +2,7 @@ import { JobRun } from './job-run.ts'
 import type { Unfinished } from './journal-entry.ts'
 import { messageOf, warn } from './log.ts'
 import { recover } from './recovery.ts'
-import type { Resources } from './resources.ts'
+import type { Resources } from './job-deps.ts'
 
 type Member = { run: Pick<JobRun, 'isLeased' | 'stop'>; ended: Promise<void> }
 

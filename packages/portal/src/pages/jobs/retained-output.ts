@@ -1,5 +1,5 @@
 // oxlint-disable no-control-regex -- control characters are what this is about
-import type { components } from '@platform/contract/openapi-types'
+import type { components } from '../../../../contract/openapi.d.ts'
 
 type Chunk = components['schemas']['OutputChunk']
 
