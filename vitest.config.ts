@@ -6,7 +6,7 @@ import { isLong } from './test/support/long.ts'
 const withStore = ['test/core/**/*.test.ts', 'test/functions/**/*.test.ts', 'test/worker/updates/**/*.test.ts']
 
 /** Those about the deployment need the components that it is made of. */
-const ofDeployment = ['test/infra/**/*.test.ts', 'test/rehearsal/**/*.test.ts']
+const ofDeployment = ['test/infra/**/*.test.ts', 'test/infra/simulated/**/*.test.ts']
 
 /** Those about the portal drive a browser through it. */
 const ofPortal = ['test/portal/**/*.test.ts']

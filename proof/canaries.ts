@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { answered } from '../conformance/answer.ts'
-import { connect, type Platform } from '../conformance/platform.ts'
+import { answered } from '../test/conformance/support/answer.ts'
+import { connect, type Platform } from '../test/conformance/support/platform.ts'
 import { freePorts } from '../test/support/free-ports.ts'
 import { PlatformProcess } from '../test/support/platform.ts'
 import { slipsOf } from './canaries/misplaced.ts'

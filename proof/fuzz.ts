@@ -1,7 +1,7 @@
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
-import { operationsOf } from '../conformance/document.ts'
+import { operationsOf } from '../test/conformance/support/document.ts'
 import { builtAssets } from './assets.ts'
 import type { Order, Outcome } from './fuzz/order.ts'
 import { all, atLeast, atMost, type Effort, type Figure, none, type Part } from './part.ts'

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { answered } from '../conformance/answer.ts'
-import { until } from '../conformance/until.ts'
+import { answered } from '../test/conformance/support/answer.ts'
+import { until } from '../test/conformance/support/until.ts'
 import type { FaultSettings } from '../packages/local/src/emulators/dynamodb/faults.ts'
 import type { PlatformProcess } from '../test/support/platform.ts'
 import { outcomeOf } from './load/kept.ts'

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { until } from '../conformance/until.ts'
+import { until } from '../test/conformance/support/until.ts'
 import type { FaultSettings } from '../packages/local/src/emulators/dynamodb/faults.ts'
 import { outcomeOf } from './load/kept.ts'
 import { type MixedLoad, startMixedLoad } from './load/mixed.ts'

@@ -7,7 +7,7 @@ export const files: readonly string[] = [
   'test/journey/update',
   'test/local/releases/',
   'test/rehearsal/update',
-  'test/core/update/',
+  'test/core/updates/',
 ]
 
 export const part: Part = {

@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { Failure, messageOf } from '@platform/cli/exit'
 import { stageFault } from '../infra/stage-name.ts'
-import { graphOf } from '../rehearsal/graph/graph.ts'
+import { graphOf } from '../test/simulator/graph/graph.ts'
 import { deployerPolicies } from './deployer/policy.ts'
 import { readSettings } from './deploy/settings.ts'
 

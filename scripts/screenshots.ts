@@ -1,7 +1,7 @@
 import { mkdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Browser, Page } from 'playwright-core'
-import { answered } from '../conformance/answer.ts'
+import { answered } from '../test/conformance/support/answer.ts'
 import { PlatformProcess } from '../test/support/platform.ts'
 import { launchChromium } from '../test/support/portal/chromium.ts'
 import { administrator, newContext, settled, type Theme, type View } from '../test/support/portal/open.ts'

@@ -1,6 +1,6 @@
 import { functionNames } from '@platform/core/updates/function-names'
-import { type Graph, ofType } from '../../rehearsal/graph/graph.ts'
-import { functionsOf, mappingsOf } from '../../rehearsal/graph/functions.ts'
+import { type Graph, ofType } from '../../test/simulator/graph/graph.ts'
+import { functionsOf, mappingsOf } from '../../test/simulator/graph/functions.ts'
 
 /** What a deployment consists of, as far as it costs something or sets a limit. */
 export interface Deployment {

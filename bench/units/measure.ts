@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { writeFile } from 'node:fs/promises'
 import { startWorld } from '../support/world.ts'
-import { graphOf } from '../../rehearsal/graph/graph.ts'
+import { graphOf } from '../../test/simulator/graph/graph.ts'
 import { deploymentOf } from './deployment.ts'
 import type { Flow } from './call.ts'
 import { holdOutput } from './output.ts'

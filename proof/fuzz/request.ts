@@ -1,4 +1,4 @@
-import { type OpenApi, type Schema } from '../../conformance/document.ts'
+import { type OpenApi, type Schema } from '../../test/conformance/support/document.ts'
 import type { Random } from '../random.ts'
 import { changedBody } from './schema.ts'
 import { oddText, oddValue, textOf } from './values.ts'

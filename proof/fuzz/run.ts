@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { operationsOf } from '../../conformance/document.ts'
+import { operationsOf } from '../../test/conformance/support/document.ts'
 import { type Row, rows } from '../../test/functions/table.ts'
 import { writes } from '../../test/functions/writes.ts'
 import { type Received, send } from '../../test/support/event.ts'

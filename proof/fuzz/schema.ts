@@ -1,4 +1,4 @@
-import { type OpenApi, resolve, type Schema } from '../../conformance/document.ts'
+import { type OpenApi, resolve, type Schema } from '../../test/conformance/support/document.ts'
 import type { Random } from '../random.ts'
 import { oddText, oddValue } from './values.ts'
 

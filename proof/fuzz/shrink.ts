@@ -1,4 +1,4 @@
-import { parseJson } from '../../conformance/answer.ts'
+import { parseJson } from '../../test/conformance/support/answer.ts'
 import type { Wire } from './request.ts'
 
 /** Requests that say less than another one. */

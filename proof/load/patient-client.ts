@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
-import { type Answer, show } from '../../conformance/answer.ts'
-import { type Authorize, Client, type Sent } from '../../conformance/client.ts'
-import type { Contract } from '../../conformance/contract.ts'
+import { type Answer, show } from '../../test/conformance/support/answer.ts'
+import { type Authorize, Client, type Sent } from '../../test/conformance/support/client.ts'
+import type { Contract } from '../../test/conformance/support/contract.ts'
 import type { Tally } from './tally.ts'
 
 /** As long as the command line tries again: a minute. */

@@ -1,4 +1,4 @@
-import type { Answer } from '../../conformance/answer.ts'
+import type { Answer } from '../../test/conformance/support/answer.ts'
 import type { Promised as PromisedBefore } from '../../test/support/load.ts'
 
 /** A batch that was accepted. */

@@ -31,14 +31,14 @@ const authorization: Area = {
       mutate: ['packages/core/src/accounts/{standing,api-token-caller}.ts'],
       tests: [
         'test/functions/authorize.test.ts',
-        'test/core/user/{standing,api-token,api-token-caller,api-token-revocation}.test.ts',
-        'test/core/identity/external-user-rights.test.ts',
+        'test/core/accounts/{standing,api-token,api-token-caller,api-token-revocation}.test.ts',
+        'test/core/identity-providers/external-user-rights.test.ts',
       ],
     },
     // Who may do what to whom, and grant what.
     {
       mutate: ['packages/core/src/accounts/delegation.ts'],
-      tests: ['test/core/user/{rights,user,last-administrator,password}.test.ts'],
+      tests: ['test/core/accounts/{rights,user,last-administrator,password}.test.ts'],
     },
   ],
 }
@@ -52,16 +52,16 @@ const tokens: Area = {
     },
     {
       mutate: ['packages/core/src/relay/{request-token,replay}.ts'],
-      tests: ['test/core/relay/{request-token,replay}.test.ts'],
+      tests: ['test/core/clusters/{request-token,replay}.test.ts'],
       isShared: true,
     },
     {
       mutate: ['packages/core/src/session/{session,sign-in}.ts'],
-      tests: ['test/core/session/{session,refresh,end,sign-in}.test.ts', 'test/core/ldap/ldap.test.ts'],
+      tests: ['test/core/accounts/{session,refresh,end,sign-in}.test.ts', 'test/core/identity-providers/ldap/ldap.test.ts'],
     },
     {
       mutate: ['packages/core/src/relay/{enrollment,enrollment-token}.ts'],
-      tests: ['test/core/relay/enrollment.test.ts', 'test/core/cluster/presence.test.ts'],
+      tests: ['test/core/clusters/enrollment.test.ts', 'test/core/clusters/presence.test.ts'],
       isShared: true,
     },
     {
@@ -70,7 +70,7 @@ const tokens: Area = {
     },
     {
       mutate: ['packages/core/src/accounts/api-token.ts'],
-      tests: ['test/core/user/{api-token,api-token-revocation}.test.ts'],
+      tests: ['test/core/accounts/{api-token,api-token-revocation}.test.ts'],
     },
   ],
 }
@@ -81,19 +81,19 @@ const jobs: Area = {
     {
       mutate: ['packages/core/src/jobs/{lease,end,job,dispatch}.ts'],
       tests: [
-        'test/core/job/{job,end,dispatch,submit,claim,complete,cancel}.test.ts',
-        'test/core/operation/operation.test.ts',
+        'test/core/jobs/{job,end,dispatch,submit,claim,complete,cancel}.test.ts',
+        'test/core/operations/operation.test.ts',
       ],
       isShared: true,
     },
     {
       mutate: ['packages/core/src/jobs/{overdue,dead-letter}.ts'],
-      tests: ['test/core/job/{overdue,end,dead-letter,cancel}.test.ts'],
+      tests: ['test/core/jobs/{overdue,end,dead-letter,cancel}.test.ts'],
       isShared: true,
     },
     {
       mutate: ['packages/core/src/clusters/status.ts'],
-      tests: ['test/core/cluster/status.test.ts'],
+      tests: ['test/core/clusters/status.test.ts'],
       isPlain: true,
     },
   ],
@@ -104,11 +104,11 @@ const updates: Area = {
   groups: [
     {
       mutate: ['packages/core/src/operations/operation.ts'],
-      tests: ['test/core/operation/{operation,end,sweep}.test.ts'],
+      tests: ['test/core/operations/{operation,end,sweep}.test.ts'],
     },
     {
       mutate: ['packages/core/src/update/{update,lock,end,serving}.ts'],
-      tests: ['test/core/update/{update,end,lock}.test.ts'],
+      tests: ['test/core/updates/{update,end,lock}.test.ts'],
     },
     {
       mutate: ['packages/worker/src/updates/!(watch|budget|request-event).ts'],

@@ -6,8 +6,8 @@ import {
   operationsOf,
   resolve,
   type ResponseObject,
-} from '../../conformance/document.ts'
-import type { SeenAnswer } from '../../conformance/seen-answers.ts'
+} from '../../test/conformance/support/document.ts'
+import type { SeenAnswer } from '../../test/conformance/support/seen-answers.ts'
 
 /** What tests have met of what the OpenAPI document promises. */
 export interface Coverage {

@@ -1,7 +1,7 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { until } from '../../conformance/until.ts'
+import { until } from '../conformance/support/until.ts'
 import type { Plat } from '../support/plat.ts'
 import { runRelayCommand } from '../support/relay-command.ts'
 import { waitFor } from '../support/script.ts'

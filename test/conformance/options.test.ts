@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { readOptions, UsageError } from '../../conformance/options.ts'
-import { claimFolder, writeState } from '../../rehearsal/state.ts'
+import { readOptions, UsageError } from './support/options.ts'
+import { claimFolder, writeState } from '../simulator/state.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 
 /** An environment with a folder for a rehearsal. */

@@ -1,7 +1,7 @@
 import { functionNames } from '@platform/core/updates/function-names'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { expiredAccessKey } from '../../rehearsal/cli/aws.ts'
-import { type Sandbox, sandboxObstacle, startSandbox } from '../../rehearsal/cli/start.ts'
+import { expiredAccessKey } from '../simulator/pulumi/aws.ts'
+import { type Sandbox, sandboxObstacle, startSandbox } from '../simulator/pulumi/start.ts'
 
 const obstacle = sandboxObstacle()
 /** The start of the platform. */

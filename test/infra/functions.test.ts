@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { type Task, tasks } from '@platform/contract/task'
 import { expect, test } from 'vitest'
 import { loops } from '../../infra/loops.ts'
-import { ofType } from '../../rehearsal/graph/graph.ts'
+import { ofType } from '../simulator/graph/graph.ts'
 import { programs } from './metrics.ts'
 import { byText, deployed, dev, production } from './stages.ts'
 

@@ -1,4 +1,4 @@
-import type { Statement } from '../../rehearsal/graph/policy.ts'
+import type { Statement } from '../simulator/graph/policy.ts'
 
 /** What a statement of a role is for, told by what it says: a capability of the contract, or a part of one. */
 

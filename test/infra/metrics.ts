@@ -5,7 +5,7 @@ import { promisify } from 'node:util'
 import { functionNames } from '@platform/core/updates/function-names'
 import { inject } from 'vitest'
 import * as z from 'zod'
-import { type Graph, ofType } from '../../rehearsal/graph/graph.ts'
+import { type Graph, ofType } from '../simulator/graph/graph.ts'
 
 /** A metric as an alarm or the dashboard names it. */
 export interface Shown {

@@ -1,6 +1,6 @@
 import { createTableInput } from '@platform/core/db/schema'
 import { expect, test } from 'vitest'
-import { ofType } from '../../rehearsal/graph/graph.ts'
+import { ofType } from '../simulator/graph/graph.ts'
 import { byText, deployed, dev, production } from './stages.ts'
 
 const tableOf = (graph: typeof dev) => ofType(graph, 'aws:dynamodb/table:Table')[0]!

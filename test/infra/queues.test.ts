@@ -1,7 +1,7 @@
 import { type Task, tasks } from '@platform/contract/task'
 import { expect, test } from 'vitest'
-import { mappingsOf, schedulesOf } from '../../rehearsal/graph/functions.ts'
-import { ofType } from '../../rehearsal/graph/graph.ts'
+import { mappingsOf, schedulesOf } from '../simulator/graph/functions.ts'
+import { ofType } from '../simulator/graph/graph.ts'
 import { byText, deployed, production } from './stages.ts'
 
 const queues = ofType(production, 'aws:sqs/queue:Queue').map(

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { type Graph, graphOf } from '../../rehearsal/graph/graph.ts'
+import { type Graph, graphOf } from '../simulator/graph/graph.ts'
 import { byText, dev } from './stages.ts'
 
 /** Without the letters that the deployer puts behind a few names; it keeps those that it has made once. */

@@ -3,8 +3,8 @@ import { routes } from '@platform/contract/index'
 import { passages } from '@platform/contract/passage'
 import { functionNames } from '@platform/core/updates/function-names'
 import { expect, test } from 'vitest'
-import { routesOf } from '../../rehearsal/graph/functions.ts'
-import { ofType } from '../../rehearsal/graph/graph.ts'
+import { routesOf } from '../simulator/graph/functions.ts'
+import { ofType } from '../simulator/graph/graph.ts'
 import { byText, deployed, production } from './stages.ts'
 
 const nameOf = (functionName: string) => deployed.find((each) => each.functionName === functionName)?.name

@@ -1,6 +1,6 @@
 import { functionNames } from '@platform/core/updates/function-names'
 import { inject } from 'vitest'
-import { functionsOf } from '../../rehearsal/graph/functions.ts'
+import { functionsOf } from '../simulator/graph/functions.ts'
 import { graphOf } from '../support/graphs.ts'
 
 /** The deployment, evaluated once for all tests. */

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { answered } from '../../conformance/answer.ts'
-import { connect } from '../../conformance/platform.ts'
+import { answered } from '../conformance/support/answer.ts'
+import { connect } from '../conformance/support/platform.ts'
 import { freePorts } from '../support/free-ports.ts'
 import { PlatformProcess } from '../support/platform.ts'
 

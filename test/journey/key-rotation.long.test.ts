@@ -1,9 +1,9 @@
 import { readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { answered } from '../../conformance/answer.ts'
-import type { Platform } from '../../conformance/platform.ts'
-import { until } from '../../conformance/until.ts'
+import { answered } from '../conformance/support/answer.ts'
+import type { Platform } from '../conformance/support/platform.ts'
+import { until } from '../conformance/support/until.ts'
 import { PlatformProcess } from '../support/platform.ts'
 
 const kidOf = (token: string): string => JSON.parse(Buffer.from(token.split('.')[0] ?? '', 'base64url').toString()).kid

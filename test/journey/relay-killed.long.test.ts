@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { until } from '../../conformance/until.ts'
+import { until } from '../conformance/support/until.ts'
 import { PlatformProcess } from '../support/platform.ts'
 import { runRelayCommand } from '../support/relay-command.ts'
 import { isRunning, ledger } from '../support/script.ts'

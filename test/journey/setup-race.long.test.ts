@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { answered } from '../../conformance/answer.ts'
+import { answered } from '../conformance/support/answer.ts'
 import { PlatformProcess } from '../support/platform.ts'
 
 // By default the tests of setup show the race, and a kill under load that nothing answered is lost.

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { answered } from '../../conformance/answer.ts'
-import { until } from '../../conformance/until.ts'
+import { answered } from '../conformance/support/answer.ts'
+import { until } from '../conformance/support/until.ts'
 import { PlatformProcess } from '../support/platform.ts'
 
 // By default the tests of the runner show that a stop lets what is under way end.

@@ -1,9 +1,9 @@
 import { generateKeyPair } from '@platform/oci/signature/key'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { answered } from '../../conformance/answer.ts'
-import type { Client } from '../../conformance/client.ts'
-import type { Platform } from '../../conformance/platform.ts'
-import { until } from '../../conformance/until.ts'
+import { answered } from '../conformance/support/answer.ts'
+import type { Client } from '../conformance/support/client.ts'
+import type { Platform } from '../conformance/support/platform.ts'
+import { until } from '../conformance/support/until.ts'
 import { zipOf } from '../../scripts/release/zip.ts'
 import { PlatformProcess } from '../support/platform.ts'
 import {

@@ -1,10 +1,10 @@
 import type { Page } from 'playwright-core'
 import { expect } from 'vitest'
-import { answered } from '../../conformance/answer.ts'
+import { answered } from '../conformance/support/answer.ts'
 import { test } from '../support/portal/shared.ts'
 import { faultsOfLook } from '../support/portal/sound.ts'
 import type { Open } from '../support/portal/test.ts'
-import type { Platform } from '../../conformance/platform.ts'
+import type { Platform } from '../conformance/support/platform.ts'
 
 /** What belongs to the user alone: password, sessions, API tokens, looks. */
 

@@ -1,6 +1,6 @@
 import type { Locator, Page } from 'playwright-core'
 import { expect } from 'vitest'
-import type { Platform } from '../../conformance/platform.ts'
+import type { Platform } from '../conformance/support/platform.ts'
 import { axe } from '../support/portal/axe.ts'
 import { asAdministrator as test } from '../support/portal/shared.ts'
 import { requestsDuring } from '../support/portal/traffic.ts'

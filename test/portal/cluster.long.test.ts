@@ -1,6 +1,6 @@
 import { expect } from 'vitest'
-import { answered } from '../../conformance/answer.ts'
-import { until } from '../../conformance/until.ts'
+import { answered } from '../conformance/support/answer.ts'
+import { until } from '../conformance/support/until.ts'
 import { axe } from '../support/portal/axe.ts'
 import { beating } from '../support/portal/fleet.ts'
 import { reachingOut } from '../support/portal/layout.ts'

@@ -1,5 +1,5 @@
 import { expect } from 'vitest'
-import { answered } from '../../conformance/answer.ts'
+import { answered } from '../conformance/support/answer.ts'
 import { isLong } from '../support/long.ts'
 import { axe } from '../support/portal/axe.ts'
 import { beating } from '../support/portal/fleet.ts'

@@ -1,6 +1,6 @@
 import type { Locator, Page } from 'playwright-core'
 import { expect } from 'vitest'
-import { answered } from '../../conformance/answer.ts'
+import { answered } from '../conformance/support/answer.ts'
 import { isLong, sampled } from '../support/long.ts'
 import { trusting } from '../support/portal/hostile-modules.ts'
 import { hostileParts, lines } from '../support/portal/hostile-parts.ts'

@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core'
 import { afterAll, expect } from 'vitest'
-import { answered } from '../../conformance/answer.ts'
+import { answered } from '../conformance/support/answer.ts'
 import { freePorts } from '../support/free-ports.ts'
 import { startPeer } from '../support/oidc-peer.ts'
 import { missing } from '../support/peers.ts'

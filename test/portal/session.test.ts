@@ -1,6 +1,6 @@
 import type { BrowserContext, Page, Request } from 'playwright-core'
 import { expect } from 'vitest'
-import { answered } from '../../conformance/answer.ts'
+import { answered } from '../conformance/support/answer.ts'
 import { isLong } from '../support/long.ts'
 import { settled } from '../support/portal/open.ts'
 import { heading } from '../support/portal/parts.ts'

@@ -1,7 +1,7 @@
 import { signInErrors } from '@platform/contract/sign-in'
 import type { Page, Route } from 'playwright-core'
 import { expect } from 'vitest'
-import { answered } from '../../conformance/answer.ts'
+import { answered } from '../conformance/support/answer.ts'
 import { isLong } from '../support/long.ts'
 import { startPeer } from '../support/oidc-peer.ts'
 import { administrator, type View } from '../support/portal/open.ts'

@@ -1,6 +1,6 @@
 import type { Locator, Page } from 'playwright-core'
 import { expect } from 'vitest'
-import { answered } from '../../conformance/answer.ts'
+import { answered } from '../conformance/support/answer.ts'
 import { livePayloads } from '../support/portal/payloads.ts'
 import { faultsOfLook } from '../support/portal/sound.ts'
 import { asAdministrator as test } from '../support/portal/shared.ts'

@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core'
 import { Webhook } from 'standardwebhooks'
 import { afterAll, expect } from 'vitest'
-import { answered } from '../../conformance/answer.ts'
+import { answered } from '../conformance/support/answer.ts'
 import { type Seen, startServer } from '../support/http-server.ts'
 import { axe } from '../support/portal/axe.ts'
 import { reachingOut } from '../support/portal/layout.ts'

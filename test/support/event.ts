@@ -1,5 +1,5 @@
 import type { GatewayEvent, GatewayHandler } from '@platform/http/event'
-import { noteAnswer } from '../../conformance/seen-answers.ts'
+import { noteAnswer } from '../conformance/support/seen-answers.ts'
 
 /** A request as a client sends it. */
 export interface Sent {

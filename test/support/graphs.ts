@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { type Graph, graphOf as evaluated } from '../../rehearsal/graph/graph.ts'
+import { type Graph, graphOf as evaluated } from '../simulator/graph/graph.ts'
 import { builtOnce } from './built-once.ts'
 
 /** What the configuration reads of the process that evaluates it, whatever a test sets for it. */

@@ -1,6 +1,6 @@
-import { answered } from '../../conformance/answer.ts'
-import type { Client } from '../../conformance/client.ts'
-import { until } from '../../conformance/until.ts'
+import { answered } from '../conformance/support/answer.ts'
+import type { Client } from '../conformance/support/client.ts'
+import { until } from '../conformance/support/until.ts'
 
 /** What the platform has promised: everything that it answered with success. */
 export interface Promised {

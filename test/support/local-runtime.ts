@@ -6,7 +6,7 @@ import { type LocalMode, openLocalRuntime } from '@platform/worker/runtimes/loca
 import { type Deployment } from '@platform/core/modules/record'
 import { type Assignment, type ModuleAnswer, type ModuleRuntime } from '@platform/worker/runtimes/port'
 import { type SupervisedOptions } from '@platform/worker/runtimes/supervised'
-import { until } from '../../conformance/until.ts'
+import { until } from '../conformance/support/until.ts'
 import { type MemoryRegistry, memoryRegistry } from './memory-registry.ts'
 import { missing } from './peers.ts'
 import { temporaryFolder } from './temporary-folder.ts'

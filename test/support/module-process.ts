@@ -18,7 +18,7 @@ import {
   type RequestLimits,
 } from '@platform/worker/runtimes/port'
 import { environmentNames, tokenHeader } from '@platform/modules/protocol'
-import { until } from '../../conformance/until.ts'
+import { until } from '../conformance/support/until.ts'
 
 const projectDir = fileURLToPath(new URL('../..', import.meta.url))
 

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { afterAll } from 'vitest'
-import { until } from '../../conformance/until.ts'
+import { until } from '../conformance/support/until.ts'
 
 const main = fileURLToPath(new URL('../../packages/cli/src/main.ts', import.meta.url))
 const running = new Set<ChildProcess>()

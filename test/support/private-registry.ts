@@ -3,7 +3,7 @@ import { createServer, request as send } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { PutSecretValueCommand, SecretsManagerClient } from '@aws-sdk/client-secrets-manager'
 import { clientSettings } from '@platform/local/emulators/http/environment'
-import type { Rehearsal } from '../../rehearsal/rehearsal.ts'
+import type { Rehearsal } from '../simulator/simulator.ts'
 
 /** A registry that shows nothing to whoever does not know its password, in front of one that does. */
 export interface PrivateRegistry extends AsyncDisposable {

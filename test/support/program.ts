@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import type { TestContext } from 'vitest'
-import { until } from '../../conformance/until.ts'
+import { until } from '../conformance/support/until.ts'
 
 /** What runs, by the number of its process group. */
 const running = new Map<number, Program>()

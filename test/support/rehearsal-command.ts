@@ -1,6 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { inject } from 'vitest'
-import { projectDir, readState, type State } from '../../rehearsal/state.ts'
+import { projectDir, readState, type State } from '../simulator/state.ts'
 import { Program } from './program.ts'
 import { temporaryFolder } from './temporary-folder.ts'
 
@@ -32,7 +32,7 @@ export class RehearsalCommand implements AsyncDisposable {
   /** Begins it, and lets it run. */
   begin(args: readonly string[], settings: Record<string, string> = {}): Program {
     const env = { ...ownEnvironment, PLAT_REHEARSAL_DIR: this.folder, ...settings }
-    return new Program(process.execPath, ['rehearsal/main.ts', ...args], { cwd: projectDir, env })
+    return new Program(process.execPath, ['test/simulator/main.ts', ...args], { cwd: projectDir, env })
   }
 
   /** Runs it to its end. */

@@ -1,7 +1,7 @@
 import { inject } from 'vitest'
-import { answered } from '../../conformance/answer.ts'
-import { connect, type Platform } from '../../conformance/platform.ts'
-import { type Rehearsal, startRehearsal } from '../../rehearsal/rehearsal.ts'
+import { answered } from '../conformance/support/answer.ts'
+import { connect, type Platform } from '../conformance/support/platform.ts'
+import { type Rehearsal, startRehearsal } from '../simulator/simulator.ts'
 
 /** A deployment of this checkout, rehearsed and set up, whose clocks run when they are told to. */
 export interface Stage extends AsyncDisposable {

@@ -1,7 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { environmentNames as names } from '@platform/modules/protocol'
-import { until } from '../../conformance/until.ts'
+import { until } from '../conformance/support/until.ts'
 import { processesWith } from './local-runtime.ts'
 import type { PlatformProcess } from './platform.ts'
 

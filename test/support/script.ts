@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
 import { access, readFile } from 'node:fs/promises'
 import { promisify } from 'node:util'
-import { until } from '../../conformance/until.ts'
+import { until } from '../conformance/support/until.ts'
 
 const run = promisify(execFile)
 

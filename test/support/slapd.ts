@@ -1,7 +1,7 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { join } from 'node:path'
-import { until } from '../../conformance/until.ts'
+import { until } from '../conformance/support/until.ts'
 import { outputOf } from './peers.ts'
 import { Program } from './program.ts'
 import { temporaryFolder } from './temporary-folder.ts'

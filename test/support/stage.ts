@@ -1,6 +1,6 @@
 import { expect } from 'vitest'
-import { type Answer, answered } from '../../conformance/answer.ts'
-import { over } from '../../conformance/modules.ts'
+import { type Answer, answered } from '../conformance/support/answer.ts'
+import { over } from '../conformance/support/modules.ts'
 import { startAuthor } from './author.ts'
 import { PlatformProcess } from './platform.ts'
 

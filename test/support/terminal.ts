@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { afterAll } from 'vitest'
-import { until } from '../../conformance/until.ts'
+import { until } from '../conformance/support/until.ts'
 
 const open = new Set<Terminal>()
 

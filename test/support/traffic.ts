@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { answered } from '../../conformance/answer.ts'
-import type { Client } from '../../conformance/client.ts'
-import type { Platform } from '../../conformance/platform.ts'
-import { until } from '../../conformance/until.ts'
+import { answered } from '../conformance/support/answer.ts'
+import type { Client } from '../conformance/support/client.ts'
+import type { Platform } from '../conformance/support/platform.ts'
+import { until } from '../conformance/support/until.ts'
 
 /** People read a moment what they were answered; without this ten clients would have the whole machine for themselves. */
 const readingMs = 25

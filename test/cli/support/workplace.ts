@@ -1,6 +1,6 @@
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { until } from '../../../conformance/until.ts'
+import { until } from '../../conformance/support/until.ts'
 import { Plat } from '../../support/plat.ts'
 import { PlatformProcess } from '../../support/platform.ts'
 import { runRelayCommand } from '../../support/relay-command.ts'

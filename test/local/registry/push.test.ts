@@ -4,7 +4,7 @@ import { connect } from 'node:net'
 import { join } from 'node:path'
 import { mediaTypes } from '@platform/oci/types'
 import { expect, test } from 'vitest'
-import { until } from '../../../conformance/until.ts'
+import { until } from '../../conformance/support/until.ts'
 import {
   codeOf,
   digestOf,

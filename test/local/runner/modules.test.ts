@@ -1,9 +1,9 @@
 import { registryClient } from '@platform/oci/client'
 import { plainTransport } from '@platform/oci/plain-transport'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { answered } from '../../../conformance/answer.ts'
-import { type Client } from '../../../conformance/client.ts'
-import { until } from '../../../conformance/until.ts'
+import { answered } from '../../conformance/support/answer.ts'
+import { type Client } from '../../conformance/support/client.ts'
+import { until } from '../../conformance/support/until.ts'
 import { isLong } from '../../support/long.ts'
 import { PlatformProcess } from '../../support/platform.ts'
 

@@ -1,8 +1,8 @@
 import { awsEnvironment } from '@platform/local/emulators/http/environment'
 import { readRuntimeFile } from '@platform/local/runtime-file'
-import { answered } from '../../../conformance/answer.ts'
-import type { Platform } from '../../../conformance/platform.ts'
-import type { Relay } from '../../../conformance/relay.ts'
+import { answered } from '../../conformance/support/answer.ts'
+import type { Platform } from '../../conformance/support/platform.ts'
+import type { Relay } from '../../conformance/support/relay.ts'
 import type { PlatformProcess } from '../platform.ts'
 
 /** Clusters for tests of the portal. */

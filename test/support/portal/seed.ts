@@ -1,10 +1,10 @@
-import { answered } from '../../../conformance/answer.ts'
-import { finishedBatch, jobFor, submitBatch, told } from '../../../conformance/batch.ts'
-import { over } from '../../../conformance/modules.ts'
-import type { Person } from '../../../conformance/person.ts'
-import type { Platform } from '../../../conformance/platform.ts'
-import type { Relay } from '../../../conformance/relay.ts'
-import { until } from '../../../conformance/until.ts'
+import { answered } from '../../conformance/support/answer.ts'
+import { finishedBatch, jobFor, submitBatch, told } from '../../conformance/support/batch.ts'
+import { over } from '../../conformance/support/modules.ts'
+import type { Person } from '../../conformance/support/person.ts'
+import type { Platform } from '../../conformance/support/platform.ts'
+import type { Relay } from '../../conformance/support/relay.ts'
+import { until } from '../../conformance/support/until.ts'
 
 /** Settings under which what the seed has made stays as it is: its relays do not beat, and nothing is late. */
 export const lasting = { PLAT_HEARTBEAT_INTERVAL_SECONDS: '600' }

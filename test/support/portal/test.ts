@@ -1,6 +1,6 @@
 import { test as base } from 'vitest'
 import type { Page } from 'playwright-core'
-import type { Platform } from '../../../conformance/platform.ts'
+import type { Platform } from '../../conformance/support/platform.ts'
 import { PlatformProcess } from '../platform.ts'
 import { chromiumOfWorker, lacking } from './chromium.ts'
 import { administrator, type Credentials, faultsOf, leave, newContext, settled, signIn, type View } from './open.ts'

@@ -1,5 +1,5 @@
 import { gzipSync } from 'node:zlib'
-import { until } from '../../../conformance/until.ts'
+import { until } from '../../conformance/support/until.ts'
 import type { Page, Request, Response } from 'playwright-core'
 
 /** The requests that a page sends while something is done, as `GET /api/v1/clusters?page=1`. */

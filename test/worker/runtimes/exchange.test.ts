@@ -6,7 +6,7 @@ import { askInstance, exchange } from '@platform/worker/runtimes/instance-reques
 import { type ModuleAnswer, type RequestLimits } from '@platform/worker/runtimes/port'
 import { tokenHeader } from '@platform/modules/protocol'
 import { expect, test } from 'vitest'
-import { until } from '../../../conformance/until.ts'
+import { until } from '../../conformance/support/until.ts'
 import { textOf } from '../../support/local-runtime.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 

@@ -6,7 +6,7 @@ import {
 } from '@aws-sdk/client-lambda'
 import { functionNameOf } from '@platform/worker/runtimes/lambda/names'
 import { describe, expect, test } from 'vitest'
-import { until } from '../../../conformance/until.ts'
+import { until } from '../../conformance/support/until.ts'
 import { lambdaWorld, madeOf, pushWord, saidBy, versionsOf } from '../../support/lambda-runtime.ts'
 import { assignmentOf } from '../../support/local-runtime.ts'
 import { pushProgram } from '../../support/module-image.ts'

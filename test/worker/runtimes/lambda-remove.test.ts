@@ -1,6 +1,6 @@
 import { CreateFunctionCommand, GetFunctionConfigurationCommand, ListTagsCommand } from '@aws-sdk/client-lambda'
 import { describe, expect, test } from 'vitest'
-import { until } from '../../../conformance/until.ts'
+import { until } from '../../conformance/support/until.ts'
 import { lambdaWorld, type LambdaWorld, pushWord, saidBy, versionsOf } from '../../support/lambda-runtime.ts'
 import { assignmentOf } from '../../support/local-runtime.ts'
 import { pushProgram } from '../../support/module-image.ts'

@@ -1,0 +1,220 @@
+// First: it sets what the platform may reach, which core reads when it is imported.
+import { forbiddenReceiver, newReceiver } from '../support/receivers.ts'
+import { CloudEvent } from '@platform/contract/event'
+import { bookRecords } from '@platform/core/outbox/run-projections'
+import { commit } from '@platform/core/outbox/commit'
+import { now } from '@platform/core/clock'
+import * as keys from '@platform/core/db/keys'
+import { workOff } from '@platform/core/webhooks/delivery'
+import * as Delivery from '@platform/core/webhooks/delivery-log'
+import { sweep } from '@platform/core/background/sweep'
+import * as Webhook from '@platform/core/webhooks/webhook'
+import { webhookBook } from '@platform/core/webhooks/projection'
+import { beforeAll, expect, test } from 'vitest'
+import { until } from '../../conformance/support/until.ts'
+import { handler } from '../../../functions/queue/webhooks.ts'
+import { hurried } from '../../support/time-limits.ts'
+import { callerOf, started } from '../../support/world.ts'
+import { atStoreCalls } from '../support/store-hook.ts'
+import { announcedWhile, deliveriesOf, eventOf, happen, pass, subscribe, verified } from '../support/webhooks.ts'
+import { waitingRecords } from '../support/books.ts'
+
+beforeAll(() => started())
+
+test('a receiver verifies every delivery with the reference implementation', async () => {
+  const [caller, receiver] = [await callerOf(), newReceiver()]
+  const { secret, reference, id } = await subscribe(caller, receiver)
+  const events = [eventOf(), eventOf('job.completed'), eventOf()]
+  await happen(caller, ...events)
+  await workOff(reference)
+
+  const received = receiver.got.map((got) => CloudEvent.parse(verified(secret, got)))
+  expect(received.map(({ type, subject, data }) => ({ name: type, subject, data }))).toEqual(
+    events.map(({ name, subject, data }) => ({ name: `platform.${name}`, subject, data })),
+  )
+  expect(received.map(({ source }) => source)).toEqual(events.map(() => `/organisations/${caller.organisationId}`))
+  expect(receiver.got.map(({ headers }) => headers['webhook-id'])).toEqual(received.map((event) => event.id))
+  for (const { headers } of receiver.got) {
+    expect(headers).toMatchObject({
+      'content-type': 'application/json',
+      'user-agent': expect.stringMatching(/^Platform\//),
+    })
+  }
+  const shown = await deliveriesOf(caller, id)
+  expect(shown.map(({ eventId }) => eventId)).toEqual(received.map((event) => event.id).toReversed())
+  for (const { status, attempts, nextAttemptAt } of shown) {
+    expect([status, attempts, nextAttemptAt]).toEqual([
+      'Delivered',
+      [{ at: expect.any(String), statusCode: 204, durationMs: expect.any(Number) }],
+      undefined,
+    ])
+  }
+})
+
+test('with another secret, a changed body or another id nothing verifies', async () => {
+  const [caller, receiver] = [await callerOf(), newReceiver()]
+  const mine = await subscribe(caller, receiver, ['platform.cluster.*'])
+  const other = await subscribe(caller, receiver, ['platform.job.*'])
+  await happen(caller, eventOf())
+  await workOff(mine.reference)
+  const [got] = receiver.got
+  if (got === undefined) throw new Error('Nothing was delivered.')
+  expect(() => verified(mine.secret, got)).not.toThrow()
+  expect(() => verified(other.secret, got)).toThrow()
+  expect(() => verified(mine.secret, { ...got, body: `${got.body} ` })).toThrow()
+  expect(() => verified(mine.secret, { ...got, headers: { ...got.headers, 'webhook-id': 'evt_x' } })).toThrow()
+  expect(() => verified(mine.secret, got, now() + 6 * 60_000)).toThrow('too old')
+})
+
+test('a webhook gets what it has subscribed to: everything, an area, or single events', async () => {
+  const caller = await callerOf()
+  const wanted = [
+    ['*'],
+    ['platform.job.*'],
+    ['platform.cluster.deleted'],
+    ['platform.cluster.*', 'platform.job.completed'],
+  ]
+  const hooks = await Promise.all(
+    wanted.map(async (events) => {
+      const receiver = newReceiver()
+      return { receiver, hook: await subscribe(caller, receiver, events) }
+    }),
+  )
+  await happen(caller, eventOf('cluster.deleted'), eventOf('job.completed'))
+  await Promise.all(hooks.map(({ hook }) => workOff(hook.reference)))
+  expect(hooks.map(({ receiver }) => receiver.got.map(({ body }) => JSON.parse(body).type))).toEqual([
+    ['platform.cluster.deleted', 'platform.job.completed'],
+    ['platform.job.completed'],
+    ['platform.cluster.deleted'],
+    ['platform.cluster.deleted', 'platform.job.completed'],
+  ])
+})
+
+test('what happens in an organisation is told to nobody else, and to no webhook that is switched off', async () => {
+  const [mine, other, receiver] = [await callerOf(), await callerOf(), newReceiver()]
+  const foreign = await subscribe(other, receiver)
+  const off = await subscribe(mine, receiver)
+  await Webhook.change(mine, off.id, { enabled: false })
+  await happen(mine, eventOf())
+  await Promise.all([workOff(foreign.reference), workOff(off.reference)])
+  expect(receiver.got).toEqual([])
+  expect(await deliveriesOf(mine, off.id)).toEqual([])
+})
+
+test('events that are booked again and again, messages that come many times: one delivery of each', async () => {
+  const [caller, receiver] = [await callerOf(), newReceiver()]
+  const { reference, id } = await subscribe(caller, receiver)
+  for (const event of [eventOf(), eventOf(), eventOf()]) await commit(caller, { steps: [], events: [event] })
+  const records = (await waitingRecords(caller.organisationId)).filter(({ events }) => events.length > 0)
+  const prepare = () => webhookBook.prepare?.(caller.organisationId, records)
+  await Promise.all([prepare(), prepare(), prepare()])
+  await Promise.all(Array.from({ length: 6 }, () => workOff(reference)))
+  // As it is after a kill between preparing and closing.
+  await prepare()
+  await Promise.all(Array.from({ length: 4 }, () => bookRecords(caller.organisationId, [webhookBook])))
+  await Promise.all(Array.from({ length: 6 }, () => workOff(reference)))
+  expect(receiver.got.map(({ headers }) => headers['webhook-id'])).toEqual(
+    records.flatMap(({ events }) => events.map((event) => event.id)),
+  )
+  const shown = await deliveriesOf(caller, id)
+  expect(shown.map(({ status, attempts }) => [status, attempts.length])).toEqual(shown.map(() => ['Delivered', 1]))
+})
+
+test('a hundred events of one closing are delivered, each once', async () => {
+  const [caller, receiver] = [await callerOf(), newReceiver()]
+  const { reference, id } = await subscribe(caller, receiver)
+  await commit(caller, { steps: [], events: Array.from({ length: 100 }, () => eventOf()) })
+  await bookRecords(caller.organisationId, [webhookBook])
+  // A turn of work ends after a while, and the next message goes on.
+  for (let turn = 0; turn < 20 && receiver.got.length < 100; turn++) await workOff(reference)
+  expect(new Set(receiver.got.map(({ headers }) => headers['webhook-id'])).size).toBe(100)
+  expect(receiver.got).toHaveLength(100)
+  const last = await Delivery.list(caller, id, { page: 4, pageSize: 30 })
+  expect([last.items.length, last.totalCount]).toEqual([10, 100])
+})
+
+test('a closing announces each webhook once, the sweep what was lost', async () => {
+  const [caller, receiver] = [await callerOf(), newReceiver()]
+  const [first, second] = [await subscribe(caller, receiver), await subscribe(caller, receiver)]
+  const both = [first.id, second.id].toSorted()
+  const announced = async (work: () => Promise<unknown>) =>
+    (await announcedWhile(work)).filter((id) => both.includes(id)).toSorted()
+  expect(await announced(() => happen(caller, eventOf(), eventOf(), eventOf()))).toEqual(both)
+  expect(await announced(sweep)).toEqual([])
+  pass(60_000)
+  expect(await announced(sweep)).toEqual(both)
+  await Promise.all([workOff(first.reference), workOff(second.reference)])
+  expect(receiver.got).toHaveLength(6)
+  pass(60_000)
+  expect(await announced(sweep)).toEqual([])
+})
+
+test('a private address that its name hides is not reached, and the log says so', async () => {
+  const caller = await callerOf()
+  const port = forbiddenReceiver.host.split(':')[1]
+  const webhook = await Webhook.create(caller, { url: `http://localhost:${port}/`, events: ['*'] })
+  await happen(caller, eventOf())
+  await workOff({ organisationId: caller.organisationId, webhookId: webhook.id })
+  const [delivery] = await deliveriesOf(caller, webhook.id)
+  expect(['address_not_allowed', 'name_not_resolved']).toContain(delivery?.attempts[0]?.error)
+  expect(forbiddenReceiver.got).toEqual([])
+})
+
+test('a receiver that hangs keeps nobody else waiting, and is given up after ten seconds', async () => {
+  using patience = hurried(10_000)
+  const [slow, quick] = [await callerOf(), await callerOf()]
+  const [hanging, healthy] = [newReceiver(), newReceiver()]
+  const [stuck, fine] = [await subscribe(slow, hanging), await subscribe(quick, healthy)]
+  hanging.answer = () => undefined
+  await happen(slow, eventOf(), eventOf())
+  await happen(quick, eventOf())
+  const messages = [stuck.reference, fine.reference].map((body, index) => ({
+    messageId: String(index),
+    body: JSON.stringify(body),
+  }))
+  let isOver = false
+  const work = handler({ Records: messages }).finally(() => (isOver = true))
+  await until('the healthy receiver has got its event', async () => healthy.got.length === 1)
+  expect([hanging.got.length, isOver]).toEqual([1, false])
+  // Another message does not wait in line behind the one that hangs.
+  await workOff(stuck.reference)
+  expect([hanging.got.length, isOver]).toEqual([1, false])
+  expect(await work).toEqual({ batchItemFailures: [] })
+  const attempts = (await deliveriesOf(slow, stuck.id)).flatMap((delivery) => delivery.attempts)
+  expect(attempts.map(({ error }) => error)).toEqual(['timed_out'])
+  expect(attempts[0]?.durationMs).toBeGreaterThan(patience.ms - 100)
+})
+
+test('a worker that has used its time hands on, and the next message goes on where it stopped', async () => {
+  const [caller, receiver] = [await callerOf(), newReceiver()]
+  const { reference, id } = await subscribe(caller, receiver)
+  await happen(caller, eventOf(), eventOf(), eventOf())
+  receiver.answer = (_, response) => {
+    pass(6000)
+    response.writeHead(200).end()
+  }
+  expect(await announcedWhile(() => workOff(reference))).toEqual([id])
+  expect(receiver.got).toHaveLength(2)
+  await workOff(reference)
+  expect(receiver.got).toHaveLength(3)
+})
+
+test('what comes when a worker has seen that nothing is left is not left lying', async () => {
+  const [caller, receiver] = [await callerOf(), newReceiver()]
+  const { reference, id } = await subscribe(caller, receiver)
+  await happen(caller, eventOf())
+  const pk = keys.waitingDeliveries(caller.organisationId, id)
+  let isLate = false
+  using _ = atStoreCalls({
+    after: async ({ input }, { Items }) => {
+      if (isLate || input.ExpressionAttributeValues?.[':pk'] !== pk || Items.length > 0) return
+      isLate = true
+      await happen(caller, eventOf())
+      // Its message comes while the first worker has the lease, and does nothing.
+      await workOff(reference)
+    },
+  })
+  await workOff(reference)
+  expect(isLate).toBe(true)
+  expect(receiver.got).toHaveLength(2)
+})

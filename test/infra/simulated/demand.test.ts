@@ -1,0 +1,14 @@
+import { expect, test } from 'vitest'
+import { ofLambda } from '../../simulator/aws/required-permissions.ts'
+
+const resource = 'arn:aws:lambda:us-east-1:000000000000:function:one'
+
+test.each([
+  ['GET', 'ListTags'],
+  ['POST', 'TagResource'],
+  ['DELETE', 'UntagResource'],
+  ['PUT', `unknown PUT /tags/${encodeURIComponent(resource)}`],
+])('%s at the tags of a function asks for the right to %s, and for no other', (method, action) => {
+  const [demand, ...others] = ofLambda(method, `/2017-03-31/tags/${encodeURIComponent(resource)}`, {})
+  expect([demand?.action, others]).toEqual([`lambda:${action}`, []])
+})

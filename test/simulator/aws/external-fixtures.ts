@@ -1,0 +1,58 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { buildAssets } from '@platform/local/assets'
+import { moduleEnvironment } from '@platform/local/function-environment'
+import { releaseSigningKey } from '@platform/local/generated-secrets'
+import type { Log } from '@platform/local/log'
+import { startModuleSupply } from '@platform/local/embedded-modules'
+import type { TrustedKey } from '@platform/core/lib/settings/key-files'
+import { writerName } from '@platform/local/registry/writer'
+import { releaseEnvironment, releaseRepository } from '@platform/local/release-settings'
+import { type RegistryClient, registryClient } from '@platform/oci/client'
+import { plainTransport } from '@platform/oci/plain-transport'
+
+/** What an operator has outside of AWS: a public registry with the reference module in it, signed, and room for releases. */
+export interface Supply extends AsyncDisposable {
+  /** The operator's settings, with what tells the deployment of the registry. */
+  environment: Record<string, string>
+  releases: Releases
+}
+
+/** Where releases are put, and the key (PEM) that signs what is one. */
+export interface Releases {
+  client: RegistryClient
+  name: string
+  privateKeyPem: string
+}
+
+const assetsDir = join(import.meta.dirname, '../../../dist')
+
+/** Starts the registry; `given` are the operator's other settings. */
+export async function startSupply(given: Readonly<Record<string, string>>, log: Log): Promise<Supply> {
+  await using parts = new AsyncDisposableStack()
+  const dataDir = await mkdtemp(join(tmpdir(), 'rehearsal-supply-'))
+  parts.defer(() => rm(dataDir, { recursive: true, force: true }))
+  const assets = buildAssets(assetsDir, { wants: ['hello.mjs'] })
+  const { registry, ownKey, isNews, close } = await startModuleSupply(
+    { dataDir, registryPort: 0, assetsDir },
+    assets,
+    log,
+  )
+  parts.defer(close)
+  await isNews
+  const { host, password } = registry
+  const keysIn = (name: string): TrustedKey[] => JSON.parse(given[name] || '[]')
+  const modules = { functionEnvironment: given, trustedKeys: keysIn('PLAT_MODULE_KEYS') }
+  const releaseSource = given['PLAT_RELEASE_SOURCE']
+  const environment = {
+    ...given,
+    ...moduleEnvironment(modules, { registryHost: host, ownKey }),
+    ...(await releaseEnvironment({ dataDir, releaseSource, releaseKeys: keysIn('PLAT_RELEASE_KEYS') }, host)),
+  }
+  const credentials = async () => ({ username: writerName, password })
+  const client = registryClient(host, { transport: plainTransport, credentials })
+  const releases = { client, name: releaseRepository, privateKeyPem: await releaseSigningKey(dataDir) }
+  const moved = parts.move()
+  return { environment, releases, [Symbol.asyncDispose]: () => moved.disposeAsync() }
+}

@@ -1,0 +1,181 @@
+import { once } from 'node:events'
+import {
+  createServer,
+  type IncomingMessage,
+  type OutgoingHttpHeaders,
+  request as send,
+  type ServerResponse,
+} from 'node:http'
+import { buffer } from 'node:stream/consumers'
+import { listenAt } from '@platform/local/listening'
+import { allowing, type Demand, type Statement } from '../graph/policy.ts'
+import { ofLambda, ofTarget, queueNameOf, signerOf } from './required-permissions.ts'
+
+/** Who asks: the function whose access key a request is signed with, and what its role allows. */
+export interface Principal {
+  name: string
+  statements: readonly Statement[]
+}
+
+/** What stands between the functions and AWS: it lets through what the role of a function allows, and nothing else. */
+export interface Gate extends AsyncDisposable {
+  /** Where each service is reached through it. */
+  urls: Readonly<Record<Service, string>>
+  /** Statement of a role → the actions that it has allowed. */
+  used: ReadonlyMap<Statement, ReadonlySet<string>>
+  /** Function → how often it has asked for something. */
+  asked: ReadonlyMap<string, number>
+  /** What was refused, in the order in which it was asked for. */
+  denials: readonly Denial[]
+  /** Takes a statement away from its function, and breaks off what it has allowed. Answers what gives it back. */
+  withhold: (statement: Statement) => () => void
+  /** Whether the holder of an access key may do what is asked for elsewhere. It is noted as if it were asked for here. */
+  admits: (accessKeyId: string, demands: readonly Demand[]) => boolean
+}
+
+/** What a function asked for in vain. */
+export interface Denial extends Demand {
+  functionName: string
+}
+
+export type Service = 'dynamodb' | 'sqs' | 'secrets' | 'lambda' | 'ecr'
+
+interface Wish {
+  /** Where the services really are. */
+  targets: Readonly<Record<Service, string>>
+  /** What the services are asked with: functions do not know it. */
+  accessKeyId: string
+  /** The principal of an access key; undefined: nobody's. */
+  principalOf: (accessKeyId: string) => Principal | undefined
+  /** Hears of each refusal. */
+  onDenial?: (denial: Denial) => void
+}
+
+/** Starts the gate, one loopback port for each service. */
+export async function startGate({ targets, accessKeyId, principalOf, onDenial = () => {} }: Wish): Promise<Gate> {
+  const used = new Map<Statement, Set<string>>()
+  const asked = new Map<string, number>()
+  const denials: Denial[] = []
+  const withheld = new Set<Statement>()
+  const underWay = new Set<{ statements: readonly Statement[]; response: ServerResponse }>()
+
+  /** What allows the demands, or the first of them that nothing allows, which is noted. */
+  const judge = (demands: readonly Demand[], principal: Principal): Statement[] | Demand => {
+    asked.set(principal.name, (asked.get(principal.name) ?? 0) + 1)
+    const held = principal.statements.filter((statement) => !withheld.has(statement))
+    const grounds: Statement[] = []
+    for (const demand of demands) {
+      const statement = allowing(held, demand)
+      if (statement === undefined) {
+        const denial = { functionName: principal.name, ...demand }
+        denials.push(denial)
+        onDenial(denial)
+        return demand
+      }
+      grounds.push(statement)
+      used.set(statement, (used.get(statement) ?? new Set()).add(demand.action))
+    }
+    return grounds
+  }
+
+  const answer = async (service: Service, request: IncomingMessage, response: ServerResponse) => {
+    const body = await buffer(request)
+    const principal = principalOf(signerOf(request.headers.authorization))
+    if (principal === undefined) return refuse(response, 'UnrecognizedClientException', 'Nobody has this access key.')
+    const judged = judge(demandsOf(service, request, body), principal)
+    if ('action' in judged) {
+      const { action, resource } = judged
+      const message = `${principal.name} is not authorized to perform ${action} on ${resource}`
+      return refuse(response, 'AccessDeniedException', message)
+    }
+    const passing = { statements: judged, response }
+    underWay.add(passing)
+    response.on('close', () => underWay.delete(passing))
+    // The registry has to know who asks.
+    const signed = service === 'ecr' ? request : signedBy(accessKeyId, request)
+    return pass(targets[service], signed, toStandIn(service, body, targets.sqs), response)
+  }
+
+  const doors = await Promise.all([
+    listen('dynamodb', answer),
+    listen('sqs', answer),
+    listen('secrets', answer),
+    listen('lambda', answer),
+    listen('ecr', answer),
+  ])
+  const [dynamodb, sqs, secrets, lambda, ecr] = doors
+  return {
+    urls: { dynamodb: dynamodb.url, sqs: sqs.url, secrets: secrets.url, lambda: lambda.url, ecr: ecr.url },
+    used,
+    asked,
+    denials,
+    withhold: (statement) => {
+      withheld.add(statement)
+      for (const { statements, response } of underWay) if (statements.includes(statement)) response.destroy()
+      return () => void withheld.delete(statement)
+    },
+    admits: (accessKeyId, demands) => {
+      const principal = principalOf(accessKeyId)
+      return principal !== undefined && !('action' in judge(demands, principal))
+    },
+    [Symbol.asyncDispose]: async () => void (await Promise.all(doors.map(({ close }) => close()))),
+  }
+}
+
+function demandsOf(service: Service, { method = '', url = '', headers }: IncomingMessage, body: Buffer): Demand[] {
+  // What is invoked gets any bytes.
+  const isPayload = service === 'lambda' && url.includes('/invocations')
+  const input = body.length === 0 || isPayload ? {} : JSON.parse(body.toString())
+  return service === 'lambda' ? ofLambda(method, url, input) : ofTarget(String(headers['x-amz-target'] ?? ''), input)
+}
+
+/** Queues have the names that they would have on AWS, and other addresses. */
+function toStandIn(service: Service, body: Buffer, sqsUrl: string): Buffer {
+  if (service !== 'sqs') return body
+  const input = JSON.parse(body.toString())
+  return Buffer.from(JSON.stringify({ ...input, QueueUrl: `${sqsUrl}/000000000000/${queueNameOf(input.QueueUrl)}` }))
+}
+
+function refuse(response: ServerResponse, code: string, message: string): void {
+  response.writeHead(400, { 'content-type': 'application/x-amz-json-1.1', 'x-amzn-errortype': code })
+  response.end(JSON.stringify({ __type: code, message, Message: message }))
+}
+
+/** Signatures are not verified: whose a request is, its access key says. */
+function signedBy(accessKeyId: string, request: IncomingMessage): IncomingMessage {
+  const { authorization } = request.headers
+  if (authorization !== undefined) {
+    request.headers.authorization = authorization.replace(/Credential=[^/,\s]+/, `Credential=${accessKeyId}`)
+  }
+  return request
+}
+
+function pass(target: string, request: IncomingMessage, body: Buffer, response: ServerResponse): void {
+  const { host } = new URL(target)
+  const headers: OutgoingHttpHeaders = { ...request.headers, host, 'content-length': body.length }
+  const outgoing = send(`${target}${request.url ?? ''}`, { method: request.method, headers }, (incoming) => {
+    response.writeHead(incoming.statusCode ?? 502, incoming.headers)
+    incoming.pipe(response)
+  })
+  response.on('close', () => outgoing.destroy())
+  outgoing.on('error', () => response.destroy())
+  outgoing.end(body)
+}
+
+async function listen(
+  service: Service,
+  answer: (service: Service, request: IncomingMessage, response: ServerResponse) => Promise<void>,
+) {
+  const server = createServer({ keepAliveTimeout: 65_000 }, (request, response) => {
+    answer(service, request, response).catch(() => response.destroy())
+  })
+  const { port } = await listenAt(server, '127.0.0.1', 0)
+  return {
+    url: `http://127.0.0.1:${port}`,
+    close: async () => {
+      server.close()
+      server.closeAllConnections()
+      await once(server, 'close')
+    },
+  }
+}

@@ -1,0 +1,153 @@
+import { randomUUID } from 'node:crypto'
+import { createServer, type IncomingMessage, request as send, type ServerResponse } from 'node:http'
+import { AwsFault } from '@platform/local/emulators/http/error'
+import type { JsonObject } from '@platform/local/emulators/http/request'
+import { serveAws } from '@platform/local/emulators/http/server'
+import { listenAt } from '@platform/local/listening'
+import type { Log } from '@platform/local/log'
+import { startRegistry } from '@platform/local/registry/server'
+import { writerName } from '@platform/local/registry/writer'
+import { plainTarget } from '@platform/worker/runtimes/lambda/registry-target'
+import { type RegistryClient, registryClient } from '@platform/oci/client'
+import { plainTransport } from '@platform/oci/plain-transport'
+import { ofImages, signerOf } from './required-permissions.ts'
+import type { Demand } from '../graph/policy.ts'
+
+/** The account's own registry of images: its API, and the registry itself, which asks who somebody is. */
+export interface Images extends AsyncDisposable {
+  /** Where its API is, for the gate to stand before. */
+  url: string
+  /** How references to its images begin. */
+  host: string
+  /** The registry as Lambda reads it: what a repository's own policy lets Lambda read. */
+  asLambda: RegistryClient
+}
+
+export interface ImagesOptions {
+  /** Nobody else may write there. */
+  folder: string
+  /** Whether the holder of an access key may do something. */
+  admits: (accessKeyId: string, demands: readonly Demand[]) => boolean
+  log: Log
+}
+
+/** Repository → its policy, once it has one. */
+type Repositories = Map<string, string | undefined>
+
+const lambda = 'lambda.amazonaws.com'
+
+export async function startImages({ folder, admits, log }: ImagesOptions): Promise<Images> {
+  await using parts = new AsyncDisposableStack()
+  const password = randomUUID()
+  const store = await startRegistry({ folder, port: 0, password, log })
+  parts.defer(() => store.close(0))
+  const repositories: Repositories = new Map()
+  const owner = clientFor(store.host, writerName, password)
+  const api = await serveAws({
+    target: 'AmazonEC2ContainerRegistry_V20150921',
+    contentType: 'application/x-amz-json-1.1',
+    errorNamespace: '',
+    answer: ({ action, input, authorization }) => answer({ repositories, owner }, action, input, authorization),
+  })
+  parts.defer(() => api.close())
+  const mayDo = (who: string, repository: string, demands: readonly Demand[]) =>
+    who === lambda
+      ? demands.every(({ action }) => letsRead(repositories.get(repository), action))
+      : admits(who, demands)
+  const front = createServer({ keepAliveTimeout: 65_000 }, (request, response) => {
+    const { status, code } = refusalOf(request, repositories, mayDo) ?? {}
+    if (status === undefined) return pass(request, response, store.host, basic(writerName, password))
+    response.writeHead(status, { 'content-type': 'application/json', 'www-authenticate': 'Basic realm="images"' })
+    response.end(JSON.stringify({ errors: [{ code, message: 'See the code.' }] }))
+  })
+  const { port } = await listenAt(front, '127.0.0.1', 0)
+  parts.defer(() => {
+    front.close()
+    front.closeAllConnections()
+  })
+  const moved = parts.move()
+  const host = `127.0.0.1:${port}`
+  const asLambda = clientFor(host, tokenUser, lambda)
+  return { url: api.url, host, asLambda, [Symbol.asyncDispose]: () => moved.disposeAsync() }
+}
+
+/** Who shows a token of the API; the token tells whose it is. */
+const tokenUser = 'AWS'
+
+const clientFor = (host: string, username: string, password: string): RegistryClient =>
+  registryClient(host, { transport: plainTransport, credentials: async () => ({ username, password }) })
+
+const basic = (username: string, password: string) =>
+  `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`
+
+interface Account {
+  repositories: Repositories
+  owner: RegistryClient
+}
+
+/** As much of the API as the platform uses. */
+async function answer({ repositories, owner }: Account, action: string, input: JsonObject, authorization: string) {
+  const name = String(input['repositoryName'])
+  const requireKnown = () => {
+    if (!repositories.has(name)) throw new AwsFault('RepositoryNotFoundException', `There is no repository ${name}.`)
+  }
+  const actions: Record<string, () => JsonObject | Promise<JsonObject>> = {
+    GetAuthorizationToken: () => {
+      const authorizationToken = Buffer.from(`${tokenUser}:${signerOf(authorization)}`).toString('base64')
+      return { authorizationData: [{ authorizationToken }] }
+    },
+    CreateRepository: () => {
+      if (repositories.has(name)) throw new AwsFault('RepositoryAlreadyExistsException', `There is ${name} already.`)
+      repositories.set(name, undefined)
+      return { repository: { repositoryName: name } }
+    },
+    SetRepositoryPolicy: () => {
+      requireKnown()
+      repositories.set(name, String(input['policyText']))
+      return { repositoryName: name }
+    },
+    DeleteRepository: async () => {
+      requireKnown()
+      await plainTarget(owner, '').removeRepository(name)
+      repositories.delete(name)
+      return {}
+    },
+  }
+  const perform = actions[action]
+  if (perform === undefined) throw new AwsFault('UnknownOperationException', `${action} is not known here.`)
+  return perform()
+}
+
+/** Whether a repository's own policy lets Lambda do something. */
+function letsRead(policy: string | undefined, action: string): boolean {
+  const { Statement = [] } = JSON.parse(policy ?? '{}')
+  return Statement.some(
+    (each: any) => each.Effect === 'Allow' && each.Principal?.Service === lambda && each.Action.includes(action),
+  )
+}
+
+/** Why a request may not pass: who asks is told by the password, which the API gave away as a token. */
+function refusalOf(
+  { method = '', url = '', headers }: IncomingMessage,
+  repositories: Repositories,
+  mayDo: (who: string, repository: string, demands: readonly Demand[]) => boolean,
+): { status: number; code: string } | undefined {
+  const [, encoded = ''] = /^Basic (.+)$/.exec(headers.authorization ?? '') ?? []
+  const [, who] = /^AWS:(.+)$/.exec(Buffer.from(encoded, 'base64').toString()) ?? []
+  if (who === undefined) return { status: 401, code: 'UNAUTHORIZED' }
+  const asked = ofImages(method, url)
+  if (asked === undefined) return { status: 405, code: 'UNSUPPORTED' }
+  const { repository, demands } = asked
+  if (!mayDo(who, repository, demands)) return { status: 403, code: 'DENIED' }
+  return repositories.has(repository) ? undefined : { status: 404, code: 'NAME_UNKNOWN' }
+}
+
+function pass(request: IncomingMessage, response: ServerResponse, host: string, authorization: string): void {
+  const headers = { ...request.headers, host, authorization }
+  const outgoing = send(`http://${host}${request.url}`, { method: request.method, headers }, (incoming) => {
+    response.writeHead(incoming.statusCode ?? 502, incoming.headers)
+    incoming.pipe(response)
+  })
+  outgoing.on('error', () => response.destroy())
+  request.pipe(outgoing)
+}

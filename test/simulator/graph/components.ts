@@ -1,0 +1,31 @@
+import { execFile } from 'node:child_process'
+import { readFile, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+
+/** The components that a deployment is made of come with the deployer, which unpacks them into the project once. */
+
+const projectDir = join(import.meta.dirname, '../../..')
+const run = promisify(execFile)
+
+/** Unpacks them where they are missing or of another version; needs the package registry, and nothing else of the network. */
+export async function installComponents(): Promise<void> {
+  if (await areThere()) return
+  const env = { ...process.env, SST_SKIP_DEPENDENCY_CHECK: '1', SST_NO_BUN: '1', SST_TELEMETRY_DISABLED: '1' }
+  const deployer = join(projectDir, 'node_modules/.bin/sst')
+  await run(deployer, ['install', '--stage', 'rehearsal'], { cwd: projectDir, env, maxBuffer: 16 * 1024 * 1024 })
+}
+
+async function areThere(): Promise<boolean> {
+  try {
+    const [unpacked, { version }] = await Promise.all([
+      readFile(join(projectDir, '.sst/platform/version'), 'utf8'),
+      readFile(join(projectDir, 'node_modules/sst/package.json'), 'utf8').then(JSON.parse),
+      stat(join(projectDir, '.sst/platform/node_modules/@pulumi/pulumi')),
+      stat(join(projectDir, '.sst/provider-lock.json')),
+    ])
+    return unpacked.trim() === version
+  } catch {
+    return false
+  }
+}

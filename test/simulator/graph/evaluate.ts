@@ -1,0 +1,59 @@
+/** Evaluates the deployment's configuration for a stage, with a folder to work in, and prints its graph of resources as JSON. */
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { lookUp, stateOf } from './answers.ts'
+import { startDeployer } from './deployer.ts'
+import { App, bundleApp, bundleProgram, type Place } from './program.ts'
+
+const projectDir = join(import.meta.dirname, '../../..')
+const [stage = 'dev', workDir = join(projectDir, '.sst')] = process.argv.slice(2)
+const place: Place = { projectDir, platformDir: join(projectDir, '.sst/platform'), workDir, stage }
+
+/** Imports a bundle once. */
+async function load(file: string): Promise<any> {
+  try {
+    return await import(pathToFileURL(file).href)
+  } finally {
+    await rm(file, { force: true })
+  }
+}
+
+const { default: config } = await load(await bundleApp(place))
+const app = App.parse(config.app({ stage: place.stage }))
+
+await using deployer = await startDeployer()
+process.env['SST_SERVER'] = deployer.url
+const program = await load(await bundleProgram(place, app))
+const { runtime } = program.pulumi
+
+const resources: Record<string, any>[] = []
+const options = new Map<string, any>()
+await runtime.setMocks(
+  {
+    newResource: ({ type, name, inputs, custom }: any) => {
+      const state = stateOf({ type, name, inputs })
+      resources.push({ type, name, custom: custom === true, inputs, state })
+      return { id: custom === true ? `${name}-id` : undefined, state }
+    },
+    call: ({ token, inputs }: any) => lookUp(token, inputs),
+  },
+  app.name,
+  place.stage,
+  false,
+  'organization',
+)
+const outputs = await runtime.runInPulumiStack(async () => {
+  runtime.registerStackTransformation(({ name, opts }: any) => {
+    // What the component itself adds is there a moment later.
+    queueMicrotask(() => options.set(name, opts))
+  })
+  return program.run(program.config.run)
+})
+await runtime.waitForRPCs()
+const graph = resources.map((resource) => {
+  const { protect, retainOnDelete, parent, import: imported } = options.get(resource['name']) ?? {}
+  const kept = { protect: protect === true, retainOnDelete: retainOnDelete === true, import: imported }
+  return { ...resource, parent: parent?.__name, ...kept }
+})
+process.stdout.write(JSON.stringify({ app, resources: graph, outputs }))

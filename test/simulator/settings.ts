@@ -1,0 +1,38 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import { listenAt } from '@platform/local/listening'
+import type { settingNames } from '../../infra/settings.ts'
+
+/** So that a conformance run, which does in minutes what people do in days, meets only the limits that it asks for. */
+const roomy: Partial<Record<(typeof settingNames)[number], string>> = {
+  PLAT_HEARTBEAT_INTERVAL_SECONDS: '1',
+  PLAT_LOG_LEVEL: 'warn',
+  PLAT_LIMIT_SIGN_IN_USER_PER_MINUTE: '30',
+  PLAT_LIMIT_SIGN_IN_ADDRESS_PER_MINUTE: '600',
+  PLAT_LIMIT_SETUP_PER_MINUTE: '600',
+  PLAT_LIMIT_REFRESH_PER_MINUTE: '600',
+  PLAT_LIMIT_ENROLL_PER_MINUTE: '600',
+  PLAT_LIMIT_BATCH_PER_MINUTE: '600',
+  PLAT_LIMIT_API_PER_MINUTE: '60000',
+  PLAT_LIMIT_API_BURST: '5000',
+}
+
+/** How many runs may receive webhooks at once. */
+const receiverCount = 3
+
+/**
+ * What an operator sets for the deployment that is rehearsed. What stands in the environment of the command counts; an empty
+ * setting is the platform's own default.
+ */
+export async function operatorSettings(environment: NodeJS.ProcessEnv): Promise<Record<string, string>> {
+  const given = Object.entries(environment).filter((entry): entry is [string, string] => entry[0].startsWith('PLAT_'))
+  return { ...roomy, PLAT_OUTBOUND_ALLOW: await freeAddresses(receiverCount), ...Object.fromEntries(given) }
+}
+
+/** Addresses of this machine at which nobody listens yet: a run receives webhooks there. */
+async function freeAddresses(count: number): Promise<string> {
+  const servers = Array.from({ length: count }, () => createServer())
+  const addresses = await Promise.all(servers.map((server) => listenAt(server, '127.0.0.1', 0)))
+  await Promise.all(servers.map((server) => once(server.close(), 'close')))
+  return addresses.map(({ port }) => `127.0.0.1:${port}`).join()
+}
