@@ -3,10 +3,14 @@ import { defineConfig } from 'vitest/config'
 import { isLong } from './test/support/long.ts'
 
 /** Suites that call the platform's own code need the stand-ins and a table of their own; the others need neither. */
-const withStore = ['test/core/**/*.test.ts', 'test/functions/**/*.test.ts', 'test/worker/updates/**/*.test.ts']
+const withStore = [
+  'test/core/**/*.test.ts',
+  'test/functions/**/*.test.ts',
+  'test/worker/{modules,updates}/**/*.test.ts',
+]
 
 /** Those about the deployment need the components that it is made of. */
-const ofDeployment = ['test/infra/**/*.test.ts', 'test/infra/simulated/**/*.test.ts']
+const ofDeployment = ['test/infra/**/*.test.ts']
 
 /** Those about the portal drive a browser through it. */
 const ofPortal = ['test/portal/**/*.test.ts']

@@ -30,7 +30,12 @@ export async function runJourneys(
   { url, dataDir }: PlatformProcess,
   { only, baseUrl = url, environment, say }: Run,
 ): Promise<Journeys> {
-  const args = ['test/conformance/support/main.ts', '--base-url', baseUrl, ...(only === undefined ? [] : ['--only', only.join()])]
+  const args = [
+    'test/conformance/support/main.ts',
+    '--base-url',
+    baseUrl,
+    ...(only === undefined ? [] : ['--only', only.join()]),
+  ]
   const child = spawn(process.execPath, args, {
     cwd: root,
     env: { ...process.env, PLAT_DATA_DIR: dataDir, ...environment },

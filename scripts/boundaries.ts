@@ -4,18 +4,17 @@ import { isCode, type Reference, referencesOf, report, type Source, sources } fr
 /** Layer → the layers that it may import. Imports run one way; what is not named here is free: tests, scripts. */
 const layers = {
   contract: [],
-  registry: [],
+  oci: [],
   sdk: [],
-  core: ['contract', 'registry'],
+  core: ['contract', 'oci'],
   http: ['contract', 'core'],
-  api: ['contract', 'core', 'registry', 'http'],
-  tasks: ['contract', 'core', 'registry', 'http', 'modules', 'updates'],
-  modules: ['contract', 'core', 'registry', 'sdk'],
-  updates: ['contract', 'core', 'registry'],
+  api: ['contract', 'core', 'oci', 'http'],
+  tasks: ['contract', 'core', 'oci', 'http', 'worker'],
+  worker: ['contract', 'core', 'oci', 'sdk'],
   hello: ['sdk'],
   relay: [],
-  cli: ['registry', 'sdk'],
-  local: ['contract', 'core', 'modules', 'registry', 'updates', 'api', 'tasks'],
+  cli: ['oci', 'sdk'],
+  local: ['contract', 'core', 'worker', 'oci', 'api', 'tasks'],
   portal: [],
   infra: ['contract'],
 } as const satisfies Record<string, readonly string[]>
@@ -25,7 +24,7 @@ type Layer = keyof typeof layers
 /** The packages of others that a layer may load. A layer that is missing here may load any. */
 const outsiders: Partial<Record<Layer, RegExp>> = {
   contract: /^zod$/,
-  registry: /^(node:|tar-stream$|zod$)/,
+  oci: /^(node:|tar-stream$|zod$)/,
   sdk: /^(node:|hono(\/|$))/,
   relay: /^node:/,
   cli: /^(node:|commander$|esbuild$|openapi-fetch$)/,
@@ -36,11 +35,7 @@ const outsiders: Partial<Record<Layer, RegExp>> = {
 const documentMaker = 'packages/contract/src/openapi.ts'
 
 /** What the command line needs of the platform: authors make and check their manifests with it. */
-const forAuthors = new Set([
-  'packages/contract/src/manifest.ts',
-  'packages/core/src/modules/check-manifest.ts',
-  'packages/cli/src/author/manifest-from-code.ts',
-])
+const forAuthors = new Set(['packages/contract/src/manifest.ts', 'packages/core/src/modules/check-manifest.ts'])
 
 /** What the portal and those that serve it have to agree on: which pages there are. */
 const forPortal = new Set(['packages/contract/src/portal-paths.ts'])
@@ -56,8 +51,8 @@ const forDeployment = new Set([
   'packages/core/src/lib/metrics.ts',
 ])
 
-/** What module authors import has a package's name, and is a part of the package that runs modules. */
-const sdkFolder = 'packages/sdk/src/'
+/** Packages whose folder is not called as they are. */
+const folders: Readonly<Record<string, string>> = { modules: 'sdk' }
 
 const isLayer = (name: string): name is Layer => Object.hasOwn(layers, name)
 
@@ -65,7 +60,6 @@ const isLayer = (name: string): name is Layer => Object.hasOwn(layers, name)
 function layerOf(path: string): Layer | undefined {
   const [top = '', name = '', ...rest] = path.split('/')
   if (top === 'functions') return rest.length > 0 ? 'tasks' : 'api'
-  if (path.startsWith(sdkFolder)) return 'sdk'
   const layer = top === 'packages' ? name : top
   return isLayer(layer) ? layer : undefined
 }
@@ -79,9 +73,10 @@ const filesBeside: Readonly<Record<string, string>> = {
 /** The file that an import means; nothing for a package of others. */
 function targetOf(path: string, specifier: string): string | undefined {
   if (specifier.startsWith('.')) return posix.join(posix.dirname(path), specifier)
-  if (specifier === '@platform/modules') return `${sdkFolder}index.ts`
-  const [, name, inside] = /^@platform\/([^/]+)\/(.+)$/.exec(specifier) ?? []
-  return name === undefined ? undefined : `packages/${name}/${filesBeside[inside ?? ''] ?? `src/${inside}.ts`}`
+  const [, name, inside = 'index'] = /^@platform\/([^/]+)(?:\/(.+))?$/.exec(specifier) ?? []
+  return name === undefined
+    ? undefined
+    : `packages/${folders[name] ?? name}/${filesBeside[inside] ?? `src/${inside}.ts`}`
 }
 
 const packageOf = (path: string): string => path.split('/', 2).join('/')

@@ -80,7 +80,7 @@ const derived: Plugin = {
   name: 'derived',
   setup(builder) {
     builder.onLoad(
-      { filter: /\/packages\/core\/src\/update\/(?:function-names|infrastructure)\.ts$/ },
+      { filter: /\/packages\/core\/src\/updates\/(?:function-names|infrastructure)\.ts$/ },
       async ({ path }) => {
         const exported: Record<string, unknown> = await import(path)
         const lines = Object.entries(exported).map(([name, value]) =>

@@ -57,7 +57,10 @@ const tokens: Area = {
     },
     {
       mutate: ['packages/core/src/session/{session,sign-in}.ts'],
-      tests: ['test/core/accounts/{session,refresh,end,sign-in}.test.ts', 'test/core/identity-providers/ldap/ldap.test.ts'],
+      tests: [
+        'test/core/accounts/{session,refresh,end,sign-in}.test.ts',
+        'test/core/identity-providers/ldap/ldap.test.ts',
+      ],
     },
     {
       mutate: ['packages/core/src/relay/{enrollment,enrollment-token}.ts'],
@@ -131,5 +134,11 @@ export const areas: readonly Area[] = [authorization, tokens, jobs, updates]
 /** So little that `npm test` tries it, too. */
 export const sample: Area = {
   name: 'the budget of failures',
-  groups: [{ mutate: ['packages/worker/src/updates/error-budget.ts:26-26'], tests: ['test/worker/updates/budget.test.ts'], isPlain: true }],
+  groups: [
+    {
+      mutate: ['packages/worker/src/updates/error-budget.ts:26-26'],
+      tests: ['test/worker/updates/budget.test.ts'],
+      isPlain: true,
+    },
+  ],
 }

@@ -143,6 +143,8 @@ test('modules are there once and whole or not at all, wherever kill -9 strikes',
   await surviving(world, ['module.stopped', 'module.forgotten'], uninstalling(world, 'upgraded'))
   await expectExactly(world, 'upgraded')
   await nothingRemainsOf(platform)
-  expect(new Set(world.struck)).toEqual(new Set([...failpointsIn('packages/modules'), 'operation.begun']))
+  expect(new Set(world.struck)).toEqual(
+    new Set([...failpointsIn('packages/worker/src/modules', 'packages/worker/src/runtimes'), 'operation.begun']),
+  )
   console.log(`${world.struck.length} kills: each module was there once, or not at all.`)
 })

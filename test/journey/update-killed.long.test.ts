@@ -102,6 +102,6 @@ test('wherever kill -9 strikes, an update ends, and all is of one version', { ti
   await expectEverywhere(world, undefined, old)
 
   const shifts = [10, 50, 100].map((share) => `update.shifted-${share}`)
-  expect(new Set(world.struck)).toEqual(new Set([...failpointsIn('packages/updates'), ...shifts]))
+  expect(new Set(world.struck)).toEqual(new Set([...failpointsIn('packages/worker/src/updates'), ...shifts]))
   console.log(`${world.struck.length} kills: the version was the old or the new one each time.`)
 })

@@ -15,9 +15,9 @@ const run = promisify(execFile)
 test.each([
   ['auth', /\/ldapts\/|ldap-|external-user|identity-(?:row|provider)\.ts|contract\/src\/setup/],
   ['identity', /\/(?:ldapts|openid-client|oauth4webapi)\//],
-  ['modules', /\/tar-stream\/|icons\.ts|packages\/registry\/src\/(?:client|layer)\.ts/],
-  ['queue/updates', /\/tar-stream\/|\/client-(?:lambda|ecr)\/|icons\.ts|packages\/updates\/src\/(?!operation)/],
-  ['schedule/heartbeat', /\/client-(?:lambda|ecr)\/|packages\/modules\/src\/runtime\/(?:lambda|hosted)/],
+  ['modules', /\/tar-stream\/|icons\.ts|packages\/oci\/src\/(?:client|layer)\.ts/],
+  ['queue/updates', /\/tar-stream\/|\/client-(?:lambda|ecr)\/|icons\.ts|packages\/worker\/src\/updates\/(?!handlers)/],
+  ['schedule/heartbeat', /\/client-(?:lambda|ecr)\/|packages\/worker\/src\/runtimes\/(?:lambda|hosted)/],
 ])('%s loads what only some of its work needs when that comes', async (name, rare) => {
   const { sources, files, initial } = (await bundledFunctions()).get(name)!
   expect(sources.size).toBeGreaterThan(100)

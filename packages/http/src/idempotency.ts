@@ -2,7 +2,13 @@ import { type EndpointDefinition, isRepeatable } from '@platform/contract/endpoi
 import type { Caller, RelayCaller } from '@platform/core/caller'
 import { invalid } from '@platform/core/error'
 import { sha256 } from '@platform/core/id'
-import { findAnswer, keepAnswer, keepStep, type KeptAnswer, type RepeatableRequest } from '@platform/core/outbox/idempotency'
+import {
+  findAnswer,
+  keepAnswer,
+  keepStep,
+  type KeptAnswer,
+  type RepeatableRequest,
+} from '@platform/core/outbox/idempotency'
 import type { Answer } from './result.ts'
 import { bytesOf, type GatewayEvent } from './event.ts'
 

@@ -1,5 +1,14 @@
 // First: it sets what the platform may reach, which core reads when it is imported.
-import { accept, openRuntime, output, pick, runtime, tracesOf, running, toldOf } from '../../core/support/module-platform.ts'
+import {
+  accept,
+  openRuntime,
+  output,
+  pick,
+  runtime,
+  tracesOf,
+  running,
+  toldOf,
+} from '../../core/support/module-platform.ts'
 import { pushModule, registry, withoutRegistry } from '../../core/support/module-images.ts'
 import { once } from 'node:events'
 import { createServer } from 'node:http'

@@ -1,5 +1,14 @@
 // First: it sets what the platform may reach, which core reads when it is imported.
-import { accept, install, output, pick, runtime, seenBy, toldSince, tracesOf } from '../../core/support/module-platform.ts'
+import {
+  accept,
+  install,
+  output,
+  pick,
+  runtime,
+  seenBy,
+  toldSince,
+  tracesOf,
+} from '../../core/support/module-platform.ts'
 import { pushModule } from '../../core/support/module-images.ts'
 import { expect, test } from 'vitest'
 import * as Job from '@platform/core/jobs/job'

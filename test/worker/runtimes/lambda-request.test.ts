@@ -233,11 +233,11 @@ test('the part that asks carries no code that deploys', async () => {
   const carried = Object.entries(output?.inputs ?? {}).filter(([, { bytesInOutput }]) => bytesInOutput > 0)
   const own = carried.map(([file]) => file).filter((file) => file.startsWith('packages/'))
   expect(own.toSorted()).toEqual([
-    'packages/worker/src/runtimes/lambda/event.ts',
+    'packages/sdk/src/protocol.ts',
     'packages/worker/src/runtimes/lambda/errors.ts',
+    'packages/worker/src/runtimes/lambda/event.ts',
     'packages/worker/src/runtimes/lambda/names.ts',
     'packages/worker/src/runtimes/lambda/request.ts',
     'packages/worker/src/runtimes/port.ts',
-    'packages/sdk/src/protocol.ts',
   ])
 })

@@ -2,7 +2,15 @@ import { stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { checkRunFolder } from '@platform/worker/runtimes/supervised'
 import { describe, expect, test } from 'vitest'
-import { assignmentOf, ask, limits, localModes, localRuntime, processesWith, textOf } from '../../support/local-runtime.ts'
+import {
+  assignmentOf,
+  ask,
+  limits,
+  localModes,
+  localRuntime,
+  processesWith,
+  textOf,
+} from '../../support/local-runtime.ts'
 import { pushFixture, pushProgram } from '../../support/module-image.ts'
 import { isLong } from '../../support/long.ts'
 

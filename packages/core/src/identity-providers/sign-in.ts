@@ -20,8 +20,7 @@ export async function signIn({ username, password }: Credentials, origin: Origin
   return signInByDirectory(directories, attempt, password, origin)
 }
 
-const enabledDirectories = async (): Promise<ProviderRow[]> =>
-  (await import('./provider.ts')).enabledProviders('LDAP')
+const enabledDirectories = async (): Promise<ProviderRow[]> => (await import('./provider.ts')).enabledProviders('LDAP')
 
 async function signInByPassword(attempt: Attempt, password: string, origin: Origin): Promise<TokenSet> {
   try {

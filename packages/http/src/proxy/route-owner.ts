@@ -1,5 +1,11 @@
 import { now } from '@platform/core/clock'
-import { isOpenToModules, type ModuleClaim, type ModuleRoutes, ownerOf, readRoutes } from '@platform/core/modules/routes'
+import {
+  isOpenToModules,
+  type ModuleClaim,
+  type ModuleRoutes,
+  ownerOf,
+  readRoutes,
+} from '@platform/core/modules/routes'
 
 /** The module that answers a path. */
 export interface Owner {

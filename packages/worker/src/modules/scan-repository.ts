@@ -1,5 +1,9 @@
 import { releaseLimit } from '@platform/core/modules/catalog/catalog'
-import { type CatalogOther, type CatalogRelease, type CatalogRepositoryRow } from '@platform/core/modules/catalog/record'
+import {
+  type CatalogOther,
+  type CatalogRelease,
+  type CatalogRepositoryRow,
+} from '@platform/core/modules/catalog/record'
 import { now } from '@platform/core/clock'
 import { config } from '@platform/core/config'
 import { Fault } from '@platform/core/error'

@@ -6,7 +6,16 @@ import * as Oidc from '@platform/core/identity-providers/oidc/oidc'
 import { testOidc } from '@platform/core/identity-providers/oidc/test'
 import { type HostileIssuer, json, signed } from '../../../support/hostile-issuer.ts'
 import { type Respond } from '../../../support/http-server.ts'
-import { clientSecret, comeBack, leave, newProvider, portal, properAnswer, ready, signInWith } from '../../support/oidc.ts'
+import {
+  clientSecret,
+  comeBack,
+  leave,
+  newProvider,
+  portal,
+  properAnswer,
+  ready,
+  signInWith,
+} from '../../support/oidc.ts'
 import { hurried } from '../../../support/time-limits.ts'
 
 beforeAll(ready)
