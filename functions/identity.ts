@@ -7,7 +7,7 @@ import {
   requestConsent,
   testProvider,
 } from '@platform/contract/identity'
-import { authorize, callback, exchangeCode, listSignInChoices } from '@platform/contract/sign-in'
+import { authorize, callback, exchangeCode, listSignInOptions } from '@platform/contract/sign-in'
 import * as Identity from '@platform/core/identity-providers/manage'
 import { configure } from '@platform/core/identity-providers/configure'
 import * as Consent from '@platform/core/identity-providers/consent'
@@ -36,7 +36,7 @@ export const handler = serve(
   route(consentPosted, async ({ query, origin, headers }) =>
     redirect(await receive(query, origin, () => holderOf('platform:admin', headers, origin))),
   ),
-  route(listSignInChoices, async () => answer(200, { items: await Oidc.choices() })),
+  route(listSignInOptions, async () => answer(200, { items: await Oidc.choices() })),
   route(authorize, async ({ params, query }) => {
     const { location, browser } = await Oidc.begin(params.id, query)
     return redirect(location, signInCookie(browser))

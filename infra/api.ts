@@ -1,7 +1,7 @@
-import { usesOf } from '../packages/contract/src/endpoint.ts'
+import { capabilitiesOf } from '../packages/contract/src/endpoint.ts'
 import { routes } from '../packages/contract/src/index.ts'
-import { fallback, passages } from '../packages/contract/src/passage.ts'
-import { usualTimeoutSeconds } from '../packages/contract/src/task.ts'
+import { fallback, modulePaths } from '../packages/contract/src/passage.ts'
+import { defaultFunctionTimeoutSeconds } from '../packages/contract/src/task.ts'
 import { platformFunction } from './functions.ts'
 import { api } from './gateway.ts'
 
@@ -29,15 +29,15 @@ function integrated(name: string, target: ReturnType<typeof platformFunction>) {
 const names = [...new Set(routes.map((route) => route.function))]
 
 /** Functions that answer requests by the platform's own hand. */
-export const apiFunctionNames: readonly string[] = [...names, passages.function, fallback.function]
+export const apiFunctionNames: readonly string[] = [...names, modulePaths.function, fallback.function]
 
 const served = names.map((name) => {
   const own = routes.filter((route) => route.function === name)
-  const uses = [...new Set(own.flatMap(({ endpoint }) => usesOf(endpoint)))]
-  return integrated(name, platformFunction(name, { uses, timeoutSeconds: usualTimeoutSeconds }))
+  const uses = [...new Set(own.flatMap(({ endpoint }) => capabilitiesOf(endpoint)))]
+  return integrated(name, platformFunction(name, { uses, timeoutSeconds: defaultFunctionTimeoutSeconds }))
 })
-const [passage, rest] = [passages, fallback].map(({ function: name, uses }) =>
-  integrated(name, platformFunction(name, { uses, timeoutSeconds: usualTimeoutSeconds })),
+const [passage, rest] = [modulePaths, fallback].map(({ function: name, uses }) =>
+  integrated(name, platformFunction(name, { uses, timeoutSeconds: defaultFunctionTimeoutSeconds })),
 )
 const targetOf = (name: string) => served.find((each) => each.name === name)!.target
 
@@ -49,5 +49,5 @@ const route = (routeKey: string, target: $util.Input<string>) =>
   })
 
 for (const { function: name, endpoint } of routes) route(`${endpoint.method} ${endpoint.path}`, targetOf(name))
-for (const path of passages.paths) route(`ANY ${path}`, passage.target)
+for (const path of modulePaths.paths) route(`ANY ${path}`, passage.target)
 route('$default', rest.target)

@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type Capability, usesOf } from '@platform/contract/endpoint'
+import { type Capability, capabilitiesOf } from '@platform/contract/endpoint'
 import { routes } from '@platform/contract/index'
-import { passages } from '@platform/contract/passage'
+import { modulePaths } from '@platform/contract/passage'
 import { type Task, tasks } from '@platform/contract/task'
 import { functionNames } from '@platform/core/updates/function-names'
 import { coldColumns, coldTitle } from '../bench/cold/table.ts'
@@ -28,8 +28,8 @@ export interface FunctionRow {
 
 /** What a function needs of the platform: the grants of its role. */
 function usesOfFunction(name: string): Capability[] {
-  const own = routes.filter((route) => route.function === name).flatMap(({ endpoint }) => usesOf(endpoint))
-  const { [name]: task }: Record<string, Pick<Task, 'uses'>> = { ...tasks, [passages.function]: passages }
+  const own = routes.filter((route) => route.function === name).flatMap(({ endpoint }) => capabilitiesOf(endpoint))
+  const { [name]: task }: Record<string, Pick<Task, 'uses'>> = { ...tasks, [modulePaths.function]: modulePaths }
   return [...new Set([...own, ...(task?.uses ?? [])])]
 }
 

@@ -1,7 +1,7 @@
 import { gzipSync } from 'node:zlib'
-import { usesOf } from '@platform/contract/endpoint'
+import { capabilitiesOf } from '@platform/contract/endpoint'
 import { routes } from '@platform/contract/index'
-import { passages } from '@platform/contract/passage'
+import { modulePaths } from '@platform/contract/passage'
 import { type Task, tasks } from '@platform/contract/task'
 import { bundle } from '../../scripts/bundle.ts'
 
@@ -54,7 +54,7 @@ export function unwantedIn({ name, sources }: BuiltBundle): string[] {
 
 /** The kinds of things that a function says it uses: `table`, `queue`, `secret` …. */
 function kindsOf(name: string): Set<string> {
-  const { [name]: task }: Record<string, Pick<Task, 'uses'>> = { ...tasks, [passages.function]: passages }
-  const served = routes.filter((route) => route.function === name).flatMap(({ endpoint }) => usesOf(endpoint))
+  const { [name]: task }: Record<string, Pick<Task, 'uses'>> = { ...tasks, [modulePaths.function]: modulePaths }
+  const served = routes.filter((route) => route.function === name).flatMap(({ endpoint }) => capabilitiesOf(endpoint))
   return new Set([...served, ...(task?.uses ?? [])].map((use) => use.split(':')[0] ?? ''))
 }

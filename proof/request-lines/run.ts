@@ -1,5 +1,5 @@
 import { functions, routes } from '@platform/contract/index'
-import { fallback, passages } from '@platform/contract/passage'
+import { fallback, modulePaths } from '@platform/contract/passage'
 import { newSecret } from '@platform/core/id'
 import type { GatewayHandler } from '@platform/http/event'
 import type { HttpEvent } from '@platform/local/gateway/event'
@@ -15,11 +15,11 @@ import { type Arrivals, judgeModule, newArrivals, note } from './reached.ts'
 /** The routes of the one-machine platform. */
 const gatewayRoutes: readonly GatewayRoute[] = [
   ...routes.map(({ function: functionName, endpoint: { method, path } }) => ({ functionName, method, path })),
-  ...passages.paths.map((path) => ({ functionName: passages.function, method: 'ANY', path })),
+  ...modulePaths.paths.map((path) => ({ functionName: modulePaths.function, method: 'ANY', path })),
 ]
 
 /** All but the portal: its page is the same for everybody. */
-const names = [...Object.keys(functions), passages.function]
+const names = [...Object.keys(functions), modulePaths.function]
 
 async function loadedHandlers(): Promise<ReadonlyMap<string, GatewayHandler>> {
   const loaded = names.map(async (name): Promise<[string, GatewayHandler]> => [
@@ -78,7 +78,7 @@ async function overSockets(lines: readonly Line[], module: Instance, arrivals: A
 async function asEvents(lines: readonly Line[], module: Instance, every: number, arrivals: Arrivals): Promise<void> {
   const route = createRouter(gatewayRoutes, fallback.function)
   for (const [name, handler] of await loadedHandlers()) {
-    const isGateway = name === passages.function
+    const isGateway = name === modulePaths.function
     for (const line of lines.filter((_, index) => isGateway || index % every === 0)) {
       for (const target of new Set([line.target, decodedPath(line.target)])) {
         // API Gateway makes no event of a path without a slash, and a query is no part of it.

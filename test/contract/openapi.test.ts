@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import type { ApiDocument, Operation } from '@platform/contract/docs/document'
 import { responseOf } from '@platform/contract/docs/document'
 import { statusOf, wireCodeOf } from '@platform/contract/errors'
-import { failuresOf } from '@platform/contract/failures'
+import { errorCodesOf } from '@platform/contract/failures'
 import { type Route, routes } from '@platform/contract/index'
 import committed from '@platform/contract/openapi.json' with { type: 'json' }
 import { describe, expect, test } from 'vitest'
@@ -60,7 +60,7 @@ describe.for(routes)('$operationId', (route) => {
   })
 
   test('lists each code that it may answer under its status', () => {
-    for (const code of failuresOf(route.endpoint)) {
+    for (const code of errorCodesOf(route.endpoint)) {
       const [, answer] = answers.find(([status]) => status === String(statusOf(code))) ?? []
       const declared = route.endpoint.responses[statusOf(code)]
       expect(answer?.description).toContain(declared?.description ?? `\`${wireCodeOf(code)}\``)

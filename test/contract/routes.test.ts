@@ -1,6 +1,6 @@
 import { errors } from '@platform/contract/errors'
 import { routes } from '@platform/contract/index'
-import { usesOf } from '@platform/contract/endpoint'
+import { capabilitiesOf } from '@platform/contract/endpoint'
 import { isPermission } from '@platform/contract/permission'
 import { describe, expect, test } from 'vitest'
 import { addressOf, hidden, parametersOf } from './support/paths.ts'
@@ -78,7 +78,7 @@ describe.for(routes)('$operationId', ({ operationId, endpoint }) => {
   })
 
   test('may reach the store wherever a caller is looked up or an answer is kept', () => {
-    const uses = usesOf(endpoint)
+    const uses = capabilitiesOf(endpoint)
     expect(new Set(uses).size).toBe(uses.length)
     if (access !== 'public') expect(uses).toContain('table:read')
     if (method === 'POST' && access !== 'public') expect(uses).toContain('table:write')

@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest'
-import { portalPlace } from '@platform/contract/portal-paths'
+import { portalPath } from '@platform/contract/portal-paths'
 import { handler } from '../../functions/gateway/modules.ts'
 import { send } from '../support/event.ts'
 import { type Instance, runInstance } from '../support/hostile-module.ts'
@@ -65,7 +65,7 @@ test.each([
   expect(answer.headers['location']).toMatch(/^\/\?open=%2Fmodules%2Fhello[\w%.~!*'()-]*$/)
   const [path, place] = openedBy(answer)
   expect([path, place]).toEqual(['/', target])
-  if (!target.includes('%20')) expect(place).toMatch(portalPlace)
+  if (!target.includes('%20')) expect(place).toMatch(portalPath)
 })
 
 test.each(['/modules/..//attacker.example', '/modules/%2F%2Fattacker.example', '/modules/a%5Cb'])(

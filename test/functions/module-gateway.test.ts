@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest'
-import { passages } from '@platform/contract/passage'
+import { modulePaths } from '@platform/contract/passage'
 import { shiftClock } from '@platform/core/clock'
 import { newId } from '@platform/core/id'
 import { forward } from '@platform/http/proxy/proxy'
@@ -191,7 +191,7 @@ test.for(forgeries.flatMap((path) => [[path, '0'] as const, [path, 'z'] as const
 )
 
 test('the paths that lead here are those that modules can have', () => {
-  expect(passages).toMatchObject({ function: 'gateway/modules', paths: ['/api/{proxy+}', '/modules/{proxy+}'] })
+  expect(modulePaths).toMatchObject({ function: 'gateway/modules', paths: ['/api/{proxy+}', '/modules/{proxy+}'] })
 })
 
 test('one module that hangs takes nothing from the others, and is not asked by ever more callers at once', async () => {

@@ -1,6 +1,6 @@
 import { readdirSync } from 'node:fs'
 import { functions } from '@platform/contract/index'
-import { fallback, passages } from '@platform/contract/passage'
+import { fallback, modulePaths } from '@platform/contract/passage'
 import { tasks } from '@platform/contract/task'
 import { functionNames } from '@platform/core/updates/function-names'
 import { probeEvent } from '@platform/core/updates/version-probe'
@@ -18,7 +18,7 @@ const files = readdirSync(folder, { recursive: true, encoding: 'utf8' })
   .map((name) => name.slice(0, -'.ts'.length))
 
 test('every function of the route table, every passage, the fallback and every task is a file, and there is no other one', () => {
-  const told = [...Object.keys(functions), passages.function, fallback.function, ...Object.keys(tasks)]
+  const told = [...Object.keys(functions), modulePaths.function, fallback.function, ...Object.keys(tasks)]
   expect(files.toSorted()).toEqual(told.toSorted())
   expect(functionNames.toSorted()).toEqual(told.toSorted())
 })

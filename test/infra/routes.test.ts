@@ -1,6 +1,6 @@
-import { usesOf } from '@platform/contract/endpoint'
+import { capabilitiesOf } from '@platform/contract/endpoint'
 import { routes } from '@platform/contract/index'
-import { passages } from '@platform/contract/passage'
+import { modulePaths } from '@platform/contract/passage'
 import { functionNames } from '@platform/core/updates/function-names'
 import { expect, test } from 'vitest'
 import { routesOf } from '../simulator/graph/functions.ts'
@@ -12,7 +12,7 @@ const nameOf = (functionName: string) => deployed.find((each) => each.functionNa
 test('the gateway has every route of the contract, what leads to modules, a default, and nothing else', () => {
   const wanted = [
     ...routes.map((route) => [`${route.endpoint.method} ${route.endpoint.path}`, route.function]),
-    ...passages.paths.map((path) => [`ANY ${path}`, passages.function]),
+    ...modulePaths.paths.map((path) => [`ANY ${path}`, modulePaths.function]),
     ['$default', 'portal'],
   ]
   const found = routesOf(production).map(({ routeKey, functionName }) => [routeKey, nameOf(functionName)])
@@ -44,7 +44,7 @@ test('every function of the contract is deployed, and nothing else', () => {
 test.each(deployed.filter(({ name }) => routes.some((route) => route.function === name)))(
   'what $name needs of the store and the queues is what its routes name',
   ({ name, statements }) => {
-    const uses = new Set(routes.filter((route) => route.function === name).flatMap(({ endpoint }) => usesOf(endpoint)))
+    const uses = new Set(routes.filter((route) => route.function === name).flatMap(({ endpoint }) => capabilitiesOf(endpoint)))
     const actions = new Set(statements.flatMap(({ Action }) => Action))
     expect(actions.has('dynamodb:GetItem')).toBe(uses.has('table:read'))
     expect(actions.has('dynamodb:PutItem')).toBe(uses.has('table:write'))

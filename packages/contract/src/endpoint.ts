@@ -76,7 +76,7 @@ export interface EndpointDefinition {
 export const endpoint = <const Definition extends EndpointDefinition>(definition: Definition): Definition => definition
 
 /** Whether a POST may be repeated with an `Idempotency-Key` (D28). Public ones and those of relays have rules of their own. */
-export const isRepeatable = ({ method, access }: EndpointDefinition): boolean =>
+export const isIdempotent = ({ method, access }: EndpointDefinition): boolean =>
   method === 'POST' && access !== 'public' && access !== 'relay'
 
 /** What knowing a caller takes: keys or the token are read, and the hour that an API token was used in is noted. */
@@ -86,10 +86,10 @@ function neededToAuthenticate(access: Access): readonly Capability[] {
 }
 
 /** All that an operation needs of the platform: what it names, and what its access and its repeats bring. */
-export const usesOf = (endpoint: EndpointDefinition): Capability[] => [
+export const capabilitiesOf = (endpoint: EndpointDefinition): Capability[] => [
   ...new Set<Capability>([
     ...(endpoint.uses ?? []),
     ...neededToAuthenticate(endpoint.access),
-    ...(isRepeatable(endpoint) ? (['table:read', 'table:write'] as const) : []),
+    ...(isIdempotent(endpoint) ? (['table:read', 'table:write'] as const) : []),
   ]),
 ]

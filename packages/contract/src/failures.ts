@@ -1,12 +1,12 @@
-import { type EndpointDefinition, isRepeatable, usesOf } from './endpoint.ts'
+import { type EndpointDefinition, isIdempotent, capabilitiesOf } from './endpoint.ts'
 import type { ErrorCode } from './errors.ts'
 
 function refusedRequests(endpoint: EndpointDefinition): ErrorCode[] {
   const { request } = endpoint
   // A body that is too large is refused even where none is asked for.
   const codes: ErrorCode[] = ['invalid_path', 'payload_too_large']
-  if (request || isRepeatable(endpoint)) codes.push('validation_failed')
-  if (isRepeatable(endpoint)) codes.push('idempotency_key_reused')
+  if (request || isIdempotent(endpoint)) codes.push('validation_failed')
+  if (isIdempotent(endpoint)) codes.push('idempotency_key_reused')
   if (request?.body) codes.push('invalid_json', 'unsupported_media_type')
   if (request?.queryInForm) codes.push('unsupported_media_type')
   return codes
@@ -23,12 +23,12 @@ function refusedCallers({ access, sameOriginOnly }: EndpointDefinition): ErrorCo
 }
 
 function outages(endpoint: EndpointDefinition): ErrorCode[] {
-  const needsStore = usesOf(endpoint).some((capability) => capability.startsWith('table:'))
+  const needsStore = capabilitiesOf(endpoint).some((capability) => capability.startsWith('table:'))
   return ['rate_limited', 'internal_error', ...(needsStore ? (['starting', 'database_unavailable'] as const) : [])]
 }
 
 /** Every code that an endpoint may answer with: its own `fails` and those that its access and its request bring. */
-export const failuresOf = (endpoint: EndpointDefinition): ErrorCode[] => [
+export const errorCodesOf = (endpoint: EndpointDefinition): ErrorCode[] => [
   ...refusedRequests(endpoint),
   ...refusedCallers(endpoint),
   ...(endpoint.fails ?? []),

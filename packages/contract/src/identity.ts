@@ -213,7 +213,7 @@ export const requestConsent = endpoint({
 const text = (max: number) => z.string().max(max).optional()
 
 /** What providers send back (D3). Of another length than these it is none of ours. */
-export const ConsentAnswer = z.object({
+export const ConsentCallback = z.object({
   state: text(500),
   code: text(4000),
   iss: text(1000),
@@ -223,7 +223,7 @@ export const ConsentAnswer = z.object({
   error: text(200),
   error_description: text(2000),
 })
-export type ConsentAnswer = z.infer<typeof ConsentAnswer>
+export type ConsentCallback = z.infer<typeof ConsentCallback>
 
 const consentCallback = {
   path: '/api/v1/platform/identity/consent-callback',
@@ -232,7 +232,7 @@ const consentCallback = {
   summary: 'The provider’s operator has answered',
   description:
     'Called by a browser that the identity provider sends back (D3), with the `state` of the request for consent, or by a bearer with platform:admin.',
-  request: { query: ConsentAnswer },
+  request: { query: ConsentCallback },
   responses: { 302: { description: 'To the identity settings of the portal, with the result' } },
   fails: ['unauthenticated'],
   uses: ['table:read', 'table:write', 'queue:events'],

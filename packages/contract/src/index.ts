@@ -108,7 +108,7 @@ export const functions = {
     identity.requestConsent,
     identity.consentReturned,
     identity.consentPosted,
-    signIn.listSignInChoices,
+    signIn.listSignInOptions,
     signIn.authorize,
     signIn.callback,
     signIn.exchangeCode,

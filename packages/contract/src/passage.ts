@@ -2,7 +2,7 @@
  * Paths that lead to modules (D48). They stand beside the route table, not in it: what is behind them is a module's own
  * business. Gateways prefer every route of the table; of what is left, these paths go to the function named here.
  */
-export const passages = {
+export const modulePaths = {
   function: 'gateway/modules',
   paths: ['/api/{proxy+}', '/modules/{proxy+}'],
   uses: ['table:read', 'table:write', 'secret:signing-keys', 'modules:invoke', 'queue:events'],

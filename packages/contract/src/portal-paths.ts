@@ -33,4 +33,4 @@ export const openedPage = 'open'
  * A place within the portal: a path, with query or fragment. Segments begin with a letter, a digit, `_` or `-`, so that
  * nothing here is another host or leads upwards, however often it is decoded: no `//`, no `\`, no `..`, no `%2f`.
  */
-export const portalPlace = /^\/(?:[\w-][\w.~-]*(?:\/[\w-][\w.~-]*)*\/?)?(?:[?#][\w.~%!$&'()*+,;=:@/?#-]*)?$/
+export const portalPath = /^\/(?:[\w-][\w.~-]*(?:\/[\w-][\w.~-]*)*\/?)?(?:[?#][\w.~%!$&'()*+,;=:@/?#-]*)?$/

@@ -49,7 +49,7 @@ export const EnrollRequest = z
   })
   .meta({ id: 'EnrollRequest' })
 
-export const EnrollAnswer = z
+export const EnrollResponse = z
   .object({
     relayId: id('relay'),
     clusterId: id('clus'),
@@ -74,7 +74,7 @@ export const Heartbeat = z
   })
   .meta({ id: 'Heartbeat' })
 
-export const HeartbeatAnswer = z
+export const HeartbeatResponse = z
   .object({
     heartbeatIntervalSeconds: z.int32().min(1).max(3600),
     jobs: z.array(z.string().max(40)).max(1000).meta({ description: 'Jobs to claim, oldest first' }),
@@ -112,7 +112,7 @@ export const OutputReport = z
   })
   .meta({ id: 'OutputReport' })
 
-export const OutputAnswer = z.object({ nextSeq: z.int32().min(0), cancel: z.boolean() }).meta({ id: 'OutputAnswer' })
+export const OutputResponse = z.object({ nextSeq: z.int32().min(0), cancel: z.boolean() }).meta({ id: 'OutputAnswer' })
 
 /** How a run ended: by itself, at its time limit, by a cancel, refused before it began, or cut short by a restart. */
 export const outcomes = ['exited', 'timed_out', 'cancelled', 'rejected', 'interrupted'] as const
@@ -130,21 +130,21 @@ export const Completion = z
   })
   .meta({ id: 'Completion' })
 
-export const CompletionAnswer = z
+export const CompletionResponse = z
   .object({ jobId: id('job'), status: z.enum(['Completed', 'Failed', 'Cancelled']) })
   .meta({ id: 'CompletionAnswer' })
 
 export const Goodbye = z.object({ reason: line(0, 200) }).meta({ id: 'Goodbye' })
 
 export type EnrollRequest = z.infer<typeof EnrollRequest>
-export type EnrollAnswer = z.infer<typeof EnrollAnswer>
+export type EnrollResponse = z.infer<typeof EnrollResponse>
 export type Heartbeat = z.infer<typeof Heartbeat>
-export type HeartbeatAnswer = z.infer<typeof HeartbeatAnswer>
+export type HeartbeatResponse = z.infer<typeof HeartbeatResponse>
 export type Claim = z.infer<typeof Claim>
 export type OutputReport = z.infer<typeof OutputReport>
-export type OutputAnswer = z.infer<typeof OutputAnswer>
+export type OutputResponse = z.infer<typeof OutputResponse>
 export type Completion = z.infer<typeof Completion>
-export type CompletionAnswer = z.infer<typeof CompletionAnswer>
+export type CompletionResponse = z.infer<typeof CompletionResponse>
 export type KeySet = z.infer<typeof KeySet>
 
 const params = z.object({ id: pathId('job') })
@@ -158,7 +158,7 @@ export const enroll = endpoint({
   summary: 'Trade an enrollment token for a relay identity',
   description: 'The same token with the same key answers the same again for ten minutes.',
   request: { body: EnrollRequest },
-  responses: { 201: { description: 'Enrolled', schema: EnrollAnswer } },
+  responses: { 201: { description: 'Enrolled', schema: EnrollResponse } },
   fails: ['enrollment_token_invalid', 'enrollment_token_expired', 'enrollment_token_used'],
   uses: [...readWrite, 'secret:signing-keys'],
 })
@@ -172,7 +172,7 @@ export const heartbeat = endpoint({
   description:
     'With `Prefer: wait=<seconds>` the answer may be held back until there is work; the header `Preference-Applied: wait` says so, and the relay then beats again at once.',
   request: { body: Heartbeat },
-  responses: { 200: { description: 'Work to do', schema: HeartbeatAnswer } },
+  responses: { 200: { description: 'Work to do', schema: HeartbeatResponse } },
   uses: readWrite,
 })
 
@@ -197,7 +197,7 @@ export const reportOutput = endpoint({
   summary: 'Append output',
   description: 'The same seq twice is a no-op.',
   request: { params, body: OutputReport },
-  responses: { 200: { description: 'Kept', schema: OutputAnswer } },
+  responses: { 200: { description: 'Kept', schema: OutputResponse } },
   fails: ['job_not_found', 'lease_not_held', 'job_already_finished', 'output_out_of_order'],
   uses: ['table:read', 'table:write'],
 })
@@ -210,7 +210,7 @@ export const completeJob = endpoint({
   summary: 'Report how a job ended',
   description: 'Repeating answers the same. After another terminal state 409, and the report is kept as lateResult.',
   request: { params, body: Completion },
-  responses: { 200: { description: 'The job has ended', schema: CompletionAnswer } },
+  responses: { 200: { description: 'The job has ended', schema: CompletionResponse } },
   fails: ['job_not_found', 'lease_not_held', 'job_already_finished'],
   uses: readWrite,
 })

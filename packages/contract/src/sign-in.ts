@@ -3,12 +3,12 @@ import { SignInCode, TokenSet } from './auth.ts'
 import { id, listOf, pathId } from './common.ts'
 import { endpoint } from './endpoint.ts'
 import { providerTypes } from './identity.ts'
-import { portalPlace } from './portal-paths.ts'
+import { portalPath } from './portal-paths.ts'
 
 /** Signing in with an identity provider (D41): by OpenID Connect, in a browser. */
 
 /** What anybody may know before signing in. */
-export const SignInChoice = z
+export const SignInOption = z
   .object({
     id: id('idp'),
     type: z.enum(providerTypes),
@@ -21,18 +21,18 @@ export const SignInChoice = z
   })
   .meta({ id: 'SignInChoice' })
 
-export type SignInChoice = z.infer<typeof SignInChoice>
+export type SignInOption = z.infer<typeof SignInOption>
 
 const params = z.object({ id: pathId('idp') })
 const text = (max: number) => z.string().max(max).optional()
 
-export const listSignInChoices = endpoint({
+export const listSignInOptions = endpoint({
   method: 'GET',
   path: '/api/v1/auth/providers',
   access: 'public',
   tag: 'Authentication',
   summary: 'With whom one can sign in beside a local account',
-  responses: { 200: { description: 'The enabled identity providers', schema: listOf(SignInChoice, 50) } },
+  responses: { 200: { description: 'The enabled identity providers', schema: listOf(SignInOption, 50) } },
   uses: ['table:read'],
 })
 
@@ -61,7 +61,7 @@ export const authorize = endpoint({
       returnTo: z
         .string()
         .max(500)
-        .regex(portalPlace, 'must be a path of the portal')
+        .regex(portalPath, 'must be a path of the portal')
         .optional()
         .meta({ description: 'Where the portal goes once signed in', example: '/clusters' }),
     }),

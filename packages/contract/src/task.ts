@@ -15,7 +15,7 @@ export interface Task {
 }
 
 /** What functions get that say nothing else. */
-export const usualTimeoutSeconds = 30
+export const defaultFunctionTimeoutSeconds = 30
 
 const store = ['table:read', 'table:write'] as const
 /** What ending a module takes, wherever that is done, and what running one takes beside it. */
@@ -31,7 +31,7 @@ const oneByOne = { batchSize: 1, maximumConcurrency: 100 }
 export const tasks = {
   bootstrap: {
     trigger: 'deployment',
-    timeoutSeconds: usualTimeoutSeconds,
+    timeoutSeconds: defaultFunctionTimeoutSeconds,
     uses: [
       ...store,
       'secret:signing-keys',
@@ -42,34 +42,34 @@ export const tasks = {
   },
   'queue/jobs': {
     trigger: { queue: 'jobs', ...usually },
-    timeoutSeconds: usualTimeoutSeconds,
+    timeoutSeconds: defaultFunctionTimeoutSeconds,
     uses: [...store, 'queue:events'],
   },
   'queue/jobs-dead-letter': {
     trigger: { queue: 'jobs-dead-letter', ...usually },
-    timeoutSeconds: usualTimeoutSeconds,
+    timeoutSeconds: defaultFunctionTimeoutSeconds,
     uses: [...store, 'queue:events'],
   },
   'queue/batches': {
     // Expanding keeps the store busy: one batch after the other, those of each organisation in turn.
     trigger: { queue: 'batches', batchSize: 1, maximumConcurrency: 1 },
-    timeoutSeconds: usualTimeoutSeconds,
+    timeoutSeconds: defaultFunctionTimeoutSeconds,
     uses: [...store, 'queue:events'],
   },
   'queue/batches-dead-letter': {
     trigger: { queue: 'batches-dead-letter', ...usually },
-    timeoutSeconds: usualTimeoutSeconds,
+    timeoutSeconds: defaultFunctionTimeoutSeconds,
     uses: [...store, 'queue:events'],
   },
   'queue/events': {
     trigger: { queue: 'events', ...usually },
-    timeoutSeconds: usualTimeoutSeconds,
+    timeoutSeconds: defaultFunctionTimeoutSeconds,
     uses: [...store, 'queue:events', 'queue:webhooks', 'queue:modules'],
   },
   'queue/webhooks': {
     // A receiver may hang.
     trigger: { queue: 'webhooks', ...oneByOne },
-    timeoutSeconds: usualTimeoutSeconds,
+    timeoutSeconds: defaultFunctionTimeoutSeconds,
     uses: [...store, 'secret:signing-keys', 'queue:webhooks', 'queue:events'],
   },
   'queue/updates': {
@@ -85,12 +85,12 @@ export const tasks = {
   },
   'queue/modules': {
     trigger: { queue: 'modules', ...oneByOne },
-    timeoutSeconds: usualTimeoutSeconds,
+    timeoutSeconds: defaultFunctionTimeoutSeconds,
     uses: [...store, 'secret:signing-keys', 'modules:invoke', 'queue:modules', 'queue:events'],
   },
   'schedule/sweep': {
     trigger: { everySeconds: 60 },
-    timeoutSeconds: usualTimeoutSeconds,
+    timeoutSeconds: defaultFunctionTimeoutSeconds,
     uses: [
       ...store,
       'queue:jobs',

@@ -1,4 +1,4 @@
-import { type EndpointDefinition, isRepeatable } from '@platform/contract/endpoint'
+import { type EndpointDefinition, isIdempotent } from '@platform/contract/endpoint'
 import type { Caller, RelayCaller } from '@platform/core/caller'
 import { invalid } from '@platform/core/error'
 import { sha256 } from '@platform/core/id'
@@ -65,7 +65,7 @@ const replayed = ({ status, body }: KeptAnswer): Answer => ({
 
 function repeatable(endpoint: EndpointDefinition, event: GatewayEvent): RepeatableRequest | undefined {
   const key = event.headers['idempotency-key']
-  if (key === undefined || !isRepeatable(endpoint)) return undefined
+  if (key === undefined || !isIdempotent(endpoint)) return undefined
   if (!/^[\u0021-\u007e]{1,200}$/.test(key)) {
     const message = 'must be 1 to 200 visible characters of ASCII'
     throw invalid([{ in: 'header', path: '/idempotency-key', code: 'invalid_format', message }])

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { routes } from '@platform/contract/index'
-import { fallback, passages } from '@platform/contract/passage'
+import { fallback, modulePaths } from '@platform/contract/passage'
 import { buildAssets, pinAssets } from './assets.ts'
 import { awsEnvironment, type StandIns } from './emulators/http/environment.ts'
 import { claimDataFolder } from './data-folder.ts'
@@ -56,7 +56,7 @@ const pause = (ms: number): Promise<void> => delay(ms, undefined, { ref: false }
 
 const gatewayRoutes: GatewayRoute[] = [
   ...routes.map(({ function: functionName, endpoint: { method, path } }) => ({ functionName, method, path })),
-  ...passages.paths.map((path) => ({ functionName: passages.function, method: 'ANY', path })),
+  ...modulePaths.paths.map((path) => ({ functionName: modulePaths.function, method: 'ANY', path })),
 ]
 
 /** Starts the whole platform in this process. Rejects with what stands in the way, and then leaves nothing running. */

@@ -1,4 +1,4 @@
-import type { EnrollAnswer, EnrollRequest } from '@platform/contract/relay'
+import type { EnrollResponse, EnrollRequest } from '@platform/contract/relay'
 import { createPublicKey, type KeyObject } from 'node:crypto'
 import { hostname } from 'node:os'
 import { untilDecided } from './backoff.ts'
@@ -80,7 +80,7 @@ function refusal(server: string, answer: Answer): Fatal {
   )
 }
 
-function isEnrollAnswer(body: JsonObject, nodeCount: number): body is EnrollAnswer {
+function isEnrollAnswer(body: JsonObject, nodeCount: number): body is EnrollResponse {
   const { relayId, clusterId, keys, nodes } = body
   if (typeof relayId !== 'string' || typeof clusterId !== 'string') return false
   if (!isJsonObject(keys) || !Array.isArray(keys.keys) || keys.keys.length === 0) return false

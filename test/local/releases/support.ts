@@ -2,13 +2,13 @@ import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { functions } from '@platform/contract/index'
-import { fallback, passages } from '@platform/contract/passage'
+import { fallback, modulePaths } from '@platform/contract/passage'
 import { localSupervisor } from '@platform/worker/updates/target/local-supervisor'
 import type { StagedRelease } from '@platform/worker/updates/target/port'
 import { zipSync } from 'fflate'
 
 /** Every function that the platforms of `test/local/runner/support.ts` have. */
-const others = ['bootstrap', 'queue/jobs', 'schedule/sweep', passages.function, fallback.function]
+const others = ['bootstrap', 'queue/jobs', 'schedule/sweep', modulePaths.function, fallback.function]
 const names = [...Object.keys(functions), ...others]
 
 /** Source of a function that says which version it is of, to HTTP and to whoever invokes it. */

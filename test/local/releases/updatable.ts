@@ -1,7 +1,7 @@
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { functions } from '@platform/contract/index'
-import { fallback, passages } from '@platform/contract/passage'
+import { fallback, modulePaths } from '@platform/contract/passage'
 import { version as checkoutVersion } from '@platform/core/lib/version'
 import type { StagedRelease } from '@platform/worker/updates/target/port'
 import { platformIn, temporaryFolder } from '../runner/support.ts'
@@ -11,7 +11,7 @@ import { named, saying, targetOf } from './support.ts'
 /** What the platform was deployed with. */
 export const checkout = { version: checkoutVersion }
 const own = Object.fromEntries(Object.keys(functions).map((name) => [name, saying('own')]))
-const sources = { ...own, [passages.function]: saying('own'), [fallback.function]: saying('own') }
+const sources = { ...own, [modulePaths.function]: saying('own'), [fallback.function]: saying('own') }
 
 /** A platform whose functions say `own`, with the target of its updates. */
 export async function startUpdatable(more: Record<string, string> = {}) {

@@ -13,7 +13,7 @@ import {
   SendMessageCommand,
   SQSClient,
 } from '@aws-sdk/client-sqs'
-import { passages } from '@platform/contract/passage'
+import { modulePaths } from '@platform/contract/passage'
 import { parseConfig } from '@platform/core/lib/settings/schema'
 import { clientSettings, newAccessKeyId, signedHeaders } from '@platform/local/emulators/http/environment'
 import { readRuntimeFile } from '@platform/local/runtime-file'
@@ -40,7 +40,7 @@ beforeAll(async () => {
       const { status } = await fetch(process.env.PLAT_API_URL + '/health/live')
       ${gate.pass('heartbeat', 'status')}
     }`,
-    [passages.function]: `export const handler = async () => ({ statusCode: 200, body: JSON.stringify({ by: 'modules' }) })`,
+    [modulePaths.function]: `export const handler = async () => ({ statusCode: 200, body: JSON.stringify({ by: 'modules' }) })`,
     bootstrap: telling('bootstrap', 'process.env'),
     'queue/jobs': telling('batch', 'event'),
     'schedule/sweep': telling('sweep', 'event'),

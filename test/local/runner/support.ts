@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { SQSClient } from '@aws-sdk/client-sqs'
 import { functions } from '@platform/contract/index'
-import { fallback, passages } from '@platform/contract/passage'
+import { fallback, modulePaths } from '@platform/contract/passage'
 import { clientSettings } from '@platform/local/emulators/http/environment'
 import { type Platform, startPlatform } from '@platform/local/platform'
 import { parseSettings, type Settings } from '@platform/local/settings'
@@ -25,7 +25,7 @@ export async function writeFunctions(folder: string, sources: Record<string, str
     bootstrap: idle,
     'queue/jobs': idle,
     'schedule/sweep': idle,
-    [passages.function]: echo,
+    [modulePaths.function]: echo,
     [fallback.function]: echo,
   }
   const all = { ...simple, ...others, ...sources }

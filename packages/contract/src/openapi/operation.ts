@@ -1,6 +1,6 @@
 import type { ZodOpenApiOperationObject } from 'zod-openapi'
 import * as z from 'zod'
-import { type Access, type EndpointDefinition, isRepeatable } from '../endpoint.ts'
+import { type Access, type EndpointDefinition, isIdempotent } from '../endpoint.ts'
 import type { Route } from '../index.ts'
 import { isPermission } from '../permission.ts'
 import { responsesOf } from './responses.ts'
@@ -33,7 +33,7 @@ const IdempotencyKey = z
 
 function headersOf(endpoint: EndpointDefinition): z.ZodObject | undefined {
   const own = endpoint.request?.headers?.shape ?? {}
-  const named = { ...own, ...(isRepeatable(endpoint) && { 'Idempotency-Key': IdempotencyKey }) }
+  const named = { ...own, ...(isIdempotent(endpoint) && { 'Idempotency-Key': IdempotencyKey }) }
   return Object.keys(named).length > 0 ? z.object(named) : undefined
 }
 

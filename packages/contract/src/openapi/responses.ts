@@ -2,7 +2,7 @@ import type { ZodOpenApiResponseObject, ZodOpenApiResponsesObject } from 'zod-op
 import { ErrorBody } from '../common.ts'
 import type { EndpointDefinition, ResponseDefinition } from '../endpoint.ts'
 import { type ErrorCode, messageOf, statusOf, wireCodeOf } from '../errors.ts'
-import { failuresOf } from '../failures.ts'
+import { errorCodesOf } from '../failures.ts'
 import { headersOf } from './headers.ts'
 
 const describe = (codes: readonly ErrorCode[]): string =>
@@ -48,7 +48,7 @@ function declared(status: number, promised: ResponseDefinition): ZodOpenApiRespo
 /** All answers of an endpoint by status. What the endpoint declares itself wins over the shared error body. */
 export const responsesOf = (endpoint: EndpointDefinition): ZodOpenApiResponsesObject =>
   Object.fromEntries([
-    ...[...Map.groupBy(new Set(failuresOf(endpoint)), statusOf)].map(failuresOfStatus),
+    ...[...Map.groupBy(new Set(errorCodesOf(endpoint)), statusOf)].map(failuresOfStatus),
     ...Object.entries(endpoint.responses).map(
       ([status, response]) => [Number(status), declared(Number(status), response)] as const,
     ),

@@ -1,4 +1,4 @@
-import { type ConsentAnswer } from '@platform/contract/identity'
+import { type ConsentCallback } from '@platform/contract/identity'
 import * as z from 'zod'
 import { type Actor, type Caller, type Origin, system } from '../caller.ts'
 import { commit } from '../outbox/commit.ts'
@@ -40,7 +40,7 @@ interface Given {
  * browser goes. Four calls. Throws `unauthenticated` where nobody vouches for it, and for an answer that was taken before.
  */
 export async function receive(
-  answer: ConsentAnswer,
+  answer: ConsentCallback,
   origin: Origin,
   findCaller: () => Promise<Caller | undefined>,
 ): Promise<string> {
@@ -53,7 +53,7 @@ export async function receive(
   })
 }
 
-async function byState({ state = '' }: ConsentAnswer, { address }: Origin): Promise<Given | undefined> {
+async function byState({ state = '' }: ConsentCallback, { address }: Origin): Promise<Given | undefined> {
   const key = keys.consentRequest(sha256(state))
   const item = await get(key)
   const asked = item && Request.parse(item)
@@ -65,7 +65,7 @@ async function byState({ state = '' }: ConsentAnswer, { address }: Origin): Prom
 }
 
 /** Without a state, an answer names its provider by the tenant alone. */
-async function byCaller({ tenant }: ConsentAnswer, caller: Caller | undefined): Promise<Given | undefined> {
+async function byCaller({ tenant }: ConsentCallback, caller: Caller | undefined): Promise<Given | undefined> {
   if (caller === undefined) throw fault('unauthenticated')
   await standingWith(caller, ['platform:admin'])
   const rows = await allProviders()
@@ -86,7 +86,7 @@ const denials = new Set(['access_denied', 'permission_denied'])
 
 const failed = (error: ConsentError): Verdict => ({ consent: 'error', error })
 
-function verdictOf({ row, clientId }: Given, { tenant, iss, error, admin_consent, code }: ConsentAnswer): Verdict {
+function verdictOf({ row, clientId }: Given, { tenant, iss, error, admin_consent, code }: ConsentCallback): Verdict {
   const isCloud = row.type === 'CloudDirectory'
   if (row.settings.clientId !== clientId) return failed('provider_changed')
   if (iss !== undefined && !isIssuer(row, iss)) return failed('issuer_mismatch')

@@ -1,4 +1,4 @@
-import { type Claim, type Completion, type CompletionAnswer, type Outcome } from '@platform/contract/relay'
+import { type Claim, type Completion, type CompletionResponse, type Outcome } from '@platform/contract/relay'
 import { CompactSign } from 'jose'
 import { type RelayCaller } from '../caller.ts'
 import { commit } from '../outbox/commit.ts'
@@ -137,7 +137,7 @@ export function checkLease(job: JobRow, { relayId }: RelayCaller, leaseId: strin
 }
 
 /** Ends a job as its relay reports. Repeating answers the same; after another end the report is kept as `lateResult`. */
-export async function complete(caller: RelayCaller, jobId: string, report: Completion): Promise<CompletionAnswer> {
+export async function complete(caller: RelayCaller, jobId: string, report: Completion): Promise<CompletionResponse> {
   const completion = sha256(JSON.stringify([report.leaseId, report.outcome, report.exitCode, report.nodes]))
   for (let attempt = 0; attempt < attempts; attempt++) {
     const job = await jobOf(caller, jobId)
@@ -193,7 +193,7 @@ async function afterEnd(
   job: JobRow,
   report: Completion,
   completion: string,
-): Promise<CompletionAnswer> {
+): Promise<CompletionResponse> {
   if (job.completion === completion && job.status !== 'Queued' && job.status !== 'Running') {
     return { jobId: job.id, status: job.status }
   }

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { type JobOutput, type OutputChunk } from '@platform/contract/job-output'
-import { type OutputAnswer, outputChunkBytes, type OutputReport } from '@platform/contract/relay'
+import { type OutputResponse, outputChunkBytes, type OutputReport } from '@platform/contract/relay'
 import { locate, storedJob } from './batches/find-job.ts'
 import { type Caller, type RelayCaller } from '../caller.ts'
 import { now } from '../clock.ts'
@@ -28,7 +28,7 @@ const firstPauseMs = 250
 const longestPauseMs = 1000
 
 /** Appends output. Two calls. The same seq twice changes nothing. */
-export async function append(caller: RelayCaller, jobId: string, report: OutputReport): Promise<OutputAnswer> {
+export async function append(caller: RelayCaller, jobId: string, report: OutputReport): Promise<OutputResponse> {
   for (let attempt = 0; attempt < attempts; attempt++) {
     const job = await jobOf(caller, jobId)
     checkLease(job, caller, report.leaseId)

@@ -1,6 +1,6 @@
 import { timingSafeEqual } from 'node:crypto'
 import { type Enrollment } from '@platform/contract/cluster'
-import { type EnrollAnswer, type EnrollRequest } from '@platform/contract/relay'
+import { type EnrollResponse, type EnrollRequest } from '@platform/contract/relay'
 import { type Caller, type Origin, system } from '../caller.ts'
 import { commit } from '../outbox/commit.ts'
 import { iso, now } from '../clock.ts'
@@ -51,7 +51,7 @@ export async function issue(caller: Caller, clusterId: string): Promise<Enrollme
 }
 
 /** Enrolls a relay: binds its key to the cluster, replaces the relay before it. Four calls. */
-export async function enroll(request: EnrollRequest, origin?: Origin): Promise<EnrollAnswer> {
+export async function enroll(request: EnrollRequest, origin?: Origin): Promise<EnrollResponse> {
   if (new Set(request.nodes.map(({ name }) => name)).size < request.nodes.length) {
     throw invalid([{ in: 'body', path: '/nodes', code: 'not_unique', message: 'node names must be unique' }])
   }
@@ -67,7 +67,7 @@ async function tryEnroll(
   request: EnrollRequest,
   thumbprint: string,
   origin: Origin | undefined,
-): Promise<EnrollAnswer | undefined> {
+): Promise<EnrollResponse | undefined> {
   const token = await genuineToken(request.enrollmentToken)
   if (token.usedAtMs !== undefined) return repeated(token, thumbprint, request, origin)
   if (token.expiresAtMs <= now()) throw fault('enrollment_token_expired')
@@ -117,7 +117,7 @@ async function repeated(
   thumbprint: string,
   request: EnrollRequest,
   origin: Origin | undefined,
-): Promise<EnrollAnswer> {
+): Promise<EnrollResponse> {
   const isRepeat = token.keyThumbprint === thumbprint && now() < (token.usedAtMs ?? 0) + repeatMs
   if (isRepeat && token.relayId !== undefined) return answer(token, token.relayId, request)
   await raiseAlarm(token, origin)
@@ -183,7 +183,7 @@ function steps(token: EnrollmentRow, cluster: ClusterRow, relayId: string, thumb
   ]
 }
 
-const answer = async (token: EnrollmentRow, relayId: string, request: EnrollRequest): Promise<EnrollAnswer> => ({
+const answer = async (token: EnrollmentRow, relayId: string, request: EnrollRequest): Promise<EnrollResponse> => ({
   relayId,
   clusterId: token.clusterId,
   heartbeatIntervalSeconds: config.PLAT_HEARTBEAT_INTERVAL_SECONDS,

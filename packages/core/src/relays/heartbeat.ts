@@ -1,4 +1,4 @@
-import { type Heartbeat, type HeartbeatAnswer } from '@platform/contract/relay'
+import { type Heartbeat, type HeartbeatResponse } from '@platform/contract/relay'
 import { type RelayCaller, system } from '../caller.ts'
 import { commit } from '../outbox/commit.ts'
 import { type ClusterRow, filedUnder, parseRow, statusEvent, tallyStep } from '../clusters/record.ts'
@@ -33,7 +33,7 @@ const secondBeatSeconds = 1
 export async function heartbeat(
   caller: RelayCaller,
   beat: Heartbeat,
-): Promise<{ answer: HeartbeatAnswer; idle: boolean }> {
+): Promise<{ answer: HeartbeatResponse; idle: boolean }> {
   const row = await recordBeat(caller, beat)
   const [jobs, cancel] = await Promise.all([waitingJobs(row, beat.freeSlots), tendRunning(caller, beat.running)])
   const interval = config.PLAT_HEARTBEAT_INTERVAL_SECONDS

@@ -1,9 +1,9 @@
 import { functions } from '@platform/contract/index'
-import { fallback, passages } from '@platform/contract/passage'
+import { fallback, modulePaths } from '@platform/contract/passage'
 import { tasks } from '@platform/contract/task'
 
 /** Functions that answer requests: `clusters`, `gateway/modules`, `portal`. */
-export const apiFunctions: readonly string[] = [...Object.keys(functions), passages.function, fallback.function]
+export const apiFunctions: readonly string[] = [...Object.keys(functions), modulePaths.function, fallback.function]
 
 /** All that the platform consists of; a file each, `functions/<name>.ts`. */
 export const functionNames: readonly string[] = [...apiFunctions, ...Object.keys(tasks)]

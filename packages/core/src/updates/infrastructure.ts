@@ -1,6 +1,6 @@
-import { usesOf } from '@platform/contract/endpoint'
+import { capabilitiesOf } from '@platform/contract/endpoint'
 import { routes } from '@platform/contract/index'
-import { fallback, passages } from '@platform/contract/passage'
+import { fallback, modulePaths } from '@platform/contract/passage'
 import { tasks } from '@platform/contract/task'
 import { tableIndexes, ttlAttribute } from '../db/schema.ts'
 import { sha256 } from '../id.ts'
@@ -16,9 +16,9 @@ export const infrastructureRevision = (): string =>
         route.function,
         route.endpoint.method,
         route.endpoint.path,
-        usesOf(route.endpoint),
+        capabilitiesOf(route.endpoint),
       ]),
-      passages,
+      passages: modulePaths,
       fallback,
       tasks,
       tableIndexes,

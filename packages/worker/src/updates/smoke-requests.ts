@@ -1,5 +1,5 @@
 import { apiFunctions } from '@platform/core/updates/function-names'
-import { fallback, passages } from '@platform/contract/passage'
+import { fallback, modulePaths } from '@platform/contract/passage'
 import { routes } from '@platform/contract/index'
 
 /** Requests of the platform to itself, as API Gateway hands them to functions. */
@@ -41,7 +41,7 @@ export const trialRequests: readonly TrialRequest[] = apiFunctions.map(
 )
 
 function pathOf(functionName: string): string {
-  if (functionName === passages.function) return '/api/-'
+  if (functionName === modulePaths.function) return '/api/-'
   const own = routes.filter((route) => route.function === functionName).map(({ endpoint }) => endpoint)
   const gets = own.filter(({ method }) => method === 'GET')
   // What anybody may ask could begin something: a way to sign in, say.

@@ -1,4 +1,4 @@
-import { type SignInChoice } from '@platform/contract/sign-in'
+import { type SignInOption } from '@platform/contract/sign-in'
 import { type Origin } from '../../caller.ts'
 import { externalSession } from '../external-user.ts'
 import { failpoint } from '../../lib/failpoint.ts'
@@ -22,12 +22,12 @@ const signInPage = (portal: string, told: Record<string, string>): string =>
   `${portal}/sign-in?${new URLSearchParams(told).toString()}`
 
 /** With whom one can sign in just now. Two calls. */
-export async function choices(): Promise<SignInChoice[]> {
+export async function choices(): Promise<SignInOption[]> {
   const [providers, portal] = await Promise.all([enabledProviders(), publicUrl()])
   return providers.map((provider) => choiceOf(provider, portal))
 }
 
-function choiceOf({ id, type, displayName }: ProviderRow, portal: string): SignInChoice {
+function choiceOf({ id, type, displayName }: ProviderRow, portal: string): SignInOption {
   const choice = { id, type, displayName }
   return type === 'LDAP' ? choice : { ...choice, authorizeUrl: `${portal}/api/v1/auth/oidc/${id}/authorize` }
 }

@@ -1,4 +1,4 @@
-import { portalPlace } from '@platform/contract/portal-paths'
+import { portalPath } from '@platform/contract/portal-paths'
 
 /** Pages that lead elsewhere by themselves: whoever has signed in does not go there. */
 const beforeSignIn = /^\/(sign-in|setup)([/?#]|$)/
@@ -8,4 +8,4 @@ const beforeSignIn = /^\/(sign-in|setup)([/?#]|$)/
  * nothing that a browser could take for another site passes.
  */
 export const ownPlace = (text: string | undefined): string | undefined =>
-  text !== undefined && portalPlace.test(text) && !beforeSignIn.test(text) ? text : undefined
+  text !== undefined && portalPath.test(text) && !beforeSignIn.test(text) ? text : undefined
