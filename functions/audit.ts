@@ -9,12 +9,12 @@ const types = { ndjson: 'application/x-ndjson', csv: 'text/csv; charset=utf-8' }
 
 export const handler = serve(
   route(addAuditEntry, async ({ caller, body }) => {
-    await Audit.add(caller, body)
+    await Audit.appendEntry(caller, body)
     return answer(204)
   }),
   route(listAuditEntries, async ({ caller, query }) => answer(200, await Audit.list(caller, query))),
   route(exportAudit, async ({ caller, query }) => {
-    const { text, next } = await Audit.exportPart(caller, query)
+    const { text, next } = await Audit.exportPage(caller, query)
     const following = next === undefined ? next : `${exportAudit.path}?format=${query.format}&after=${next}`
     return answer(200, text, download(`audit.${query.format}`, types[query.format], following))
   }),

@@ -19,13 +19,13 @@ export const handler = serve(
     return answer(204)
   }),
   route(beginSession, async ({ body, headers, origin }) =>
-    begun(headers, await BrowserSession.begin(body, { browser: browserOf(headers), origin })),
+    begun(headers, await BrowserSession.startBrowserSession(body, { browser: browserOf(headers), origin })),
   ),
   route(refreshSession, ({ headers, origin }) =>
     renewed(headers, () => Session.refresh({ refreshToken: refreshCookie(headers) }, origin)),
   ),
   route(endBrowserSession, async ({ headers, origin }) => {
-    await Session.close(refreshCookie(headers), origin)
+    await Session.endSessionByToken(refreshCookie(headers), origin)
     return ended(headers)
   }),
   route(me, async ({ caller }) => answer(200, await User.profile(caller))),

@@ -11,7 +11,7 @@ import { authorize, callback, exchangeCode, listSignInOptions } from '@platform/
 import * as Identity from '@platform/core/identity-providers/manage'
 import { configure } from '@platform/core/identity-providers/configure'
 import * as Consent from '@platform/core/identity-providers/consent'
-import { receive } from '@platform/core/identity-providers/consent-callback'
+import { handleConsentCallback } from '@platform/core/identity-providers/consent-callback'
 import * as Oidc from '@platform/core/identity-providers/oidc/oidc'
 import { exchange } from '@platform/core/identity-providers/oidc/code'
 import { answer } from '@platform/http/result'
@@ -31,18 +31,18 @@ export const handler = serve(
   route(testProvider, async ({ caller, params }) => answer(200, await Identity.test(caller, params.id))),
   route(requestConsent, async ({ caller, params }) => answer(200, await Consent.request(caller, params.id))),
   route(consentReturned, async ({ query, origin, headers }) =>
-    redirect(await receive(query, origin, () => holderOf('platform:admin', headers, origin))),
+    redirect(await handleConsentCallback(query, origin, () => holderOf('platform:admin', headers, origin))),
   ),
   route(consentPosted, async ({ query, origin, headers }) =>
-    redirect(await receive(query, origin, () => holderOf('platform:admin', headers, origin))),
+    redirect(await handleConsentCallback(query, origin, () => holderOf('platform:admin', headers, origin))),
   ),
-  route(listSignInOptions, async () => answer(200, { items: await Oidc.choices() })),
+  route(listSignInOptions, async () => answer(200, { items: await Oidc.listSignInOptions() })),
   route(authorize, async ({ params, query }) => {
-    const { location, browser } = await Oidc.begin(params.id, query)
+    const { location, browser } = await Oidc.startSignIn(params.id, query)
     return redirect(location, signInCookie(browser))
   }),
   route(callback, async ({ params, query, headers, origin }) =>
-    redirect(await Oidc.finish(params.id, query, { browser: browserOf(headers), origin })),
+    redirect(await Oidc.completeSignIn(params.id, query, { browser: browserOf(headers), origin })),
   ),
   route(exchangeCode, async ({ body, headers, origin }) =>
     answer(200, await exchange(body.code, browserOf(headers), origin)),

@@ -7,7 +7,7 @@ import { serve } from '@platform/http/serve'
 export const handler = serve(
   route(listNotifications, async ({ caller, query }) => answer(200, await Notification.list(caller, query))),
   route(updateNotifications, async ({ caller, body }) => {
-    await Notification.mark(caller, body)
+    await Notification.markRead(caller, body)
     return answer(204)
   }),
 )

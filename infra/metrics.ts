@@ -1,4 +1,4 @@
-import type { Measure } from '../packages/core/src/lib/metrics.ts'
+import type { MetricName } from '../packages/core/src/lib/metrics.ts'
 import { type Task, tasks } from '../packages/contract/src/task.ts'
 import { tableIndexes } from '../packages/core/src/db/schema.ts'
 import { functionNameOf } from './functions.ts'
@@ -13,7 +13,7 @@ export interface Metric {
 }
 
 /** A metric that functions write themselves. Lambda's name of a function tells stages apart, too. */
-export const ofPlatform = (metricName: Measure, name: string): Metric => ({
+export const ofPlatform = (metricName: MetricName, name: string): Metric => ({
   namespace: 'Platform',
   metricName,
   dimensions: { Function: functionNameOf(name) },

@@ -26,7 +26,7 @@ export async function measureAccept(
   { isQuick }: Effort,
 ): Promise<Section> {
   const kinds = kindsOf(accessToken, clusterIds)
-  const reopen = () => transact([remove(keys.openBatches(organisationId))])
+  const reopen = () => transact([remove(keys.removalGuard(organisationId))])
   const usages: Usage[] = []
   for (const { request } of kinds) {
     accepted(await send(jobs, request()))

@@ -11,7 +11,7 @@ const pageSize = 20
 export async function handler(event: FloorEvent): Promise<FloorAnswer> {
   const claims = await claimsOf(event.headers['authorization'])
   if (claims === undefined) return refuse(401)
-  const Keys = [keyOf(keys.clusterRanks(claims.org))]
+  const Keys = [keyOf(keys.clusterOffsets(claims.org))]
   const { Responses } = await store.send(new BatchGetItemCommand({ RequestItems: { [TableName]: { Keys } } }))
   const query = new QueryCommand({
     TableName,

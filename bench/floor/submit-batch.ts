@@ -61,7 +61,7 @@ const told = ({ batchId, createdBy, count }: Facts) => ({
 /** The gate, if all clusters but the first are there. */
 async function lookUp(organisationId: string, clusterIds: readonly string[]): Promise<Attributes | undefined> {
   const asked = [
-    keyOf(keys.openBatches(organisationId)),
+    keyOf(keys.removalGuard(organisationId)),
     ...clusterIds.slice(1).map((id) => keyOf(keys.cluster(organisationId, id))),
   ]
   const parts = Array.from({ length: Math.ceil(asked.length / 100) }, (_, part) =>
@@ -93,7 +93,7 @@ function open({ organisationId, batchId }: Facts, { removals }: Attributes) {
   return {
     Update: {
       TableName,
-      Key: keyOf(keys.openBatches(organisationId)),
+      Key: keyOf(keys.removalGuard(organisationId)),
       UpdateExpression: 'ADD version :one, accepted :one, #open :batch',
       ConditionExpression: removals === undefined ? 'attribute_not_exists(removals)' : 'removals = :removals',
       ExpressionAttributeNames: { '#open': 'open' },

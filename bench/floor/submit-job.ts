@@ -58,7 +58,7 @@ function steps(row: Row, payload: string) {
 }
 
 function jobItem({ id, organisationId, clusterId, createdBy, createdAtMs }: Row): Attributes {
-  const filing = keys.jobFiling({ organisationId, clusterId, status: 'Queued' })
+  const filing = keys.jobIndexKeys({ organisationId, clusterId, status: 'Queued' })
   const { duepk, duesk } = keys.due(id, createdAtMs + announceAgainMs)
   return {
     ...keyOf(keys.job(organisationId, id)),

@@ -55,7 +55,7 @@ const rowOf = (name: string, usage: Usage) => [
 
 /** By how much the tallies differ from a count of all rows, which a small organisation's filter makes. */
 async function tallyDrift(caller: Awaited<ReturnType<typeof callerOf>>): Promise<number> {
-  const tally = await get(keys.clusterTally(caller.organisationId))
+  const tally = await get(keys.clusterStatusCounts(caller.organisationId))
   const differences = clusterStatuses.map(async (status) => {
     const { totalCount } = await Cluster.list(caller, { status, page: 1, pageSize: 1 })
     const tallied = Object.entries(tally ?? {}).filter(([name]) => name.endsWith(`#${status}`))

@@ -1,10 +1,10 @@
 import type { ClusterStatus, ClusterType } from '@platform/contract/cluster'
-import { parseRow, filedUnder, tallyName } from '@platform/core/clusters/record'
+import { parseCluster, statusIndexKeys, statusCountName } from '@platform/core/clusters/record'
 import * as keys from '@platform/core/db/keys'
 import { newId, newNonce } from '@platform/core/id'
 import { ListHead } from '@platform/core/db/offset-list'
-import { noRanks, type Ranks, withRow } from '@platform/core/db/offset-index'
-import { spendBeat } from '@platform/core/clusters/request-nonce'
+import { emptyOffsets, type OffsetIndex, withRecord } from '@platform/core/db/offset-index'
+import { consumeHeartbeatNonce } from '@platform/core/clusters/request-nonce'
 import { range } from '../support/statistics.ts'
 import { type Stored, writeItems } from './write.ts'
 
@@ -52,10 +52,10 @@ function storedCluster(organisationId: string, timeMs: number, index: number, re
   const presence = status === 'Pending' ? { enrollmentId: newId('enroll') } : heard(status, recentTokens)
   const row = { id, name, type, activeJobs: 0, waitingJobs: 0, ...presence }
   const due = isWatched ? keys.due(id, dueAtMs) : {}
-  const filed = { ...row, ...filedUnder({ organisationId, type }, status), ...due }
+  const filed = { ...row, ...statusIndexKeys({ organisationId, type }, status), ...due }
   const item = { ...keys.cluster(organisationId, id), ...filed }
   // What core could not read back would measure nothing.
-  parseRow(item)
+  parseCluster(item)
   return item
 }
 
@@ -80,22 +80,22 @@ function steadyTokens(): string {
   for (const beat of range(40)) {
     const issuedAtMs = Math.floor(Date.now() / 1000) * 1000 + beat * 30_000
     const caller = { kind: 'relay' as const, relayId: '', organisationId: '', clusterId: '' }
-    remembered = spendBeat(remembered, { ...caller, tokenId: crypto.randomUUID(), issuedAtMs }, issuedAtMs) ?? ''
+    remembered = consumeHeartbeatNonce(remembered, { ...caller, tokenId: crypto.randomUUID(), issuedAtMs }, issuedAtMs) ?? ''
   }
   return remembered
 }
 
 function head(organisationId: string, times: readonly number[]): Stored {
-  const ranks = times.reduce<Ranks>(withRow, noRanks())
+  const ranks = times.reduce<OffsetIndex>(withRecord, emptyOffsets())
   const fields = { total: times.length, ranks, lastTimeMs: times.at(-1), version: times.length }
-  return { ...keys.clusterRanks(organisationId), ...ListHead.parse(fields) }
+  return { ...keys.clusterOffsets(organisationId), ...ListHead.parse(fields) }
 }
 
 function tally(organisationId: string, rows: readonly Stored[]): Stored {
   const counts: Record<string, number> = {}
   for (const { type, status } of rows) {
-    const name = tallyName(String(type), String(status))
+    const name = statusCountName(String(type), String(status))
     counts[name] = (counts[name] ?? 0) + 1
   }
-  return { ...keys.clusterTally(organisationId), ...counts }
+  return { ...keys.clusterStatusCounts(organisationId), ...counts }
 }

@@ -1,4 +1,4 @@
-import { entryItem, hashBeforeFirst } from '@platform/core/audit/entry'
+import { entryItem, genesisHash } from '@platform/core/audit/entry'
 import * as keys from '@platform/core/db/keys'
 import { derivedId, newId, sha256 } from '@platform/core/id'
 import { parseJob } from '@platform/core/jobs/record'
@@ -45,7 +45,7 @@ function storedJob(organisationId: string, clusterId: string, createdAtMs: numbe
     completedAtMs: createdAtMs + 5000,
   }
   const row = { ...facts, createdBy: newId('user'), expiresAtMs: createdAtMs + 3_600_000, ...run }
-  const item = { ...keys.job(organisationId, id), ...row, ...keys.jobFiling(row) }
+  const item = { ...keys.job(organisationId, id), ...row, ...keys.jobIndexKeys(row) }
   // What core could not read back would measure nothing.
   parseJob(item)
   return item
@@ -61,7 +61,7 @@ function totals(organisationId: string, rows: readonly Stored[]): Stored {
 function trail(organisationId: string, count: number): Stored[] {
   const users = [newId('user'), newId('user')]
   const items: Stored[] = []
-  let head = { seq: 0, atMs: Date.now() - count * 1000, hash: hashBeforeFirst(organisationId) }
+  let head = { seq: 0, atMs: Date.now() - count * 1000, hash: genesisHash(organisationId) }
   for (const index of range(count)) {
     const place = { seq: head.seq + 1, atMs: head.atMs + 1000, previousHash: head.hash }
     const id = derivedId('evt', place.atMs, String(index))

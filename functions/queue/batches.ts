@@ -1,5 +1,5 @@
-import { tendBatch } from '@platform/core/jobs/batches/advance'
+import { advanceBatch } from '@platform/core/jobs/batches/advance'
 import { consume } from '@platform/http/consume'
 import { BatchMessage } from '@platform/http/messages'
 
-export const handler = consume(BatchMessage, tendBatch)
+export const handler = consume(BatchMessage, advanceBatch)

@@ -1,5 +1,5 @@
-import { bookAll } from '@platform/core/background/projections'
+import { projectOrganisation } from '@platform/core/background/projections'
 import { consume } from '@platform/http/consume'
 import { RecordsMessage } from '@platform/http/messages'
 
-export const handler = consume(RecordsMessage, ({ organisationId }) => bookAll(organisationId))
+export const handler = consume(RecordsMessage, ({ organisationId }) => projectOrganisation(organisationId))

@@ -1,5 +1,5 @@
-import { buryJob } from '@platform/core/jobs/dead-letter'
+import { deadLetterJob } from '@platform/core/jobs/dead-letter'
 import { consume } from '@platform/http/consume'
 import { JobMessage } from '@platform/http/messages'
 
-export const handler = consume(JobMessage, buryJob)
+export const handler = consume(JobMessage, deadLetterJob)

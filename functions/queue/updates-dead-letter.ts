@@ -1,9 +1,9 @@
-import { type Kinds, buryOperation } from '@platform/core/operations/run'
+import { type OperationHandlers, deadLetterOperation } from '@platform/core/operations/run'
 import { consume } from '@platform/http/consume'
 import { UpdateMessage } from '@platform/http/messages'
 
 /** What installs and updates is loaded by the first message that leads to something to do. */
-const kinds = async (): Promise<Kinds> => {
+const kinds = async (): Promise<OperationHandlers> => {
   const [{ moduleKinds }, { updateKinds }] = await Promise.all([
     import('@platform/worker/modules/handlers'),
     import('@platform/worker/updates/handlers'),
@@ -13,5 +13,5 @@ const kinds = async (): Promise<Kinds> => {
 
 /** A scan that failed comes again by itself. */
 export const handler = consume(UpdateMessage, async (message) => {
-  if ('jobId' in message) await buryOperation(message, kinds)
+  if ('jobId' in message) await deadLetterOperation(message, kinds)
 })

@@ -1,5 +1,5 @@
 import * as Batch from '@platform/core/jobs/batches/batch'
-import { tendBatch } from '@platform/core/jobs/batches/advance'
+import { advanceBatch } from '@platform/core/jobs/batches/advance'
 import { type Caller } from '@platform/core/caller'
 import * as Cluster from '@platform/core/clusters/cluster'
 import * as keys from '@platform/core/db/keys'
@@ -72,7 +72,7 @@ export const removals: Scenario = {
 
 async function submitBatch(caller: Caller, clusterIds: readonly string[]): Promise<void> {
   const { batchId } = await Batch.submit(caller, { jobs: clusterIds.map((id) => script(id)) })
-  await tendBatch({ organisationId: caller.organisationId, batchId })
+  await advanceBatch({ organisationId: caller.organisationId, batchId })
 }
 
 /** Every job has its cluster, unless it has ended; the cluster counts those that have not. */

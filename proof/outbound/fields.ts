@@ -11,7 +11,7 @@ import { testLdap } from '@platform/core/identity-providers/ldap/test'
 import { fetchManifest } from '@platform/core/modules/manifest-source'
 import * as Oidc from '@platform/core/identity-providers/oidc/oidc'
 import { testOidc } from '@platform/core/identity-providers/oidc/test'
-import { clientOf } from '@platform/core/modules/registries'
+import { registryClientFor } from '@platform/core/modules/registries'
 import * as Webhook from '@platform/core/webhooks/webhook'
 import { newProvider, portal, signInWith } from '../../test/core/support/oidc.ts'
 import { callerOf } from '../../test/support/world.ts'
@@ -39,7 +39,7 @@ const provider = (type: ProviderType, settings: ProviderSettings) =>
 
 async function tryProvider(type: ProviderType, settings: ProviderSettings): Promise<void> {
   const row = await provider(type, settings)
-  await forgetting(() => Oidc.begin(row.id, {}))
+  await forgetting(() => Oidc.startSignIn(row.id, {}))
   await testOidc(row, { clientSecret: 'x' })
 }
 
@@ -62,7 +62,7 @@ async function tryWebhook({ href }: URL): Promise<void> {
 }
 
 async function tryRegistry(host: string): Promise<void> {
-  const client = clientOf(host, { credentials: async () => ({ username: 'x', password: 'x' }) })
+  const client = registryClientFor(host, { credentials: async () => ({ username: 'x', password: 'x' }) })
   await client.resolve('modules/hello', 'latest').catch(() => undefined)
   await client.blob('modules/hello', { digest, size: 10 })
 }
@@ -71,7 +71,7 @@ async function tryRegistry(host: string): Promise<void> {
 async function tryPublicUrl({ href }: URL, { issuer }: Allowed): Promise<void> {
   await transact([patch(keys.platform(), { set: { publicUrl: href } })])
   try {
-    await Oidc.begin((await newProvider(issuer.url)).id, {})
+    await Oidc.startSignIn((await newProvider(issuer.url)).id, {})
   } finally {
     await transact([patch(keys.platform(), { set: { publicUrl: portal } })])
   }

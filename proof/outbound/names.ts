@@ -1,4 +1,4 @@
-import { callOut, OutboundFailure } from '@platform/core/outbound/outbound'
+import { outboundFetch, OutboundError } from '@platform/core/outbound/outbound'
 import { privateAnswers } from '../../test/core/support/addresses.ts'
 
 /** Addresses of the changing names that may be called: nobody answers there. */
@@ -30,7 +30,7 @@ export async function callNames(port: number): Promise<number> {
       for (let turn = 0; turn < 2; turn++) {
         calls++
         const request = { method: 'GET', timeoutMs: 300, maxBytes: 1000 }
-        await callOut(`${scheme}://rebinding.example:${port}/`, request, { allow: new Set(), resolve }).catch(expected)
+        await outboundFetch(`${scheme}://rebinding.example:${port}/`, request, { allow: new Set(), resolve }).catch(expected)
       }
     }
   }
@@ -38,5 +38,5 @@ export async function callNames(port: number): Promise<number> {
 }
 
 function expected(error: unknown): void {
-  if (!(error instanceof OutboundFailure)) throw error
+  if (!(error instanceof OutboundError)) throw error
 }

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
-import { parseAllow } from '@platform/core/lib/settings/allowlist'
-import { callOut } from '@platform/core/outbound/outbound'
+import { parseAllowlist } from '@platform/core/lib/settings/allowlist'
+import { outboundFetch } from '@platform/core/outbound/outbound'
 import { startServer } from '../../test/support/http-server.ts'
 
 /** Servers that take their time, or more than there is room for. */
@@ -34,7 +34,7 @@ export async function callSlow(): Promise<{ calls: number; tooMuch: string[] }> 
   for (const [name, manner] of Object.entries(manners)) {
     await using server = await startServer((_, outgoing) => void manner(outgoing))
     const startedAtMs = performance.now()
-    const called = callOut(server.url, { method: 'GET', timeoutMs, maxBytes }, { allow: parseAllow(server.host) })
+    const called = outboundFetch(server.url, { method: 'GET', timeoutMs, maxBytes }, { allow: parseAllowlist(server.host) })
     const answer = await called.catch(() => undefined)
     const tookMs = performance.now() - startedAtMs
     if (tookMs > timeoutMs + patienceMs) tooMuch.push(`a server that ${name}: ${Math.round(tookMs)} ms`)

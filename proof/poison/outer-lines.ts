@@ -9,7 +9,7 @@ import { newId } from '@platform/core/id'
 import * as Job from '@platform/core/jobs/job'
 import { installSteps } from '@platform/core/modules/plans'
 import { uninstall } from '@platform/core/modules/uninstall'
-import { newOperation, queueing } from '@platform/core/operations/operation'
+import { newOperation, queueChange } from '@platform/core/operations/operation'
 import * as Webhook from '@platform/core/webhooks/webhook'
 import { handler as modulesConsumer } from '../../functions/queue/modules.ts'
 import { handler as updatesConsumer } from '../../functions/queue/updates.ts'
@@ -62,7 +62,7 @@ export const updates: Line = {
       steps: installSteps,
     }
     const operation = newOperation(caller, asked)
-    await commit(caller, queueing(operation))
+    await commit(caller, queueChange(operation))
     const hasFailedOnce = async () => {
       const { status } = await Job.read(caller, operation.id)
       return status === 'Failed' && (await timesTold(organisationId, 'job.failed')) === 1

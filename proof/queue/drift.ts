@@ -1,7 +1,7 @@
 import * as Audit from '@platform/core/audit/audit'
 import { countsOf, parseBatch } from '@platform/core/jobs/batches/record'
 import { type Item } from '@platform/core/db/table'
-import { totalOf } from '@platform/core/jobs/totals-projection'
+import { countJobs } from '@platform/core/jobs/totals-projection'
 import * as Notification from '@platform/core/notifications/notification'
 import { unreadCount } from '@platform/core/notifications/unread'
 import { tallyOf } from '../../test/core/support/batches.ts'
@@ -78,8 +78,8 @@ function batchDrift({ batchIds }: Tenant, own: readonly Item[], jobs: readonly I
 
 function totalDrift(own: readonly Item[], jobs: readonly Item[]): number {
   const totals = own.find(({ sk }) => sk === 'JOB-TOTALS')
-  const wrong = statuses.filter((status) => totalOf(totals, status) !== countOf(jobs, status)).length
-  return wrong + (totalOf(totals) === jobs.length ? 0 : 1)
+  const wrong = statuses.filter((status) => countJobs(totals, status) !== countOf(jobs, status)).length
+  return wrong + (countJobs(totals) === jobs.length ? 0 : 1)
 }
 
 function historyDrift(own: readonly Item[], jobs: readonly Item[]): number {

@@ -3,7 +3,7 @@ import * as Audit from '@platform/core/audit/audit'
 import * as Batch from '@platform/core/jobs/batches/batch'
 import { type Caller } from '@platform/core/caller'
 import * as Job from '@platform/core/jobs/job'
-import { fewAtOnce, partsOf } from '@platform/core/lib/async'
+import { forEachLimit, chunk } from '@platform/core/lib/async'
 import { inboxOf, runJob, script, type World } from '../../test/core/support/jobs.ts'
 import { callerOf, enrolledCluster } from '../../test/support/world.ts'
 
@@ -56,7 +56,7 @@ export async function ask(tenant: Tenant, load: Load): Promise<void> {
   const asking = [
     ...Array.from({ length: load.jobs }, (_, index) => () => askForJob(tenant, clusterAt(index), index)),
     ...Array.from({ length: load.notes }, (_, index) => async () => {
-      await Audit.add(caller, { action: 'note.take', resource: `note-${index}`, detail: '' })
+      await Audit.appendEntry(caller, { action: 'note.take', resource: `note-${index}`, detail: '' })
       count(tenant, 'note.take')
     }),
     ...Array.from({ length: load.batches }, (_, index) => async () => {
@@ -68,8 +68,8 @@ export async function ask(tenant: Tenant, load: Load): Promise<void> {
       count(tenant, 'batch.submit')
     }),
   ]
-  const parts = partsOf(inTurns(asking, load.batches + 1), 1)
-  await fewAtOnce(2, parts, async ([one]) => one?.())
+  const parts = chunk(inTurns(asking, load.batches + 1), 1)
+  await forEachLimit(2, parts, async ([one]) => one?.())
 }
 
 /** Takes from different places of a list in turn, so that what comes late in it is not done last. */

@@ -1,4 +1,4 @@
-import { tendBatch } from '@platform/core/jobs/batches/advance'
+import { advanceBatch } from '@platform/core/jobs/batches/advance'
 import { type Caller } from '@platform/core/caller'
 import * as Cluster from '@platform/core/clusters/cluster'
 import { type Item } from '@platform/core/db/table'
@@ -53,7 +53,7 @@ export async function raceForRemoval(race: Race, kind: Kind, rounds: number): Pr
   ]
 }
 
-const expand = ({ organisationId }: Caller, batchId: string): Promise<void> => tendBatch({ organisationId, batchId })
+const expand = ({ organisationId }: Caller, batchId: string): Promise<void> => advanceBatch({ organisationId, batchId })
 
 const jobFor = (clusterId: string) => ({ clusterId, type: 'InvokeScript', payload: { script: 'true' } })
 

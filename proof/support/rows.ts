@@ -3,7 +3,7 @@ import { config } from '@platform/core/config'
 import { client } from '@platform/core/db/client'
 import type { Key } from '@platform/core/db/keys'
 import { type Item } from '@platform/core/db/table'
-import { partsOf } from '@platform/core/lib/async'
+import { chunk } from '@platform/core/lib/async'
 
 const TableName = config.PLAT_TABLE
 
@@ -22,7 +22,7 @@ export async function allRows(): Promise<Item[]> {
 
 /** Takes rows out of the table, whatever they mean. */
 export async function forget(rows: readonly (Item | Key)[]): Promise<void> {
-  for (const part of partsOf(rows, 25)) {
+  for (const part of chunk(rows, 25)) {
     const requests = part.map(({ pk, sk }) => ({ DeleteRequest: { Key: { pk, sk } } }))
     await client.send(new BatchWriteCommand({ RequestItems: { [TableName]: requests } }))
   }

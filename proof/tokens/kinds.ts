@@ -5,7 +5,7 @@ import * as Cluster from '@platform/core/clusters/cluster'
 import { nowSeconds } from '@platform/core/clock'
 import { config } from '@platform/core/config'
 import { newId, newSecret } from '@platform/core/id'
-import { keepAttempt, keepCode } from '@platform/core/identity-providers/oidc/attempt'
+import { storeAttempt, storeCode } from '@platform/core/identity-providers/oidc/attempt'
 import { readSecret } from '@platform/core/aws/secrets'
 import { signIn } from '@platform/core/accounts/session'
 import { issueModuleToken, verifyAccessToken } from '@platform/core/signing/access-token'
@@ -35,7 +35,7 @@ export async function otherKinds(who: Person): Promise<Forgeries> {
   const { token: apiToken } = await ApiToken.create(caller, { name: newId('tok') })
   const cluster = await Cluster.register(caller, { name: newId('clus'), type: 'Hypervisor' })
   const providerId = newId('idp')
-  const { state, browser } = await keepAttempt({ providerId, nonce: newSecret(), codeVerifier: newSecret() })
+  const { state, browser } = await storeAttempt({ providerId, nonce: newSecret(), codeVerifier: newSecret() })
   const { userId, organisationId } = who
   const statement = { jobId: newId('job'), clusterId: cluster.id, payloadSha256: 'x', iat: nowSeconds() }
   const { statement: statementKey } = await platformKeys()
@@ -54,7 +54,7 @@ export async function otherKinds(who: Person): Promise<Forgeries> {
     'a token for a module that is called like the audience': await issueModuleToken('platform-api', caller),
     'the state of a sign-in': state,
     'what a browser keeps of a sign-in': browser,
-    'a sign-in code': await keepCode({ providerId, userId, organisationId }, browser),
+    'a sign-in code': await storeCode({ providerId, userId, organisationId }, browser),
     'a job statement': tokenOf({ alg: 'EdDSA', typ: 'job-statement+jws' }, statement, byEdDsa(statementKey)),
     'an ID token of an issuer': await idToken(who),
     'the token of the module host': config.PLAT_MODULE_HOST_TOKEN || newSecret(),

@@ -2,7 +2,7 @@ import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { version } from '@platform/contract/manifest'
 import { Failure, messageOf } from '@platform/cli/exit'
-import { placeOf } from '@platform/core/lib/settings/release-source'
+import { parseReleaseRepository } from '@platform/core/lib/settings/release-source'
 import gte from 'semver/functions/gte.js'
 import valid from 'semver/functions/valid.js'
 import * as z from 'zod'
@@ -52,7 +52,7 @@ const Options = z
     'min-from': version.optional(),
     source: z
       .string()
-      .refine((text) => placeOf(text) !== undefined, 'must be registry/repository, without a tag')
+      .refine((text) => parseReleaseRepository(text) !== undefined, 'must be registry/repository, without a tag')
       .optional(),
     key: path.optional(),
     output: path.optional(),

@@ -1,6 +1,6 @@
 import { createPublicKey } from 'node:crypto'
 import { Failure } from '@platform/cli/exit'
-import { fewAtOnce } from '@platform/core/lib/async'
+import { forEachLimit } from '@platform/core/lib/async'
 import type { RegistryClient } from '@platform/oci/client'
 import { signImage, type SignatureLayout } from '@platform/oci/signature/sign'
 import { verifyImage } from '@platform/oci/signature/verify'
@@ -30,7 +30,7 @@ export async function publish(
   if (present !== undefined && present.digest !== digest) throw otherContent(`${client.registry}/${name}:${tag}`)
   const trusted = [{ name: 'own', pem: publicHalf(privateKeyPem) }]
   if (present !== undefined && (await verifyImage(client, name, [digest], trusted)).isVerified) return false
-  await fewAtOnce(atOnce, blobs, async (blob) => void (await client.putBlob(name, blob)))
+  await forEachLimit(atOnce, blobs, async (blob) => void (await client.putBlob(name, blob)))
   await client.putManifest(name, digest, manifest, mediaTypes.manifest)
   await signImage(client, name, digest, privateKeyPem, { layout })
   await client.putManifest(name, tag, manifest, mediaTypes.manifest)

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { networkOf } from '@platform/core/lib/ip-network'
+import { ipNetworkOf } from '@platform/core/lib/ip-network'
 
 test.each([
   ['192.0.2.1', '192.0.2.1'],
@@ -13,5 +13,5 @@ test.each([
   ['', ''],
   ['not an address', 'not an address'],
 ])('%s is counted under %s', (address, network) => {
-  expect(networkOf(address)).toBe(network)
+  expect(ipNetworkOf(address)).toBe(network)
 })

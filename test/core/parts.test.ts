@@ -1,4 +1,4 @@
-import { fewAtOnce } from '@platform/core/lib/async'
+import { forEachLimit } from '@platform/core/lib/async'
 import { expect, test } from 'vitest'
 
 /** Work that ends when it is told to. */
@@ -17,7 +17,7 @@ const settled = () => new Promise((resolve) => setImmediate(resolve))
 
 test('so many are under way at once, and the next begins when one has ended', async () => {
   const { work, begun, end } = heldWork()
-  const all = fewAtOnce(2, ['a', 'b', 'c'], work)
+  const all = forEachLimit(2, ['a', 'b', 'c'], work)
   expect(begun()).toBe('ab')
   end('b')?.resolve()
   await settled()
@@ -30,7 +30,7 @@ test('so many are under way at once, and the next begins when one has ended', as
 test('when one fails nothing else is begun, and who waits hears of it once what was under way has ended', async () => {
   const { work, begun, end } = heldWork()
   let heard: unknown
-  const all = fewAtOnce(2, ['a', 'b', 'c', 'd'], work).catch((error: unknown) => (heard = error))
+  const all = forEachLimit(2, ['a', 'b', 'c', 'd'], work).catch((error: unknown) => (heard = error))
   end('a')?.reject(new Error('a failed'))
   await settled()
   expect([begun(), heard]).toEqual(['ab', undefined])

@@ -27,7 +27,7 @@ test('a store that takes a request and never answers is given up, and called not
     get: get({ pk: 'A', sk: 'B' }),
     read: secret.readSecret('a-secret'),
     write: secret.writeSecret('a-secret', 'value'),
-    begin: secret.beginSecret('a-secret', 'value'),
+    begin: secret.createSecretOnce('a-secret', 'value'),
     create: secret.createSecret('a-secret', 'value'),
     delete: secret.deleteSecret('a-secret'),
   }

@@ -4,7 +4,7 @@ import type { Permission } from '@platform/contract/permission'
 import * as ApiToken from '@platform/core/accounts/api-token'
 import type { Caller, RelayCaller } from '@platform/core/caller'
 import * as Cluster from '@platform/core/clusters/cluster'
-import { fault } from '@platform/core/error'
+import { platformError } from '@platform/core/error'
 import { enroll } from '@platform/core/relays/enrollment'
 import { authenticate, holderOf, identityOf, permit } from '@platform/http/authorize'
 import { atStoreCalls } from '../core/support/store-hook.ts'
@@ -129,7 +129,7 @@ test('at a public endpoint whoever has a permission is told apart from everybody
 
 test('a store that fails makes nobody a stranger at a public endpoint', async () => {
   const { token } = await ApiToken.create(await callerOf(), { name: 'nightly' })
-  for (const failure of [fault('database_unavailable'), new RangeError('out of order')]) {
+  for (const failure of [platformError('database_unavailable'), new RangeError('out of order')]) {
     using _ = atStoreCalls({
       before: async () => {
         throw failure

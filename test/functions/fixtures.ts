@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import { bookAll } from '@platform/core/background/projections'
-import { tendBatch } from '@platform/core/jobs/batches/advance'
+import { projectOrganisation } from '@platform/core/background/projections'
+import { advanceBatch } from '@platform/core/jobs/batches/advance'
 import { system } from '@platform/core/caller'
 import { commit } from '@platform/core/outbox/commit'
 import * as keys from '@platform/core/db/keys'
@@ -81,8 +81,8 @@ async function anEndedBatch(who: Person): Promise<Ask> {
   const ask = await aBatch(who)
   await made(who, 'POST /api/v1/jobs/batch/{batchId}/cancel', ask)
   const { organisationId } = who
-  await tendBatch({ organisationId, batchId: ask.params?.['batchId'] ?? '' })
-  await bookAll(organisationId)
+  await advanceBatch({ organisationId, batchId: ask.params?.['batchId'] ?? '' })
+  await projectOrganisation(organisationId)
   return ask
 }
 
@@ -136,7 +136,7 @@ const aProvider: Fixture = async () => {
 async function aNotification({ userId, organisationId, headers }: Person): Promise<string> {
   const event = { name: 'session.reuse_detected', subject: userId, data: { userId, sessionId: newId('sess') } } as const
   await commit(system(organisationId), { steps: [], events: [event] })
-  await bookAll(organisationId)
+  await projectOrganisation(organisationId)
   return (await call(rowNamed('GET /api/v1/notifications'), {}, headers)).json.items[0].id
 }
 
@@ -168,7 +168,7 @@ const fixtures: Record<string, Fixture> = {
   'GET /api/v1/jobs': async (who) => {
     const job = await aScript(who)
     const { batchId } = await made(who, 'POST /api/v1/jobs/batch', { body: { jobs: [job] } })
-    await tendBatch({ organisationId: who.organisationId, batchId })
+    await advanceBatch({ organisationId: who.organisationId, batchId })
     return { query: { clusterId: job.clusterId, batchId } }
   },
   'GET /api/v1/jobs/{id}': aJob,
@@ -233,7 +233,7 @@ const fixtures: Record<string, Fixture> = {
   'PATCH /api/v1/notifications': async (who) => ({ body: { ids: [await aNotification(who)] } }),
   'GET /api/v1/platform/audit': async (who) => {
     const { id: resource } = await newSite(who)
-    await bookAll(who.organisationId)
+    await projectOrganisation(who.organisationId)
     return { query: { actor: who.userId, resource } }
   },
   'POST /api/v1/platform/audit': () => ({ body: { action: 'change.approved', resource: 'x', detail: 'y' } }),

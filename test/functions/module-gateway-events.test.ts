@@ -3,7 +3,7 @@ import * as keys from '@platform/core/db/keys'
 import { query, upsert } from '@platform/core/db/table'
 import { transact } from '@platform/core/db/transact'
 import { newId } from '@platform/core/id'
-import { stored } from '@platform/core/modules/record'
+import { serialise } from '@platform/core/modules/record'
 import { parseRecord } from '@platform/core/outbox/record'
 import { runInstance } from '../support/hostile-module.ts'
 import { manifestFor } from '../support/module-manifest.ts'
@@ -30,7 +30,7 @@ async function storeRow(moduleId: string): Promise<string> {
     manifest: manifestFor(moduleId),
   }
   const row = { id: moduleId, organisationId, state: 'Running', updatedAtMs: 0 }
-  const set = { ...row, release: stored({ ...release, isVerified: true }) }
+  const set = { ...row, release: serialise({ ...release, isVerified: true }) }
   await transact([upsert(keys.module(moduleId), { set })])
   return organisationId
 }

@@ -1,7 +1,7 @@
 import { afterAll, beforeEach, expect, test, vi } from 'vitest'
 import { transact } from '@platform/core/db/transact'
 import { newId } from '@platform/core/id'
-import { claimStep, readRoutes } from '@platform/core/modules/routes'
+import { reserveRoutesWrite, readRoutes } from '@platform/core/modules/routes'
 import { admin, forgetModules, jobsOf, offer } from '../core/support/installs.ts'
 import { found, newModuleId, putCatalog, putModule, releaseFor } from '../core/support/modules.ts'
 import { refusalBy } from '../support/asked.ts'
@@ -54,7 +54,7 @@ test('the removal of what is in the catalog only', async () => {
 test('one more module than the platform has room for', async () => {
   const subscriptions = Array.from({ length: 600 }, (_, index) => `module.${'x'.repeat(280)}.${index}`)
   for (const id of ['full-one', 'full-two'])
-    await transact([claimStep(await readRoutes(), id, { apiBasePath: `/api/${id}`, subscriptions })])
+    await transact([reserveRoutesWrite(await readRoutes(), id, { apiBasePath: `/api/${id}`, subscriptions })])
   const id = newModuleId()
   await offer(world, id, '1.0.0')
   expect([await ofCatalog(id), await ofImage(imageOf(id))]).toEqual(['limit_reached', 'limit_reached'])

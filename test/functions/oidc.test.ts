@@ -1,9 +1,9 @@
 // First: it sets what the platform may reach, which core reads when it is imported.
 import { peer } from '../core/support/oidc-hoist.ts'
 import { beforeAll, expect, test } from 'vitest'
-import { bookAll } from '@platform/core/background/projections'
+import { projectOrganisation } from '@platform/core/background/projections'
 import { shiftClock } from '@platform/core/clock'
-import { type ProviderRow } from '@platform/core/identity-providers/record'
+import { type ProviderRecord } from '@platform/core/identity-providers/record'
 import { verifyAccessToken } from '@platform/core/signing/access-token'
 import { handler as auth } from '../../functions/auth.ts'
 import { handler } from '../../functions/identity.ts'
@@ -13,7 +13,7 @@ import { send } from '../support/event.ts'
 import { newSigningKey } from '../support/oidc-peer.ts'
 import { clientSecret, newProvider, portal, ready } from '../core/support/oidc.ts'
 
-const clientOf = ({ id }: ProviderRow) => ({
+const clientOf = ({ id }: ProviderRecord) => ({
   clientId: 'platform',
   clientSecret,
   redirectUri: `${portal}/api/v1/auth/oidc/${id}/callback`,
@@ -21,7 +21,7 @@ const clientOf = ({ id }: ProviderRow) => ({
 const roleMappings = [{ group: 'operators', role: 'Operator' as const }]
 const settings = { issuer: peer.issuer, clientId: 'platform', scopes: ['profile', 'email', 'groups'] }
 
-let provider: ProviderRow
+let provider: ProviderRecord
 beforeAll(async () => {
   await ready()
   provider = await newProvider(peer.issuer, { settings, roleMappings })
@@ -29,10 +29,10 @@ beforeAll(async () => {
 })
 
 const signInPage = /^https:\/\/platform\.example\.com\/sign-in\?/
-const authorizeAt = ({ id }: ProviderRow, query = '') => `${portal}/api/v1/auth/oidc/${id}/authorize${query}`
+const authorizeAt = ({ id }: ProviderRecord, query = '') => `${portal}/api/v1/auth/oidc/${id}/authorize${query}`
 
 /** Signs in as a person does, from the list of providers to the profile. */
-async function signIn(by: ProviderRow = provider, browser = new Browser(portal, handler)) {
+async function signIn(by: ProviderRecord = provider, browser = new Browser(portal, handler)) {
   const page = await browser.follow(authorizeAt(by, '?returnTo=%2Fclusters%3Fstatus%3DOffline'), signInPage)
   const { code, ...told } = Object.fromEntries(page.searchParams)
   const { status, json } = await browser.post('/api/v1/auth/oidc/token', { code })
@@ -57,7 +57,7 @@ test('whoever a provider signs in gets tokens, and is a user with the roles of i
     body: JSON.stringify({ refreshToken: json.refreshToken }),
   })
   expect(refreshed.status).toBe(200)
-  await bookAll(organisationId)
+  await projectOrganisation(organisationId)
 })
 
 test('the same subject is the same user again, with the roles that its groups give now', async () => {

@@ -7,11 +7,11 @@ import { create } from '@platform/core/db/table'
 import { transact } from '@platform/core/db/transact'
 import { newId } from '@platform/core/id'
 import { hashPassword } from '@platform/core/accounts/password'
-import { enterStep, nextTimeMs, readHead } from '@platform/core/db/offset-list'
+import { insertWrite, nextSortTimeMs, readHead } from '@platform/core/db/offset-list'
 import * as Session from '@platform/core/accounts/session'
 import * as Setup from '@platform/core/platform/setup'
 import { issueAccessToken, verifyAccessToken } from '@platform/core/signing/access-token'
-import { createSteps, usersOf } from '@platform/core/accounts/user'
+import { createUserWrites, usersOf } from '@platform/core/accounts/user'
 import { administrator, adminToken, started } from '../support/world.ts'
 
 /** People who are really there, with a role and a session, for suites that call every operation. */
@@ -41,13 +41,13 @@ const passwordHash = await hashPassword(password, 'everybody')
 export async function personOf(role: Role, given = homeOf(role)): Promise<Person> {
   const organisationId = given ?? (await newOrganisation())
   const head = await readHead(usersOf(organisationId))
-  const createdAtMs = nextTimeMs(head)
+  const createdAtMs = nextSortTimeMs(head)
   const [userId, username] = [newId('user', createdAtMs), `u-${randomUUID()}`]
   const facts = { email: `${username}@example.com`, authProvider: 'local', createdAtMs }
   const user = { id: userId, organisationId, username, roles: [role], ...facts }
   const session = Session.open(user, { address: '192.0.2.1' })
-  const entering = enterStep(usersOf(organisationId), head, createdAtMs)
-  const refusal = await transact([...createSteps(user, passwordHash), entering, ...session.steps])
+  const entering = insertWrite(usersOf(organisationId), head, createdAtMs)
+  const refusal = await transact([...createUserWrites(user, passwordHash), entering, ...session.steps])
   if (refusal) throw new Error(`${username} could not be made.`)
   const identity = { userId, organisationId, sessionId: session.id }
   const headers = await bearerOf(identity, role)

@@ -1,5 +1,5 @@
 import { endpoint } from '@platform/contract/endpoint'
-import { fault } from '@platform/core/error'
+import { platformError } from '@platform/core/error'
 import { answer } from '@platform/http/result'
 import { route } from '@platform/http/route'
 import { serve } from '@platform/http/serve'
@@ -67,13 +67,13 @@ const getStrict = endpoint({
 const fail = endpoint({ ...common, method: 'GET', path: '/fail/{id}', request: { params }, responses: echoed })
 
 const failures: Record<string, () => Error> = {
-  taken: () => fault('cluster_name_taken'),
-  token: () => fault('initial_admin_token_invalid', { howToRetrieve: 'look' }),
-  complete: () => fault('setup_already_complete', { setupComplete: true }),
-  site: () => fault('unknown_site'),
-  limited: () => fault('rate_limited', { retryAfterSeconds: 7 }),
-  away: () => fault('database_unavailable', {}, { cause: new Error('connection refused') }),
-  credentials: () => fault('invalid_credentials'),
+  taken: () => platformError('cluster_name_taken'),
+  token: () => platformError('initial_admin_token_invalid', { howToRetrieve: 'look' }),
+  complete: () => platformError('setup_already_complete', { setupComplete: true }),
+  site: () => platformError('unknown_site'),
+  limited: () => platformError('rate_limited', { retryAfterSeconds: 7 }),
+  away: () => platformError('database_unavailable', {}, { cause: new Error('connection refused') }),
+  credentials: () => platformError('invalid_credentials'),
   defect: () => new TypeError('secret detail', { cause: new Error('deeper detail') }),
 }
 

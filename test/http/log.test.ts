@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest'
-import { annotate, currentTraceId, log, traced } from '@platform/core/log'
+import { addLogFields, currentTraceId, log, withTrace } from '@platform/core/log'
 import { logged } from '../support/output.ts'
 
 vi.hoisted(() => Object.assign(process.env, { PLAT_LOG_LEVEL: 'warn' }))
@@ -15,9 +15,9 @@ test('a line below the level is not written', async () => {
 })
 
 const work = (traceId: string) =>
-  traced({ traceId }, async () => {
+  withTrace({ traceId }, async () => {
     await Promise.resolve()
-    annotate({ owner: traceId })
+    addLogFields({ owner: traceId })
     await Promise.resolve()
     log('error', currentTraceId())
   })
@@ -32,7 +32,7 @@ test('what runs at the same time keeps its own trace and its own fields', async 
 
 test('outside of a trace lines are written all the same', async () => {
   const lines = await logged(async () => {
-    annotate({ lost: true })
+    addLogFields({ lost: true })
     log('error', 'alone', { count: 1 })
   })
   expect(lines).toEqual([{ time: expect.any(String), level: 'error', message: 'alone', count: 1 }])

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { shiftClock } from '@platform/core/clock'
-import { measure, measured, measures } from '@platform/core/lib/metrics'
+import { recordMetric, withMetrics, metricUnits } from '@platform/core/lib/metrics'
 import { version } from '@platform/core/lib/version'
 import { consume } from '@platform/http/consume'
 import { scheduled } from '@platform/http/schedule'
@@ -71,7 +71,7 @@ function metricsOf(line: any): Record<string, number> {
 
 test('a batch of messages writes one line, in the embedded metric format', async () => {
   const handler = consume(z.object({ isGood: z.boolean() }), async ({ isGood }) => {
-    measure('OutboundFailures')
+    recordMetric('OutboundFailures')
     if (!isGood) throw new Error('bad message')
   })
   const Records = [true, false, true].map((isGood, index) => ({
@@ -106,20 +106,20 @@ test('a scheduled run tells how long it took; one that fails tells that, and is 
 
 test('counts add up, of times the longest stays, and what is no number is left out', async () => {
   const [line] = await logged(() =>
-    measured(async () => {
-      for (const value of [3, 7, 5]) measure('SweepLateness', value)
-      for (const value of [1, 0, 1]) measure('Faults', value)
-      measure('BooksLag', Number.NaN)
-      measure('RequestDuration', Number.POSITIVE_INFINITY)
+    withMetrics(async () => {
+      for (const value of [3, 7, 5]) recordMetric('SweepLateness', value)
+      for (const value of [1, 0, 1]) recordMetric('Faults', value)
+      recordMetric('BooksLag', Number.NaN)
+      recordMetric('RequestDuration', Number.POSITIVE_INFINITY)
     }),
   )
   expect(metricsOf(line)).toEqual({ SweepLateness: 7, Faults: 2 })
 })
 
 const counting = (count: number) =>
-  measured(async () => {
+  withMetrics(async () => {
     await Promise.resolve()
-    measure('Requests', count)
+    recordMetric('Requests', count)
     await Promise.resolve()
   })
 
@@ -131,8 +131,8 @@ test('works at the same time do not mix what they measure', async () => {
 test('all there is to measure fits into one line, and the time is the platformâ€™s', async () => {
   shiftClock(60_000)
   const startMs = Date.now() + 60_000
-  const names = Object.keys(measures) as (keyof typeof measures)[]
-  const [line] = await logged(() => measured(async () => names.forEach((each) => measure(each))))
+  const names = Object.keys(metricUnits) as (keyof typeof metricUnits)[]
+  const [line] = await logged(() => withMetrics(async () => names.forEach((each) => recordMetric(each))))
   shiftClock(-60_000)
   expect(Object.keys(metricsOf(line))).toEqual(names)
   expect(line?.['_aws'].Timestamp).toBeGreaterThanOrEqual(startMs)
@@ -142,10 +142,10 @@ test('all there is to measure fits into one line, and the time is the platformâ€
 test('the page for operators tells each metric with its unit, and no other', async () => {
   const page = await readFile('docs/operations.md', 'utf8')
   const rows = page.matchAll(/^\| `(\w+)` +\| (Count|Seconds|Milliseconds) /gm)
-  expect(Object.fromEntries([...rows].map(([, each, unit]) => [each, unit]))).toEqual(measures)
+  expect(Object.fromEntries([...rows].map(([, each, unit]) => [each, unit]))).toEqual(metricUnits)
 })
 
 test('where nothing is measured nothing is written', async () => {
-  measure('Requests')
-  expect(await logged(() => measured(async () => undefined))).toEqual([])
+  recordMetric('Requests')
+  expect(await logged(() => withMetrics(async () => undefined))).toEqual([])
 })

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { Fault, fault } from '@platform/core/error'
+import { PlatformError, platformError } from '@platform/core/error'
 import { cookieOf } from '@platform/http/cookie'
 import { refuseCrossOrigin } from '@platform/http/same-origin'
 import { accessCookie, begun, ended, refreshCookie, renewed } from '@platform/http/session-cookie'
@@ -16,7 +16,7 @@ function refusalOf(headers: Headers, method = 'POST'): string {
     refuseCrossOrigin({ rawPath: '/', rawQueryString: '', headers, isBase64Encoded: false, requestContext: { http } })
     return 'nothing'
   } catch (error) {
-    return error instanceof Fault ? error.code : String(error)
+    return error instanceof PlatformError ? error.code : String(error)
   }
 }
 
@@ -142,11 +142,11 @@ test('a refusal takes the cookies away where the tokens are worth nothing any mo
     renewed(portal, async () => {
       throw error
     })
-  await expect(failing(fault('invalid_refresh_token'))).rejects.toMatchObject({
+  await expect(failing(platformError('invalid_refresh_token'))).rejects.toMatchObject({
     code: 'invalid_refresh_token',
     extra: { cookies: ended(portal).cookies },
   })
-  const away = fault('database_unavailable')
+  const away = platformError('database_unavailable')
   await expect(failing(away)).rejects.toBe(away)
   expect(away.extra).toEqual({})
 })

@@ -8,7 +8,7 @@ import { buffer } from 'node:stream/consumers'
 import { shiftClock } from '@platform/core/clock'
 import { transact } from '@platform/core/db/transact'
 import { type Deployment } from '@platform/core/modules/record'
-import { claimStep, type ModuleClaim, readRoutes } from '@platform/core/modules/routes'
+import { reserveRoutesWrite, type RouteReservation, readRoutes } from '@platform/core/modules/routes'
 import { refusalOf } from './world.ts'
 
 /** A module's instance on a socket of its own, that answers what a test says and remembers what it was asked. */
@@ -43,9 +43,9 @@ export const newModuleId = (): string => `m${randomUUID().slice(0, 8)}`
 const ok: Respond = (_request, response) => void response.writeHead(200, { 'content-type': 'text/plain' }).end('ok')
 
 /** Sets a claim, or drops it. Another test may have changed the claims meanwhile. */
-export async function claim(moduleId: string, wanted: ModuleClaim | undefined): Promise<void> {
+export async function claim(moduleId: string, wanted: RouteReservation | undefined): Promise<void> {
   const set = async () => {
-    const refused = await transact([claimStep(await readRoutes(), moduleId, wanted)])
+    const refused = await transact([reserveRoutesWrite(await readRoutes(), moduleId, wanted)])
     if (refused !== undefined) throw new Error('The claims have changed.')
   }
   while ((await refusalOf(set())) !== 'nothing was refused');

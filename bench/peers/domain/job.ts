@@ -25,7 +25,7 @@ export async function submitJob({ org, sub }: Claims, address: string, { cluster
   const createdAtMs = Date.now()
   const job = { id, organisationId: org, clusterId, type: 'InvokeScript', status: 'Queued' as const }
   const rest = { timeoutSeconds: 3600, createdAtMs, createdBy: sub, expiresAtMs: createdAtMs + lifeMs }
-  const filed = { ...job, ...rest, ...keys.jobFiling(job), ...keys.due(id, createdAtMs + announceAgainMs) }
+  const filed = { ...job, ...rest, ...keys.jobIndexKeys(job), ...keys.due(id, createdAtMs + announceAgainMs) }
   const TransactItems = [
     countUp(keys.cluster(org, clusterId)),
     putNew({ ...keys.job(org, id), ...filed }),

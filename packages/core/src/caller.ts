@@ -1,5 +1,5 @@
 import { type Permission } from '@platform/contract/permission'
-import { type Once } from './outbox/idempotency.ts'
+import { type IdempotencyRecorder } from './outbox/idempotency.ts'
 
 /** A signed-in user, as the access token or the API token tells. The first argument of every verb that acts for someone. */
 export interface Caller {
@@ -14,7 +14,7 @@ export interface Caller {
   /** Where the request came from. */
   address?: string
   /** Set where the request may be repeated with its `Idempotency-Key`. */
-  once?: Once
+  once?: IdempotencyRecorder
 }
 
 /** An enrolled relay, as its signed request tells (D21). */

@@ -15,10 +15,10 @@ interface Trace extends LogFields {
 const traces = new AsyncLocalStorage<Trace>()
 
 /** Runs one piece of work under a trace: every line that it logs carries the trace's fields (D33). */
-export const traced = <Result>(trace: Trace, work: () => Result): Result => traces.run({ ...trace }, work)
+export const withTrace = <Result>(trace: Trace, work: () => Result): Result => traces.run({ ...trace }, work)
 
 /** Adds to the fields of the running trace, such as who is calling. */
-export const annotate = (fields: LogFields): void => {
+export const addLogFields = (fields: LogFields): void => {
   Object.assign(traces.getStore() ?? {}, fields)
 }
 

@@ -1,4 +1,4 @@
-import { fault } from '@platform/core/error'
+import { platformError } from '@platform/core/error'
 import { HonoBase as Hono } from 'hono/hono-base'
 import { TrieRouter } from 'hono/router/trie-router'
 import type { HttpContext, HttpEnv } from './context.ts'
@@ -29,7 +29,7 @@ export function appOf(route: (app: Hono<HttpEnv>) => void): App {
   })
   app.use(refuseStrangePath)
   // What Hono would answer by itself is no reply of ours.
-  app.notFound(handling((context) => failure(fault('route_not_found'), context)))
+  app.notFound(handling((context) => failure(platformError('route_not_found'), context)))
   route(app)
   app.onError((error, context) => handling((it) => failure(error, it))(context))
   return (event) =>

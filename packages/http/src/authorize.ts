@@ -3,7 +3,7 @@ import { statusOf } from '@platform/contract/errors'
 import { isPermission, type Permission } from '@platform/contract/permission'
 import { isApiToken, verifyApiToken } from '@platform/core/accounts/api-token-caller'
 import type { Caller, Origin, RelayCaller } from '@platform/core/caller'
-import { Fault, fault } from '@platform/core/error'
+import { PlatformError, platformError } from '@platform/core/error'
 import { authenticateRelay } from '@platform/core/relays/request-auth'
 import { verifyAccessToken } from '@platform/core/signing/access-token'
 import { bytesOf, type GatewayEvent, headersOf } from './event.ts'
@@ -28,7 +28,7 @@ export async function authenticate(access: Access, event: GatewayEvent): Promise
 /** A cookie holds an access token, never an API token: it is what a sign-in in this browser has put there. */
 async function userOfBrowser(event: GatewayEvent, address: string): Promise<Caller> {
   const token = accessCookie(headersOf(event))
-  if (token === '') throw fault('unauthenticated')
+  if (token === '') throw platformError('unauthenticated')
   refuseCrossOrigin(event)
   return { ...(await verifyAccessToken(token)), address }
 }
@@ -47,7 +47,7 @@ export async function holderOf(permission: Permission, headers: Headers, origin:
     const caller = await userOf(headers, origin)
     return caller.permissions.has(permission) ? caller : undefined
   } catch (error) {
-    if (error instanceof Fault && statusOf(error.code) === 401) return undefined
+    if (error instanceof PlatformError && statusOf(error.code) === 401) return undefined
     throw error
   }
 }
@@ -55,16 +55,16 @@ export async function holderOf(permission: Permission, headers: Headers, origin:
 /** The one credential of a request. The gateway joins several headers with commas, which no token holds. */
 function credential(headers: Headers, scheme: string): string {
   const [, given = '', token = ''] = /^([a-z]+) +([\w.~+/-]+=*)$/i.exec(headers['authorization'] ?? '') ?? []
-  if (given.toLowerCase() !== scheme.toLowerCase()) throw fault('unauthenticated')
+  if (given.toLowerCase() !== scheme.toLowerCase()) throw platformError('unauthenticated')
   return token
 }
 
 /** Refuses a caller that lacks the permission which the endpoint names, and an API token where it does not do. */
 export function permit(access: Access, caller: Caller | RelayCaller | undefined): void {
-  if (access === 'session' && (caller?.kind !== 'user' || caller.tokenId !== undefined)) throw fault('forbidden')
+  if (access === 'session' && (caller?.kind !== 'user' || caller.tokenId !== undefined)) throw platformError('forbidden')
   if (!isPermission(access)) return
   if (caller?.kind !== 'user' || !caller.permissions.has(access)) {
-    throw fault('forbidden', { requiredPermission: access })
+    throw platformError('forbidden', { requiredPermission: access })
   }
 }
 

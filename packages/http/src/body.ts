@@ -1,5 +1,5 @@
 import type { EndpointDefinition } from '@platform/contract/endpoint'
-import { Fault, fault, invalid } from '@platform/core/error'
+import { PlatformError, platformError, validationFailed } from '@platform/core/error'
 import { outOfBounds } from './json-limits.ts'
 import { bytesOf, type GatewayEvent } from './event.ts'
 
@@ -18,12 +18,12 @@ export function jsonReader(event: GatewayEvent): JsonReader {
 }
 
 function readJson(event: GatewayEvent): object {
-  if (!event.body) throw fault('invalid_json')
-  if (!jsonType.test(event.headers['content-type'] ?? '')) throw fault('unsupported_media_type')
+  if (!event.body) throw platformError('invalid_json')
+  if (!jsonType.test(event.headers['content-type'] ?? '')) throw platformError('unsupported_media_type')
   const body = parse(event)
-  if (typeof body !== 'object' || body === null || Array.isArray(body)) throw fault('invalid_json')
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) throw platformError('invalid_json')
   const details = outOfBounds(body)
-  if (details.length > 0) throw invalid(details)
+  if (details.length > 0) throw validationFailed(details)
   return body
 }
 
@@ -31,7 +31,7 @@ function parse(event: GatewayEvent): unknown {
   try {
     return JSON.parse(event.isBase64Encoded ? decode(bytesOf(event)) : (event.body ?? ''))
   } catch {
-    throw fault('invalid_json')
+    throw platformError('invalid_json')
   }
 }
 
@@ -40,9 +40,9 @@ const decode = (bytes: Uint8Array): string => new TextDecoder('utf-8', { fatal: 
 /** The text of a form, as long as those that the platform takes; empty where there is no body. */
 export function readForm(event: GatewayEvent): string {
   if (!event.body) return ''
-  if (!formType.test(event.headers['content-type'] ?? '')) throw fault('unsupported_media_type')
+  if (!formType.test(event.headers['content-type'] ?? '')) throw platformError('unsupported_media_type')
   const bytes = bytesOf(event)
-  if (bytes.length > maximumFormBytes) throw fault('payload_too_large')
+  if (bytes.length > maximumFormBytes) throw platformError('payload_too_large')
   return Buffer.from(bytes).toString()
 }
 
@@ -54,6 +54,6 @@ export function readBody({ request }: EndpointDefinition, json: JsonReader, even
     return json()
   } catch (error) {
     // What is an object, but out of bounds, is refused after the verb's own first checks: by its schema.
-    return error instanceof Fault && error.code === 'validation_failed' ? parse(event) : undefined
+    return error instanceof PlatformError && error.code === 'validation_failed' ? parse(event) : undefined
   }
 }

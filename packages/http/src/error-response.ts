@@ -1,5 +1,5 @@
 import { statusOf, wireCodeOf } from '@platform/contract/errors'
-import { Fault, fault } from '@platform/core/error'
+import { PlatformError, platformError } from '@platform/core/error'
 import { currentTraceId, log } from '@platform/core/log'
 import { schemeOf } from './authorize.ts'
 import type { HttpContext } from './context.ts'
@@ -10,7 +10,7 @@ const retryAfterSeconds = 2
 
 /** Any error as the error body of section 7. What is not a refusal is a defect: logged, counted, and told to nobody. */
 export async function failure(error: Error, context: HttpContext): Promise<Reply> {
-  const refusal = error instanceof Fault ? error : fault('internal_error', {}, { cause: error })
+  const refusal = error instanceof PlatformError ? error : platformError('internal_error', {}, { cause: error })
   const status = statusOf(refusal.code)
   if (refusal.cause !== undefined) log(status >= 500 ? 'error' : 'debug', refusal.code, { cause: refusal.cause })
   if (refusal.code === 'internal_error') await tally()
@@ -32,8 +32,8 @@ export const promisedRetry = ({ status }: Reply): Record<string, string> =>
 /** Loaded when it is needed: the portal's function, which asks no store, would load the store's client for this alone. */
 async function tally(): Promise<void> {
   try {
-    const { tallyFault } = await import('@platform/core/updates/error-count')
-    await tallyFault()
+    const { countVersionError } = await import('@platform/core/updates/error-count')
+    await countVersionError()
   } catch (cause) {
     log('debug', 'A failure could not be counted', { cause })
   }

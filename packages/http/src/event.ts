@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-import { fault } from '@platform/core/error'
+import { platformError } from '@platform/core/error'
 import type { Reply } from './response.ts'
 
 /** The parts of an API Gateway event (HTTP API, payload 2.0) that requests are made of. Header names are lower-case. */
@@ -59,7 +59,7 @@ const encodingOf = ({ isBase64Encoded }: GatewayEvent) => (isBase64Encoded ? 'ba
 
 /** Refuses a body above 4 MiB (D35), before anything is made of it. */
 export function refuseLargeBody(event: GatewayEvent): void {
-  if (Buffer.byteLength(event.body ?? '', encodingOf(event)) > maximumBodyBytes) throw fault('payload_too_large')
+  if (Buffer.byteLength(event.body ?? '', encodingOf(event)) > maximumBodyBytes) throw platformError('payload_too_large')
 }
 
 /** The body as it was sent; empty where there is none. */

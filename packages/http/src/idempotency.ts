@@ -1,13 +1,13 @@
 import { type EndpointDefinition, isIdempotent } from '@platform/contract/endpoint'
 import type { Caller, RelayCaller } from '@platform/core/caller'
-import { invalid } from '@platform/core/error'
+import { validationFailed } from '@platform/core/error'
 import { sha256 } from '@platform/core/id'
 import {
-  findAnswer,
-  keepAnswer,
-  keepStep,
-  type KeptAnswer,
-  type RepeatableRequest,
+  findStoredResponse,
+  storeResponse,
+  storeResponseWrite,
+  type StoredResponse,
+  type IdempotentRequest,
 } from '@platform/core/outbox/idempotency'
 import type { Answer } from './result.ts'
 import { bytesOf, type GatewayEvent } from './event.ts'
@@ -28,12 +28,12 @@ export async function answerOnce(
 ): Promise<Answer> {
   const request = repeatable(endpoint, event)
   if (request === undefined || caller?.kind !== 'user') return handle(caller)
-  const known = await findAnswer(caller, request)
+  const known = await findStoredResponse(caller, request)
   if (known !== undefined) return replayed(known)
   try {
     return await firstAnswer(endpoint, caller, request, handle)
   } catch (error) {
-    const first = await findAnswer(caller, request)
+    const first = await findStoredResponse(caller, request)
     if (first === undefined) throw error
     return replayed(first)
   }
@@ -42,33 +42,33 @@ export async function answerOnce(
 async function firstAnswer(
   endpoint: EndpointDefinition,
   caller: Caller,
-  request: RepeatableRequest,
+  request: IdempotentRequest,
   handle: Handle<Caller>,
 ): Promise<Answer> {
   let isKept = false
   const once = {
-    step: (body: unknown) => keepStep(caller, request, { status: successOf(endpoint), body }),
+    step: (body: unknown) => storeResponseWrite(caller, request, { status: successOf(endpoint), body }),
     happened: () => {
       isKept = true
     },
   }
   const answer = await handle({ ...caller, once })
-  const faster = isKept ? undefined : await keepAnswer(caller, request, { status: answer.status, body: answer.body })
+  const faster = isKept ? undefined : await storeResponse(caller, request, { status: answer.status, body: answer.body })
   return faster === undefined ? answer : replayed(faster)
 }
 
-const replayed = ({ status, body }: KeptAnswer): Answer => ({
+const replayed = ({ status, body }: StoredResponse): Answer => ({
   status,
   body,
   headers: { 'idempotency-replayed': 'true' },
 })
 
-function repeatable(endpoint: EndpointDefinition, event: GatewayEvent): RepeatableRequest | undefined {
+function repeatable(endpoint: EndpointDefinition, event: GatewayEvent): IdempotentRequest | undefined {
   const key = event.headers['idempotency-key']
   if (key === undefined || !isIdempotent(endpoint)) return undefined
   if (!/^[\u0021-\u007e]{1,200}$/.test(key)) {
     const message = 'must be 1 to 200 visible characters of ASCII'
-    throw invalid([{ in: 'header', path: '/idempotency-key', code: 'invalid_format', message }])
+    throw validationFailed([{ in: 'header', path: '/idempotency-key', code: 'invalid_format', message }])
   }
   const body = sha256(bytesOf(event))
   return { key, fingerprint: sha256(JSON.stringify([endpoint.method, event.rawPath, event.rawQueryString, body])) }

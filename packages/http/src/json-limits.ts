@@ -1,5 +1,5 @@
 import type { ErrorDetail } from '@platform/contract/common'
-import { pointer } from '@platform/core/lib/validate'
+import { jsonPointer } from '@platform/core/lib/validate'
 
 /** Free-form JSON may be 16 deep (D35); it stands at most four below the body itself. */
 const maximumDepth = 20
@@ -49,7 +49,7 @@ function visit(name: string | number, value: unknown, path: Path, details: Error
 }
 
 function report(problem: Problem, path: Path, details: ErrorDetail[]): void {
-  if (details.length < maximumDetails) details.push({ in: 'body', path: pointer(path).toWellFormed(), ...problem })
+  if (details.length < maximumDetails) details.push({ in: 'body', path: jsonPointer(path).toWellFormed(), ...problem })
 }
 
 function problemOf(value: unknown, depth: number): Problem | undefined {

@@ -1,4 +1,4 @@
-import { fault } from '@platform/core/error'
+import { platformError } from '@platform/core/error'
 import type { Next } from 'hono'
 import type { HttpContext } from './context.ts'
 
@@ -10,6 +10,6 @@ const strange = /[%\\?#\u0000-\u001f\u007f-\u009f]|\/\/|\/\.{1,2}(?:\/|$)/
  * characters, and a traversal must not reach one.
  */
 export function refuseStrangePath({ env }: HttpContext, next: Next): Promise<void> {
-  if (strange.test(env.event.rawPath)) throw fault('invalid_path')
+  if (strange.test(env.event.rawPath)) throw platformError('invalid_path')
   return next()
 }

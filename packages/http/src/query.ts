@@ -1,6 +1,6 @@
 import type { EndpointDefinition } from '@platform/contract/endpoint'
-import { invalid } from '@platform/core/error'
-import { pointer } from '@platform/core/lib/validate'
+import { validationFailed } from '@platform/core/error'
+import { jsonPointer } from '@platform/core/lib/validate'
 import { readForm } from './body.ts'
 import type { GatewayEvent } from './event.ts'
 
@@ -13,7 +13,7 @@ export function readQuery({ request }: EndpointDefinition, event: GatewayEvent):
   const pairs = [...new URLSearchParams(event.rawQueryString), ...new URLSearchParams(form)]
   const repeated = [...Map.groupBy(pairs, ([name]) => name)].filter(([, given]) => given.length > 1)
   if (repeated.length === 0) return Object.fromEntries(pairs)
-  throw invalid(
-    repeated.map(([name]) => ({ in: 'query', path: pointer([name]), code: 'repeated', message: 'must be given once' })),
+  throw validationFailed(
+    repeated.map(([name]) => ({ in: 'query', path: jsonPointer([name]), code: 'repeated', message: 'must be given once' })),
   )
 }

@@ -1,8 +1,8 @@
 import type { EndpointDefinition } from '@platform/contract/endpoint'
 import type { Caller, RelayCaller } from '@platform/core/caller'
 import { config } from '@platform/core/config'
-import { fault } from '@platform/core/error'
-import { networkOf } from '@platform/core/lib/ip-network'
+import { platformError } from '@platform/core/error'
+import { ipNetworkOf } from '@platform/core/lib/ip-network'
 import type { JsonReader } from './body.ts'
 import type { HttpContext } from './context.ts'
 import type { RequestHeaders } from './cookie.ts'
@@ -24,7 +24,7 @@ const policy = (rate: Rate, principalOf: (call: Call) => string) => {
 }
 
 const perMinute = (count: number): Rate => ({ perMinute: count, burst: count })
-const byAddress = ({ address }: Call): string => networkOf(address)
+const byAddress = ({ address }: Call): string => ipNetworkOf(address)
 const byUser = ({ caller }: Call): string => (caller?.kind === 'user' ? (caller.tokenId ?? caller.userId) : '')
 const byOrganisation = ({ caller }: Call): string => caller?.organisationId ?? ''
 const byRelay = ({ caller }: Call): string => (caller?.kind === 'relay' ? caller.relayId : '')
@@ -35,10 +35,10 @@ const sessionOf = (refreshToken: string): string => refreshToken.slice(0, 40).sp
 /** By session where there is a token, else by address. */
 const bySession = ({ json, address }: Call): string => {
   const { refreshToken } = json() as { refreshToken?: unknown }
-  return typeof refreshToken === 'string' ? sessionOf(refreshToken) : networkOf(address)
+  return typeof refreshToken === 'string' ? sessionOf(refreshToken) : ipNetworkOf(address)
 }
 const bySessionOfBrowser = ({ headers, address }: Call): string =>
-  sessionOf(refreshCookie(headers)) || networkOf(address)
+  sessionOf(refreshCookie(headers)) || ipNetworkOf(address)
 
 const forUsers = policy({ perMinute: config.PLAT_LIMIT_API_PER_MINUTE, burst: config.PLAT_LIMIT_API_BURST }, byUser)
 const forRelays = policy(perMinute(6000), byRelay)
@@ -94,5 +94,5 @@ export function limit(context: HttpContext, operation: Operation, call: Omit<Cal
     'ratelimit-reset': String(standing.resetSeconds),
   })
   const { retryAfterSeconds } = standing
-  if (retryAfterSeconds > 0) throw fault('rate_limited', { retryAfterSeconds })
+  if (retryAfterSeconds > 0) throw platformError('rate_limited', { retryAfterSeconds })
 }

@@ -1,5 +1,5 @@
-import { log, traced } from '@platform/core/log'
-import { measure, measured } from '@platform/core/lib/metrics'
+import { log, withTrace } from '@platform/core/log'
+import { recordMetric, withMetrics } from '@platform/core/lib/metrics'
 import type { GatewayEvent } from './event.ts'
 import { promisedRetry } from './error-response.ts'
 import type { Reply } from './response.ts'
@@ -32,12 +32,12 @@ export function observe(
     measureAnswer(status, durationMs)
     return { ...reply, headers: { ...headers, ...promisedRetry(reply), ...reply.headers } }
   }
-  return traced({ traceId }, () => measured(request))
+  return withTrace({ traceId }, () => withMetrics(request))
 }
 
 function measureAnswer(status: number, durationMs: number): void {
-  measure('Requests')
-  measure('RequestDuration', durationMs)
-  measure('Faults', status >= 500 ? 1 : 0)
-  if (status === 429) measure('Refusals')
+  recordMetric('Requests')
+  recordMetric('RequestDuration', durationMs)
+  recordMetric('Faults', status >= 500 ? 1 : 0)
+  if (status === 429) recordMetric('Refusals')
 }

@@ -1,4 +1,4 @@
-import { fault } from '@platform/core/error'
+import { platformError } from '@platform/core/error'
 import type { RequestHeaders } from './cookie.ts'
 import type { GatewayEvent } from './event.ts'
 
@@ -8,9 +8,9 @@ import type { GatewayEvent } from './event.ts'
  */
 export function refuseCrossOrigin({ headers, requestContext }: GatewayEvent): void {
   const isReading = ['GET', 'HEAD'].includes(requestContext.http.method)
-  if (!isSameOrigin(headers, isReading)) throw fault('cross_origin_request')
+  if (!isSameOrigin(headers, isReading)) throw platformError('cross_origin_request')
   const page = URL.parse(headers['origin'] ?? '')
-  if (page?.protocol === 'http:' && !isLoopback(page)) throw fault('https_required')
+  if (page?.protocol === 'http:' && !isLoopback(page)) throw platformError('https_required')
 }
 
 /** `Sec-Fetch-Site` cannot be forged by a page, and is right behind any proxy. Older browsers tell the origin where it matters. */

@@ -1,8 +1,8 @@
-import { tallyFault } from '@platform/core/updates/error-count'
-import { log, traced } from '@platform/core/log'
-import { measure, measured } from '@platform/core/lib/metrics'
+import { countVersionError } from '@platform/core/updates/error-count'
+import { log, withTrace } from '@platform/core/log'
+import { recordMetric, withMetrics } from '@platform/core/lib/metrics'
 import { isProbe, type ProbeAnswer } from '@platform/core/updates/version-probe'
-import { markTallied } from '@platform/core/updates/counted-error'
+import { markCounted } from '@platform/core/updates/counted-error'
 import { version } from '@platform/core/lib/version'
 import { newTraceId } from '@platform/core/lib/trace'
 
@@ -11,24 +11,24 @@ export const scheduled =
   (task: string, work: () => Promise<void>) =>
   async (event?: unknown): Promise<ProbeAnswer | undefined> => {
     if (isProbe(event)) return { version }
-    await traced({ traceId: newTraceId(), task }, () => measured(() => run(work)))
+    await withTrace({ traceId: newTraceId(), task }, () => withMetrics(() => run(work)))
     return undefined
   }
 
 async function run(work: () => Promise<void>): Promise<void> {
   const startedAtMs = performance.now()
-  measure('Runs')
+  recordMetric('Runs')
   try {
     await work()
     const durationMs = Math.round(performance.now() - startedAtMs)
     log('info', 'task done', { durationMs })
-    measure('RunDuration', durationMs)
-    measure('RunFailures', 0)
+    recordMetric('RunDuration', durationMs)
+    recordMetric('RunFailures', 0)
   } catch (error) {
     log('error', 'task failed', { cause: error })
-    measure('RunFailures')
-    await tallyFault()
-    markTallied(error)
+    recordMetric('RunFailures')
+    await countVersionError()
+    markCounted(error)
     throw error
   }
 }

@@ -1,6 +1,6 @@
 import type { EndpointDefinition } from '@platform/contract/endpoint'
 import type { Caller, RelayCaller } from '@platform/core/caller'
-import { annotate } from '@platform/core/log'
+import { addLogFields } from '@platform/core/log'
 import { parseBody, parsePart } from '@platform/core/lib/validate'
 import { appOf, handling } from './app.ts'
 import { authenticate, identityOf, permit } from './authorize.ts'
@@ -42,12 +42,12 @@ async function perform(context: HttpContext, route: Route): Promise<Reply> {
   const { access } = endpoint
   const address = event.requestContext.http.sourceIp
   context.set('access', access)
-  annotate({ route: endpoint.path })
+  addLogFields({ route: endpoint.path })
 
   refuseLargeBody(event)
   if (endpoint.sameOriginOnly) refuseCrossOrigin(event)
   const caller = await authenticate(access, event)
-  annotate(identityOf(caller))
+  addLogFields(identityOf(caller))
   permit(access, caller)
   const json = jsonReader(event)
   limit(context, endpoint, { caller, address, json })

@@ -1,6 +1,6 @@
 import { type BrowserSession } from '@platform/contract/browser-session'
 import { refreshTokenSeconds, type TokenSet } from '@platform/contract/auth'
-import { Fault, fault } from '@platform/core/error'
+import { PlatformError, platformError } from '@platform/core/error'
 import type * as z from 'zod'
 import { type Answer, answer } from './result.ts'
 import { cookieOf, type RequestHeaders } from './cookie.ts'
@@ -43,8 +43,8 @@ export async function renewed(headers: RequestHeaders, renew: () => Promise<Toke
   try {
     return begun(headers, await renew())
   } catch (error) {
-    if (!(error instanceof Fault) || error.code !== 'invalid_refresh_token') throw error
-    throw fault(error.code, { ...error.extra, cookies: removed(headers) }, { cause: error.cause })
+    if (!(error instanceof PlatformError) || error.code !== 'invalid_refresh_token') throw error
+    throw platformError(error.code, { ...error.extra, cookies: removed(headers) }, { cause: error.cause })
   }
 }
 

@@ -1,8 +1,8 @@
 import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type TrustedKey, TrustedKeyFiles } from '@platform/core/lib/settings/key-files'
-import { mostKeys, TrustedKeys } from '@platform/core/lib/settings/trusted-keys'
-import { Config, whole, wholeOrNone } from '@platform/core/lib/settings/schema'
+import { maxTrustedKeys, TrustedKeys } from '@platform/core/lib/settings/trusted-keys'
+import { Config, integer, optionalInteger } from '@platform/core/lib/settings/schema'
 import { ReleaseSource } from '@platform/core/lib/settings/release-source'
 import * as z from 'zod'
 
@@ -47,29 +47,29 @@ export class BadSettings extends Error {
 /** The folder of the project. */
 export const projectDir = fileURLToPath(new URL('../../..', import.meta.url))
 
-const limit = (fallback: number) => whole(fallback, 1, 1_000_000)
+const limit = (fallback: number) => integer(fallback, 1, 1_000_000)
 
 /** Settings of the environment (D53). The limits of D34 are high: on one machine the clients are friends. */
 const Environment = z.object({
   PLAT_HOST: z.string().default('127.0.0.1'),
-  PLAT_PORT: whole(8080, 0, 65_535),
+  PLAT_PORT: integer(8080, 0, 65_535),
   PLAT_DATA_DIR: z.string().default('.platform'),
-  PLAT_FUNCTION_THREADS: whole(2, 1, 64),
-  PLAT_SWEEP_INTERVAL_SECONDS: whole(60, 1, 3600),
-  PLAT_HEARTBEAT_INTERVAL_SECONDS: whole(30, 1, 3600),
+  PLAT_FUNCTION_THREADS: integer(2, 1, 64),
+  PLAT_SWEEP_INTERVAL_SECONDS: integer(60, 1, 3600),
+  PLAT_HEARTBEAT_INTERVAL_SECONDS: integer(30, 1, 3600),
   PLAT_TABLE: z.string().default('platform'),
   PLAT_SECRET_ADMIN_TOKEN: z.string().default('platform/initial-admin-token'),
   PLAT_API_URL: z.url({ protocol: /^https?$/ }).optional(),
-  PLAT_REGISTRY_PORT: wholeOrNone(0, 65_535),
+  PLAT_REGISTRY_PORT: optionalInteger(0, 65_535),
   PLAT_MODULE_TRUSTED_KEYS: TrustedKeyFiles.default([]),
   PLAT_MODULE_KEYS: TrustedKeys.default([]),
-  PLAT_MODULE_TICK_SECONDS: whole(60, 1, 3600),
+  PLAT_MODULE_TICK_SECONDS: integer(60, 1, 3600),
   PLAT_MODULE_ISOLATION: z.enum(['auto', 'process', 'container']).default('auto'),
   PLAT_RELEASE_SOURCE: ReleaseSource.optional(),
   PLAT_RELEASE_TRUSTED_KEYS: TrustedKeyFiles.default([]),
   PLAT_RELEASE_KEYS: TrustedKeys.default([]),
   PLAT_METRICS_TOKEN: z.string().min(24, 'must have 24 characters or more').optional(),
-  PLAT_UPDATE_BAKE_SECONDS: whole(5, 1, 60),
+  PLAT_UPDATE_BAKE_SECONDS: integer(5, 1, 60),
   PLAT_LIMIT_SIGN_IN_USER_PER_MINUTE: limit(30),
   PLAT_LIMIT_SIGN_IN_ADDRESS_PER_MINUTE: limit(600),
   PLAT_LIMIT_SIGN_IN_STEP_PER_MINUTE: limit(600),
@@ -130,7 +130,7 @@ export function parseSettings(environment: Record<string, string | undefined>): 
   const trustedKeys = [...data.PLAT_MODULE_TRUSTED_KEYS, ...data.PLAT_MODULE_KEYS]
   const releaseKeys = [...data.PLAT_RELEASE_TRUSTED_KEYS, ...data.PLAT_RELEASE_KEYS]
   // The platform has one of its own beside each.
-  const most = mostKeys - 1
+  const most = maxTrustedKeys - 1
   const tooMany = Object.entries({ PLAT_MODULE_TRUSTED_KEYS: trustedKeys, PLAT_RELEASE_TRUSTED_KEYS: releaseKeys })
     .filter(([, keys]) => keys.length > most)
     .map(([name, keys]) => `${name}: ${keys.length} keys are more than ${most}`)

@@ -6,7 +6,7 @@ import * as Enrollment from '@platform/core/relays/enrollment'
 import { newId } from '@platform/core/id'
 import { changePassword } from '@platform/core/accounts/change-password'
 import { signOut } from '@platform/core/accounts/session'
-import { prepareKeys } from '@platform/core/signing/keys'
+import { ensureKeys } from '@platform/core/signing/keys'
 import * as UserAdmin from '@platform/core/accounts/manage-users'
 import * as Webhook from '@platform/core/webhooks/webhook'
 import { isLong } from '../../support/long.ts'
@@ -27,7 +27,7 @@ const hook = { url: 'https://hooks.example.com/platform', events: ['*'] }
 let tenant: Person
 let made: Record<'userId' | 'clusterId' | 'webhookId', string>
 beforeAll(async () => {
-  await prepareKeys()
+  await ensureKeys()
   tenant = await tenantAdministrator((await platformAdministrator()).caller)
   const { caller } = tenant
   made = {

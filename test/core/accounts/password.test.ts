@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { inTurn } from '@platform/core/accounts/hash-queue'
+import { withFairQueue } from '@platform/core/accounts/hash-queue'
 import { hashPassword, passwordFits } from '@platform/core/accounts/password'
 import { rounds } from '../../support/long.ts'
 import { refusalOf } from '../../support/world.ts'
@@ -47,7 +47,7 @@ test('four run and sixteen wait; more are told to come again, and afterwards all
 
 test('of those that wait, whoever has nothing running comes before whoever has', async () => {
   const started: string[] = []
-  const noted = (who: string) => () => inTurn(who, async () => void started.push(who))
+  const noted = (who: string) => () => withFairQueue(who, async () => void started.push(who))
   await Promise.all([...times(5, noted('a')), ...times(5, noted('b')), noted('late')()])
   expect(started.indexOf('late')).toBe(4)
 })

@@ -5,7 +5,7 @@ import * as keys from '@platform/core/db/keys'
 import { create, get, remove, update } from '@platform/core/db/table'
 import { transact } from '@platform/core/db/transact'
 import { newId, newSecret } from '@platform/core/id'
-import { close, open, refresh, signIn, signOut } from '@platform/core/accounts/session'
+import { endSessionByToken, open, refresh, signIn, signOut } from '@platform/core/accounts/session'
 import * as SignIn from '@platform/core/identity-providers/sign-in'
 import { colleague, type Person, platformAdministrator, signedIn, somewhere } from '../../support/people.ts'
 import { callsOf, justBefore } from '../../support/store-calls.ts'
@@ -175,9 +175,9 @@ test('who holds a refresh token, used or not, ends its session by it; anything e
   for (const uses of [0, 1]) {
     const own = await somebody()
     const current = uses === 0 ? own : await refresh(own)
-    for (const text of ['', 'x', own.refreshToken.replace(/[^.]+$/, newSecret())]) await close(text, somewhere())
-    await close(own.refreshToken, { address: '203.0.113.9' })
-    await close(own.refreshToken, somewhere())
+    for (const text of ['', 'x', own.refreshToken.replace(/[^.]+$/, newSecret())]) await endSessionByToken(text, somewhere())
+    await endSessionByToken(own.refreshToken, { address: '203.0.113.9' })
+    await endSessionByToken(own.refreshToken, somewhere())
     expect(await refusalOf(refresh(current))).toBe(dead)
     const ends = (await toldOf(own)).filter(({ action }) => action !== 'session.open')
     expect(ends).toMatchObject([{ action: 'session.close', address: '203.0.113.9' }])

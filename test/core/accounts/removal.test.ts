@@ -38,7 +38,7 @@ test('what a removed user had set goes, and what its access token sets until it 
   pass(60_000)
   await sweep()
   expect(await preferencesOf(caller)).toBe(0)
-  expect(await get(keys.removedUser(id))).toBeUndefined()
+  expect(await get(keys.userPurge(id))).toBeUndefined()
 })
 
 test('what others have set stays', async () => {

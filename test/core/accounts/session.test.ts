@@ -6,7 +6,7 @@ import { query } from '@platform/core/db/table'
 import { parseRecord } from '@platform/core/outbox/record'
 import { refresh, signIn, signOut } from '@platform/core/accounts/session'
 import { complete } from '@platform/core/platform/setup'
-import { prepareKeys } from '@platform/core/signing/keys'
+import { ensureKeys } from '@platform/core/signing/keys'
 import { issueAccessToken, verifyAccessToken } from '@platform/core/signing/access-token'
 import { profile } from '@platform/core/accounts/user'
 import { atMinuteStart, colleague, signedIn } from '../../support/people.ts'
@@ -122,7 +122,7 @@ test('after a rotation of keys old tokens verify until they expire, new ones at 
     roles: ['Viewer'],
   }
   const before = await issueAccessToken(subject)
-  await prepareKeys({ rotate: true })
+  await ensureKeys({ rotate: true })
   const after = await issueAccessToken(subject)
   shiftClock(10_000)
   expect(await verifyAccessToken(after)).toMatchObject({ userId: subject.userId })

@@ -1,7 +1,7 @@
 import * as Audit from '@platform/core/audit/audit'
 import { shiftClock } from '@platform/core/clock'
 import * as keys from '@platform/core/db/keys'
-import { putAll } from '@platform/core/db/table'
+import { batchPut } from '@platform/core/db/table'
 import { newId, sha256 } from '@platform/core/id'
 import { pageOfAll } from '@platform/core/db/index-page'
 import { beforeAll, describe, expect, test } from 'vitest'
@@ -38,7 +38,7 @@ test('an entry tells who did what to what, when, from where and in which request
 
 test('an entry that a caller asks for says so; one that the platform writes does not', async () => {
   const caller = await callerOf()
-  await Audit.add(caller, { action: 'change.approved', resource: 'clus', detail: 'by the board' })
+  await Audit.appendEntry(caller, { action: 'change.approved', resource: 'clus', detail: 'by the board' })
   await tell(caller, done('site.create'))
   await settle(caller.organisationId)
   const entries = await entriesOf(caller)
@@ -200,7 +200,7 @@ test('several filters read no further than the one that ends first', async () =>
     ...(index === entries - 1 && { gsi3pk: filed('resource', 'site 1') }),
   }))
   // As many connections at once as all of them would need are not made in time on a busy machine.
-  for (let first = 0; first < entries; first += 1000) await putAll(rows.slice(first, first + 1000))
+  for (let first = 0; first < entries; first += 1000) await batchPut(rows.slice(first, first + 1000))
   const ranges = [
     { index: 'gsi1', pk: filed('actor', 'ada') },
     { index: 'gsi3', pk: filed('resource', 'site 1') },

@@ -1,6 +1,6 @@
 import * as Audit from '@platform/core/audit/audit'
 import * as keys from '@platform/core/db/keys'
-import { get, putAll, remove, replace, update } from '@platform/core/db/table'
+import { get, batchPut, remove, replace, update } from '@platform/core/db/table'
 import { transact } from '@platform/core/db/transact'
 import { sha256 } from '@platform/core/id'
 import { expect, test } from 'vitest'
@@ -44,7 +44,7 @@ const tampering: [string, number, (organisationId: string) => Promise<unknown>][
     3,
     async (id) => {
       const [third, fourth] = [await stored(id, 3), await stored(id, 4)]
-      await putAll([
+      await batchPut([
         { ...third, ...keys.auditEntry(id, 4) },
         { ...fourth, ...keys.auditEntry(id, 3) },
       ])
@@ -56,7 +56,7 @@ const tampering: [string, number, (organisationId: string) => Promise<unknown>][
     async (id) => {
       const last = await stored(id, 9)
       const entry = changed(String(last.entry))
-      await putAll([{ ...last, entry, hash: sha256(entry) }])
+      await batchPut([{ ...last, entry, hash: sha256(entry) }])
     },
   ],
   [
@@ -106,7 +106,7 @@ test('an export joined from its parts verifies in the hands of an outsider, as N
 
   const parts = []
   for (let after: number | undefined = 0; after !== undefined; after = parts.at(-1)!.next) {
-    parts.push(await Audit.exportPart(caller, { format: 'ndjson', after }))
+    parts.push(await Audit.exportPage(caller, { format: 'ndjson', after }))
   }
   expect(parts.length).toBeGreaterThan(2)
   for (const { text } of parts) expect(Buffer.byteLength(text)).toBeLessThan(2_000_000)

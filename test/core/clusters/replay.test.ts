@@ -7,7 +7,7 @@ import { get } from '@platform/core/db/table'
 import { transact } from '@platform/core/db/transact'
 import { newId } from '@platform/core/id'
 import { enroll } from '@platform/core/relays/enrollment'
-import { spendBeat, spendToken } from '@platform/core/clusters/request-nonce'
+import { consumeHeartbeatNonce, consumeNonce } from '@platform/core/clusters/request-nonce'
 import { authenticateRelay } from '@platform/core/relays/request-auth'
 import { relayToken } from '../../support/tokens.ts'
 import { callerOf, enrollRequest, refusalOf, relayKey, started } from '../../support/world.ts'
@@ -27,17 +27,17 @@ const beat = (tokenId: string, issuedSeconds: number): RelayCaller => ({
 /** What is remembered after these beats, each at the second that it was issued. */
 function after(beats: readonly [id: string, issuedSeconds: number][]): string {
   let remembered = ''
-  for (const [id, issued] of beats) remembered = spendBeat(remembered, beat(id, issued), issued * 1000) ?? 'refused'
+  for (const [id, issued] of beats) remembered = consumeHeartbeatNonce(remembered, beat(id, issued), issued * 1000) ?? 'refused'
   return remembered
 }
 
 const isTaken = (remembered: string, id: string, issued: number, atSeconds = issued): boolean =>
-  spendBeat(remembered, beat(id, issued), atSeconds * 1000) !== undefined
+  consumeHeartbeatNonce(remembered, beat(id, issued), atSeconds * 1000) !== undefined
 
 test('a token is spent once, and forgotten when its age alone would refuse it', async () => {
   const caller = beat('token-one', 1000)
-  expect(await transact([spendToken(caller)])).toBeUndefined()
-  expect(await refusalOf(transact([spendToken(caller)]))).toBe('unauthenticated')
+  expect(await transact([consumeNonce(caller)])).toBeUndefined()
+  expect(await refusalOf(transact([consumeNonce(caller)]))).toBe('unauthenticated')
   const item = await get(keys.relayRequest(caller.relayId, caller.tokenId))
   expect(item?.['ttl']).toBe(1130)
 })
@@ -84,7 +84,7 @@ test('of many beats at once the last thirty-two are remembered, and nothing as o
   // As old as the newest that was forgotten, and a second younger.
   expect(isTaken(remembered, 'other', 1007, 1040)).toBe(false)
   expect(isTaken(remembered, 'other', 1008, 1040)).toBe(true)
-  const later = spendBeat(remembered, beat('later', 1041), 1041_000) ?? ''
+  const later = consumeHeartbeatNonce(remembered, beat('later', 1041), 1041_000) ?? ''
   expect(isTaken(later, 'other', 1008, 1041)).toBe(false)
   expect(isTaken(later, 'other', 1009, 1041)).toBe(true)
 })
@@ -120,7 +120,7 @@ test.for([
 
   const authenticate = () => authenticateRelay(authorization.slice('Relay '.length), path, Buffer.alloc(0))
   const caller = await authenticate()
-  await transact([spendToken(caller)])
+  await transact([consumeNonce(caller)])
   const { ttl } = (await get(keys.relayRequest(relayId, caller.tokenId))) ?? {}
   shiftClock(Number(ttl) * 1000 - now())
   expect(await refusalOf(authenticate())).toBe('unauthenticated')

@@ -1,7 +1,7 @@
 import {
   clusterStatus,
-  dueAfterBeat,
-  dueAfterSweep,
+  nextCheckAfterHeartbeat,
+  nextCheckAfterSweep,
   nodeStatus,
   type Presence,
   relayStatus,
@@ -55,7 +55,7 @@ test('one hour of beats moves the due time at most thirty times, and silence is 
   let filed = 0
   let moves = 0
   for (let at = 0; at < 3_600_000; at += 30_040) {
-    const due = dueAfterBeat(at, filed, 30)
+    const due = nextCheckAfterHeartbeat(at, filed, 30)
     if (due !== undefined) moves++
     filed = due ?? filed
     expect(filed - at).toBeGreaterThanOrEqual(80_000)
@@ -65,7 +65,7 @@ test('one hour of beats moves the due time at most thirty times, and silence is 
 })
 
 test('the sweep looks again when silence would turn Degraded into Offline, and then no more', () => {
-  expect(dueAfterSweep(present, after(81), 30)).toBe(after(120) + 1)
-  expect(dueAfterSweep(present, after(121), 30)).toBeUndefined()
-  expect(dueAfterSweep({ ...present, saidGoodbye: true }, after(1), 30)).toBeUndefined()
+  expect(nextCheckAfterSweep(present, after(81), 30)).toBe(after(120) + 1)
+  expect(nextCheckAfterSweep(present, after(121), 30)).toBeUndefined()
+  expect(nextCheckAfterSweep({ ...present, saidGoodbye: true }, after(1), 30)).toBeUndefined()
 })

@@ -9,7 +9,7 @@ import * as Lease from '@platform/core/jobs/claim'
 import { type OutboxRecord } from '@platform/core/outbox/record'
 import { sweep } from '@platform/core/background/sweep'
 import * as Timeline from '@platform/core/clusters/timeline'
-import { timelineBook } from '@platform/core/clusters/timeline-projection'
+import { timelineProjection } from '@platform/core/clusters/timeline-projection'
 import { type Caller } from '@platform/core/caller'
 import { afterEach, beforeAll, expect, test } from 'vitest'
 import { callerOf, enrolledCluster, refusalOf, started } from '../../support/world.ts'
@@ -92,7 +92,7 @@ test('what concerns another cluster, or none, is not told', async () => {
 test('a row is written once, however often its record is prepared', async () => {
   const { caller, id } = await registered()
   const records = await waitingRecords(caller.organisationId)
-  await Promise.all([1, 2, 3].map(async () => timelineBook.prepare?.(caller.organisationId, records)))
+  await Promise.all([1, 2, 3].map(async () => timelineProjection.prepare?.(caller.organisationId, records)))
   await settle(caller.organisationId)
   expect((await read(caller, id)).totalCount).toBe(2)
 })
@@ -139,7 +139,7 @@ test('rows are told of for 90 days, and the newest 10,000 of them', async () => 
   const records = await waitingRecords(caller.organisationId)
   for (let copy = 0; copy < 510; copy += 30) {
     const copies = Array.from({ length: 30 }, (_, index) => records.map((record) => copyOf(record, copy + index)))
-    await timelineBook.prepare?.(caller.organisationId, copies.flat())
+    await timelineProjection.prepare?.(caller.organisationId, copies.flat())
   }
   const { totalCount } = await read(caller, id)
   expect(totalCount).toBe(10_000)
@@ -167,7 +167,7 @@ test('the timeline is removed with its cluster, and what is booked late leaves n
   later(2000)
   await sweep()
   expect(await rowsStored(organisationId, id)).toBe(0)
-  expect(await get(keys.removedCluster(id))).toBeUndefined()
+  expect(await get(keys.clusterPurge(id))).toBeUndefined()
   expect(await refusalOf(read(caller, id))).toBe('cluster_not_found')
 })
 
@@ -183,7 +183,7 @@ test('jobs of a cluster are told of with what ended them', async () => {
 
 test('an audit entry that a caller has written is marked, and does not pass for one of the platform', async () => {
   const { caller, id } = await registered()
-  await Audit.add(caller, { action: 'cluster.update', resource: id, detail: 'Approved' })
+  await Audit.appendEntry(caller, { action: 'cluster.update', resource: id, detail: 'Approved' })
   await settle(caller.organisationId)
   const { items } = await read(caller, id)
   expect(items.filter(({ kind }) => kind === 'audit').map(({ title, extra }) => [title, extra])).toEqual([

@@ -7,7 +7,7 @@ import * as keys from '@platform/core/db/keys'
 import { get, patch, query } from '@platform/core/db/table'
 import { transact } from '@platform/core/db/transact'
 import { readHistory } from '@platform/core/dashboard/history'
-import { historyBook, slotAt, slotMs } from '@platform/core/dashboard/history-projection'
+import { historyProjection, bucketAt, bucketMs } from '@platform/core/dashboard/history-projection'
 import * as Job from '@platform/core/jobs/job'
 import { sweep } from '@platform/core/background/sweep'
 import { goodbye } from '@platform/core/relays/heartbeat'
@@ -24,7 +24,7 @@ const none = { Healthy: 0, Degraded: 0, Pending: 0, Offline: 0 }
 const nothing = { submitted: 0, completed: 0, failed: 0, cancelled: 0 }
 
 /** The middle of a slot comes: what follows at once lies in one slot. */
-const toNextSlot = (slots = 1): void => later(slotAt(now()) + slots * slotMs + slotMs / 2 - now())
+const toNextSlot = (slots = 1): void => later(bucketAt(now()) + slots * bucketMs + bucketMs / 2 - now())
 
 const points = async (caller: Caller, hours = 24) => (await readHistory(caller, hours)).points
 const clustersOf = async (caller: Caller, hours?: number) =>
@@ -99,12 +99,12 @@ test('a look grows old from the one that follows it on: until then the store is 
   const caller = await callerOf()
   const { organisationId } = caller
   toNextSlot()
-  const first = keys.clusterHistory(organisationId, slotAt(now()))
+  const first = keys.clusterHistory(organisationId, bucketAt(now()))
   await register(caller, 'one')
   await settle(organisationId)
   expect((await get(first))?.['ttl']).toBeUndefined()
   later(60 * 24 * hourMs)
-  const second = keys.clusterHistory(organisationId, slotAt(now()))
+  const second = keys.clusterHistory(organisationId, bucketAt(now()))
   await register(await callerOf(organisationId), 'two')
   await settle(organisationId)
   expect(Number((await get(first))?.['ttl'])).toBeGreaterThan(now() / 1000 + 30 * 24 * 3600)
@@ -120,11 +120,11 @@ test('a look at older tallies that comes late does not replace a newer one', asy
   // Another worker books what comes after this one has looked at the tallies.
   const overtaken = justBefore(/^Update/, async () => {
     await register(caller, 'two')
-    await historyBook.prepare?.(organisationId, await waitingRecords(organisationId))
+    await historyProjection.prepare?.(organisationId, await waitingRecords(organisationId))
   })
-  await historyBook.prepare?.(organisationId, records)
+  await historyProjection.prepare?.(organisationId, records)
   expect(overtaken()).toBe(true)
-  expect(await get(keys.clusterHistory(organisationId, slotAt(now())))).toMatchObject({ Pending: 2 })
+  expect(await get(keys.clusterHistory(organisationId, bucketAt(now())))).toMatchObject({ Pending: 2 })
 })
 
 test('looks that are repeated, and come in another order, leave what one look leaves', async () => {
@@ -133,7 +133,7 @@ test('looks that are repeated, and come in another order, leave what one look le
   toNextSlot()
   for (const name of ['one', 'two', 'three']) await register(caller, name)
   const records = await waitingRecords(organisationId)
-  for (const record of [...records, ...records.toReversed()]) await historyBook.prepare?.(organisationId, [record])
+  for (const record of [...records, ...records.toReversed()]) await historyProjection.prepare?.(organisationId, [record])
   const { items } = await query({ pk: keys.clusterHistory(organisationId, 0).pk })
   expect(items.map((item) => item['Pending'])).toEqual([3])
 })
@@ -183,7 +183,7 @@ test('a closing that is refused has counted no job, and the next one counts it o
   toNextSlot()
   await waitingJob(caller, world)
   const [record] = await waitingRecords(caller.organisationId)
-  const steps = (await historyBook.entries?.(caller.organisationId, record ? [record] : [])) ?? []
+  const steps = (await historyProjection.entries?.(caller.organisationId, record ? [record] : [])) ?? []
   expect(steps).toHaveLength(1)
   const refused = patch(keys.outbox(caller.organisationId, 'nothing'), { set: { x: 1 } })
   expect(await transact([...steps, refused])).toBeDefined()
@@ -195,7 +195,7 @@ test('steps of more than a slot add up the jobs of their slots, and show the las
   const caller = await callerOf()
   const world = await enrolledCluster(caller)
   // The beginning of a step of four hours.
-  later(Math.ceil(now() / (4 * hourMs)) * 4 * hourMs - now() + slotMs / 2)
+  later(Math.ceil(now() / (4 * hourMs)) * 4 * hourMs - now() + bucketMs / 2)
   for (let slot = 0; slot < 3; slot++) {
     await waitingJob(caller, world)
     await register(caller, `cluster ${slot}`)

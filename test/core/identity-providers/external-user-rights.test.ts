@@ -4,7 +4,7 @@ import { verifyApiToken } from '@platform/core/accounts/api-token-caller'
 import * as keys from '@platform/core/db/keys'
 import { get } from '@platform/core/db/table'
 import { signInExternal } from '@platform/core/identity-providers/external-user'
-import { type ExternalIdentity, type ProviderRow } from '@platform/core/identity-providers/record'
+import { type ExternalIdentity, type ProviderRecord } from '@platform/core/identity-providers/record'
 import { changePassword } from '@platform/core/accounts/change-password'
 import { refresh } from '@platform/core/accounts/session'
 import * as SessionList from '@platform/core/accounts/session-list'
@@ -19,7 +19,7 @@ import { callerOfTokens, enable, provider, somebody, withdraw } from '../support
 
 let platform: Person
 let caller: Caller
-let idp: ProviderRow
+let idp: ProviderRecord
 beforeAll(async () => {
   platform = await platformAdministrator()
   caller = platform.caller

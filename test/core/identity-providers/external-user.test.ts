@@ -5,7 +5,7 @@ import { get, remove } from '@platform/core/db/table'
 import { transact } from '@platform/core/db/transact'
 import { signInExternal } from '@platform/core/identity-providers/external-user'
 import { sha256 } from '@platform/core/id'
-import { type ExternalIdentity, type ProviderRow } from '@platform/core/identity-providers/record'
+import { type ExternalIdentity, type ProviderRecord } from '@platform/core/identity-providers/record'
 import { refresh, signIn } from '@platform/core/accounts/session'
 import { find, list, usersOf } from '@platform/core/accounts/user'
 import * as UserAdmin from '@platform/core/accounts/manage-users'
@@ -20,7 +20,7 @@ import { atStoreCalls } from '../support/store-hook.ts'
 
 let platform: Person
 let caller: Caller
-let idp: ProviderRow
+let idp: ProviderRecord
 beforeAll(async () => {
   platform = await platformAdministrator()
   caller = platform.caller

@@ -3,7 +3,7 @@ import { get, query } from '@platform/core/db/table'
 import * as Identity from '@platform/core/identity-providers/manage'
 import { configure } from '@platform/core/identity-providers/configure'
 import { findProvider } from '@platform/core/identity-providers/provider'
-import { isUnusedSecret } from '@platform/core/identity-providers/orphaned-secrets'
+import { isOrphanedSecret } from '@platform/core/identity-providers/orphaned-secrets'
 import { sweep } from '@platform/core/background/sweep'
 import { expect, test } from 'vitest'
 import { justBefore } from '../../support/store-calls.ts'
@@ -20,7 +20,7 @@ async function notes(): Promise<unknown[]> {
     query({ index: 'due', pk: keys.duePartition(shard) }),
   )
   const due = (await Promise.all(shards)).flatMap(({ items }) => items)
-  return due.filter(isUnusedSecret)
+  return due.filter(isOrphanedSecret)
 }
 
 async function expectNoRemains(id: string): Promise<void> {

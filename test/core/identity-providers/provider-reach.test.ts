@@ -3,7 +3,7 @@ import { newId } from '@platform/core/id'
 import * as Identity from '@platform/core/identity-providers/manage'
 import { configure, providerLimit } from '@platform/core/identity-providers/configure'
 import { allProviders, enabledProviders, findProvider } from '@platform/core/identity-providers/provider'
-import { type ProviderRow } from '@platform/core/identity-providers/record'
+import { type ProviderRecord } from '@platform/core/identity-providers/record'
 import { beforeAll, expect, test } from 'vitest'
 import { refusalBy } from '../../support/asked.ts'
 import { platformAdministrator, type Person } from '../../support/people.ts'
@@ -18,7 +18,7 @@ beforeAll(async () => {
   platform = await platformAdministrator()
 })
 
-const found = async (id: string): Promise<ProviderRow> => {
+const found = async (id: string): Promise<ProviderRecord> => {
   const row = await findProvider(id)
   if (row === undefined) throw new Error('There is no such provider.')
   return row
@@ -70,7 +70,7 @@ test('one call tells whom people can sign in with, by type', async () => {
   const caller = await admin()
   const on = await configure(caller, oidc)
   const off = await configure(caller, { ...ldap, enabled: false })
-  let enabled: ProviderRow[] = []
+  let enabled: ProviderRecord[] = []
   expect(await callsOf(async () => (enabled = await enabledProviders()))).toBe(1)
   const ids = enabled.map(({ id }) => id)
   expect(ids).toContain(on.id)

@@ -4,7 +4,7 @@ import { config } from '@platform/core/config'
 import * as Identity from '@platform/core/identity-providers/manage'
 import { configure } from '@platform/core/identity-providers/configure'
 import { findProvider, issuerOf, secretOf } from '@platform/core/identity-providers/provider'
-import { type ProviderRow } from '@platform/core/identity-providers/record'
+import { type ProviderRecord } from '@platform/core/identity-providers/record'
 import { deleteSecret, readSecret } from '@platform/core/aws/secrets'
 import { parseRecord } from '@platform/core/outbox/record'
 import { outbox } from '@platform/core/db/keys'
@@ -20,7 +20,7 @@ beforeAll(async () => {
   await platformAdministrator()
 })
 
-const found = async (id: string): Promise<ProviderRow> => {
+const found = async (id: string): Promise<ProviderRecord> => {
   const row = await findProvider(id)
   if (row === undefined) throw new Error('There is no such provider.')
   return row

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { isAnyJobRunning } from '@platform/core/jobs/active'
 import * as keys from '@platform/core/db/keys'
 import { removeAll } from '@platform/core/db/remove-all'
-import { putAll, upsert } from '@platform/core/db/table'
+import { batchPut, upsert } from '@platform/core/db/table'
 import { transact } from '@platform/core/db/transact'
 import { newId } from '@platform/core/id'
 import { callsOf } from '../../support/store-calls.ts'
@@ -12,7 +12,7 @@ import { jobOf } from '../support/bare-job.ts'
 async function makeOrganisations(count: number): Promise<string[]> {
   await removeAll(keys.organisation(''))
   const ids = Array.from({ length: count }, (_, index) => newId('org', 1_700_000_000_000 + index))
-  await putAll(ids.map((id) => ({ ...keys.organisation(id), id })))
+  await batchPut(ids.map((id) => ({ ...keys.organisation(id), id })))
   return ids
 }
 

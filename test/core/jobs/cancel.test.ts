@@ -6,11 +6,11 @@ import * as keys from '@platform/core/db/keys'
 import { get, update } from '@platform/core/db/table'
 import { newId } from '@platform/core/id'
 import { dispatch } from '@platform/core/jobs/dispatch'
-import { askAllToStop, askToStop, endQueued } from '@platform/core/jobs/cancel'
+import { requestCancelAll, requestCancel, finishQueued } from '@platform/core/jobs/cancel'
 import * as Job from '@platform/core/jobs/job'
 import { claim, complete } from '@platform/core/jobs/claim'
 import { parseJob } from '@platform/core/jobs/record'
-import { findAnswer, keepStep } from '@platform/core/outbox/idempotency'
+import { findStoredResponse, storeResponseWrite } from '@platform/core/outbox/idempotency'
 import { heartbeat } from '@platform/core/relays/heartbeat'
 import { justBefore } from '../../support/store-calls.ts'
 import { callerOf, enrolledCluster, refusalOf, started } from '../../support/world.ts'
@@ -64,8 +64,8 @@ test('what the platform ends by itself is nobody’s deed in the trail', async (
   const { caller, jobId } = await waiting()
   const job = parseJob((await rowOf(caller, jobId))!)
   const end = { status: 'Failed', statusReason: 'delivery_timeout' } as const
-  expect(await endQueued(system(caller.organisationId), [job], end)).toBe(true)
-  expect(await endQueued(system(caller.organisationId), [job], end)).toBe(false)
+  expect(await finishQueued(system(caller.organisationId), [job], end)).toBe(true)
+  expect(await finishQueued(system(caller.organisationId), [job], end)).toBe(false)
   expect(await auditsOf(caller, jobId)).toEqual(['job.submit'])
   expect(await Job.read(caller, jobId)).toMatchObject(end)
 })
@@ -73,8 +73,8 @@ test('what the platform ends by itself is nobody’s deed in the trail', async (
 /** A caller whose request may be repeated. */
 function repeatable(caller: Caller) {
   const request = { key: newId('job'), fingerprint: 'one' }
-  const step = (body: unknown) => keepStep(caller, request, { status: 200, body })
-  return { caller: { ...caller, once: { step, happened: () => undefined } }, kept: () => findAnswer(caller, request) }
+  const step = (body: unknown) => storeResponseWrite(caller, request, { status: 200, body })
+  return { caller: { ...caller, once: { step, happened: () => undefined } }, kept: () => findStoredResponse(caller, request) }
 }
 
 test.each([
@@ -153,13 +153,13 @@ test('many are asked to stop at once, all or none', async () => {
   const second = await waitingJob(caller, world)
   await claim(world.request(), second, undefined)
   const jobs = [parseJob((await rowOf(caller, jobId))!), parseJob((await rowOf(caller, second))!)]
-  expect(await askToStop(caller, jobs[1]!)).toBe(true)
-  expect(await askAllToStop(jobs)).toBe(false)
+  expect(await requestCancel(caller, jobs[1]!)).toBe(true)
+  expect(await requestCancelAll(jobs)).toBe(false)
   expect(await Job.read(caller, jobId)).not.toHaveProperty('cancelRequestedAt')
-  expect(await askAllToStop(jobs.slice(0, 1))).toBe(true)
+  expect(await requestCancelAll(jobs.slice(0, 1))).toBe(true)
   const { answer } = await heartbeat(world.request(), { ...world.beat, running: [jobId, second] })
   expect(answer.cancel.toSorted()).toEqual([jobId, second].toSorted())
-  expect(await askToStop(caller, jobs[0]!)).toBe(false)
+  expect(await requestCancel(caller, jobs[0]!)).toBe(false)
 })
 
 test('a job that stands in its batch only is cancelled like any other', async () => {

@@ -5,7 +5,7 @@ import * as keys from '@platform/core/db/keys'
 import { get, update } from '@platform/core/db/table'
 import { newId, sha256 } from '@platform/core/id'
 import * as Job from '@platform/core/jobs/job'
-import { checkLease, claim, dueWhileRunning, jobOf, renewLease } from '@platform/core/jobs/claim'
+import { checkLease, claim, nextCheckWhileRunning, findOwnJob, renewLease } from '@platform/core/jobs/claim'
 import { parseJob } from '@platform/core/jobs/record'
 import { type RelayCaller } from '@platform/core/caller'
 import { enroll, issue } from '@platform/core/relays/enrollment'
@@ -53,7 +53,7 @@ test('a claim leases the job for ten minutes, with a statement about this job, t
   })
   expect(Math.abs(claims.iat - nowSeconds())).toBeLessThan(30)
   expect(await row()).toMatchObject({ status: 'Running', leaseId: lease.leaseId, claimKey: 'key' })
-  expect(keys.dueTimeOf(String((await get(key))?.['duesk']))).toBe(dueWhileRunning(await row(), 0))
+  expect(keys.dueTimeOf(String((await get(key))?.['duesk']))).toBe(nextCheckWhileRunning(await row(), 0))
   expect(await inboxOf(world.cluster.id)).toEqual([])
 })
 
@@ -152,26 +152,26 @@ test('a job of another cluster, of nobody, or of no name is not found, whoever a
   const { caller, world, jobId } = await waiting()
   const other = await enrolledCluster(caller)
   for (const id of [newId('job'), 'job', '', 'clus_01jd8w5k3zr9x2m4c7t6v0b1qa']) {
-    expect(await refusalOf(jobOf(world.request(), id))).toBe('job_not_found')
+    expect(await refusalOf(findOwnJob(world.request(), id))).toBe('job_not_found')
   }
-  expect(await refusalOf(jobOf(other.request(), jobId))).toBe('job_not_found')
+  expect(await refusalOf(findOwnJob(other.request(), jobId))).toBe('job_not_found')
   const gone: RelayCaller = { ...world.request(), clusterId: newId('clus') }
-  expect(await refusalOf(jobOf(gone, jobId))).toBe('unauthenticated')
-  expect((await jobOf(world.request(), jobId)).id).toBe(jobId)
+  expect(await refusalOf(findOwnJob(gone, jobId))).toBe('unauthenticated')
+  expect((await findOwnJob(world.request(), jobId)).id).toBe(jobId)
 })
 
 const readUnitsOf = async (work: () => Promise<unknown>): Promise<number> => (await used(work)).usage.readUnits
 
 test('the payload of a job is read for its claim alone', async () => {
   const { world, jobId } = await waiting()
-  const found = await readUnitsOf(() => jobOf(world.request(), jobId))
+  const found = await readUnitsOf(() => findOwnJob(world.request(), jobId))
   expect(await readUnitsOf(() => claim(world.request(), jobId, 'key'))).toBeGreaterThan(found)
 })
 
 test('a lease is that of its job and of its relay', async () => {
   const { world, jobId } = await waiting()
   const { leaseId } = await claim(world.request(), jobId, undefined)
-  const job = await jobOf(world.request(), jobId)
+  const job = await findOwnJob(world.request(), jobId)
   const heard = async (...[relayId, named]: [string, string]) =>
     refusalOf((async () => checkLease(job, { ...world.request(), relayId }, named))())
   expect(await heard(world.relay.relayId, leaseId)).toBe('nothing was refused')
@@ -205,9 +205,9 @@ test('a lease is renewed when a quarter of it has gone, and not before, nor once
 test('a running job is looked at when it should have stopped, has run out of time, or lost its lease', () => {
   const job = { startedAtMs: 1_000_000, timeoutSeconds: 100, leaseRenewedAtMs: 2_000_000 }
   // A minute after its time limit, for the relay ends it itself.
-  expect(dueWhileRunning(job, 0)).toBe(1_160_000)
-  expect(dueWhileRunning({ ...job, timeoutSeconds: 10_000 }, 0)).toBe(2_600_000)
-  expect(dueWhileRunning({ ...job, cancelRequestedAtMs: 1_100_000 }, 7000)).toBe(1_107_000)
-  expect(dueWhileRunning({ ...job, cancelRequestedAtMs: 1_100_000 }, 70_000)).toBe(1_160_000)
-  expect(dueWhileRunning({ timeoutSeconds: 100, leaseRenewedAtMs: 2_000_000 }, 0)).toBe(160_000)
+  expect(nextCheckWhileRunning(job, 0)).toBe(1_160_000)
+  expect(nextCheckWhileRunning({ ...job, timeoutSeconds: 10_000 }, 0)).toBe(2_600_000)
+  expect(nextCheckWhileRunning({ ...job, cancelRequestedAtMs: 1_100_000 }, 7000)).toBe(1_107_000)
+  expect(nextCheckWhileRunning({ ...job, cancelRequestedAtMs: 1_100_000 }, 70_000)).toBe(1_160_000)
+  expect(nextCheckWhileRunning({ timeoutSeconds: 100, leaseRenewedAtMs: 2_000_000 }, 0)).toBe(160_000)
 })

@@ -1,5 +1,5 @@
 import { beforeAll, expect, test } from 'vitest'
-import { get, getMany, putAll, query } from '@platform/core/db/table'
+import { get, getMany, batchPut, query } from '@platform/core/db/table'
 import * as keys from '@platform/core/db/keys'
 import { enroll, issue } from '@platform/core/relays/enrollment'
 import { shiftClock } from '@platform/core/clock'
@@ -76,7 +76,7 @@ test('a beat keeps the leases of all the jobs that it names, be they hundreds', 
   const keyOf = (id: string) => keys.job(caller.organisationId, id)
   const row = await get(keyOf(first))
   const running = Array.from({ length: 250 }, () => newId('job'))
-  await putAll(running.map((id) => ({ ...row, ...keyOf(id), id })))
+  await batchPut(running.map((id) => ({ ...row, ...keyOf(id), id })))
   shiftClock(300_000)
   const { answer } = await heartbeat(world.request(), { ...world.beat, running: [...running, newId('job')] })
   expect(answer.cancel).toHaveLength(1)

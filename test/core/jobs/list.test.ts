@@ -5,10 +5,10 @@ import { type Caller } from '@platform/core/caller'
 import { shiftClock } from '@platform/core/clock'
 import * as Cluster from '@platform/core/clusters/cluster'
 import * as keys from '@platform/core/db/keys'
-import { get, putAll, update } from '@platform/core/db/table'
+import { get, batchPut, update } from '@platform/core/db/table'
 import { newId } from '@platform/core/id'
 import * as Job from '@platform/core/jobs/job'
-import { partsOf } from '@platform/core/lib/async'
+import { chunk } from '@platform/core/lib/async'
 import { type JobFilter, list } from '@platform/core/jobs/list'
 import { claim } from '@platform/core/jobs/claim'
 import { sweep } from '@platform/core/background/sweep'
@@ -173,10 +173,10 @@ test('deep pages of a long list are read from the nearer end', async () => {
     id,
     ...common,
     ...times,
-    ...keys.jobFiling(common),
+    ...keys.jobIndexKeys(common),
   }))
   // All at once are more connections than a busy machine makes in time.
-  for (const part of partsOf(rows, 250)) await putAll(part)
+  for (const part of chunk(rows, 250)) await batchPut(part)
   await update(keys.jobTotals(organisationId), { add: { total: count, Completed: count } })
   const newestFirst = ids.toReversed()
   for (const page of [1, 10, 11, 15, 20, 29, 30, 31]) {

@@ -3,7 +3,7 @@ import { now } from '@platform/core/clock'
 import * as keys from '@platform/core/db/keys'
 import { get } from '@platform/core/db/table'
 import { cancelConfirmMs } from '@platform/core/jobs/cancel'
-import { claim, dueWhileRunning } from '@platform/core/jobs/claim'
+import { claim, nextCheckWhileRunning } from '@platform/core/jobs/claim'
 import { parseJob } from '@platform/core/jobs/record'
 import { callerOf, enrolledCluster, started } from '../../support/world.ts'
 import { waitingJob } from '../support/jobs.ts'
@@ -20,5 +20,5 @@ test('where relays beat seldom, a quiet job has its lease for as long as its rel
   const healthyMs = (2 * 900 + 20) * 1000
   expect(Date.parse(leaseExpiresAt) - now()).toBeGreaterThan(healthyMs - 60_000)
   const row = parseJob((await get(keys.job(caller.organisationId, jobId))) ?? {})
-  expect(dueWhileRunning(row, cancelConfirmMs)).toBe(row.leaseRenewedAtMs + healthyMs)
+  expect(nextCheckWhileRunning(row, cancelConfirmMs)).toBe(row.leaseRenewedAtMs + healthyMs)
 })

@@ -5,10 +5,10 @@ import * as keys from '@platform/core/db/keys'
 import { get, update } from '@platform/core/db/table'
 import { cancelConfirmMs } from '@platform/core/jobs/cancel'
 import * as Job from '@platform/core/jobs/job'
-import { claim, dueWhileRunning, renewLease } from '@platform/core/jobs/claim'
-import { lookAtJob } from '@platform/core/jobs/deadlines'
+import { claim, nextCheckWhileRunning, renewLease } from '@platform/core/jobs/claim'
+import { enforceDeadline } from '@platform/core/jobs/deadlines'
 import { parseJob } from '@platform/core/jobs/record'
-import { announceAgainMs } from '@platform/core/aws/queues'
+import { outboxRetryMs } from '@platform/core/aws/queues'
 import { callerOf, enrolledCluster, started } from '../../support/world.ts'
 import { script, waitingJob } from '../support/jobs.ts'
 import { sentWhile } from '../support/sent.ts'
@@ -25,7 +25,7 @@ async function world() {
   const dueOf = async (jobId: string) => keys.dueTimeOf((await itemOf(jobId))['duesk'] as string | undefined)
   /** As filed by somebody who knew less: for now. */
   const fileForNow = (jobId: string) => update(keys.job(caller.organisationId, jobId), { set: keys.due(jobId, now()) })
-  const look = async (jobId: string) => lookAtJob(await rowOf(jobId))
+  const look = async (jobId: string) => enforceDeadline(await rowOf(jobId))
   return { caller, cluster, rowOf, dueOf, fileForNow, look }
 }
 
@@ -38,7 +38,7 @@ test('a job that was never dispatched is announced again, and looked at again so
     const message = { organisationId: caller.organisationId, jobId: id }
     expect(await sentWhile(config.PLAT_QUEUE_JOBS, () => look(id))).toEqual([message])
   }
-  expect(Math.abs((await dueOf(patient.id)) - now() - announceAgainMs)).toBeLessThan(10_000)
+  expect(Math.abs((await dueOf(patient.id)) - now() - outboxRetryMs)).toBeLessThan(10_000)
   expect(await dueOf(hasty.id)).toBe((await rowOf(hasty.id)).expiresAtMs)
   shiftClock(-50_000)
 })
@@ -57,14 +57,14 @@ test('a running job is looked at when it is due; a lease that was renewed meanwh
   await claim(cluster.request(), id, undefined)
   await fileForNow(id)
   await look(id)
-  expect(await dueOf(id)).toBe(dueWhileRunning(await rowOf(id), cancelConfirmMs))
+  expect(await dueOf(id)).toBe(nextCheckWhileRunning(await rowOf(id), cancelConfirmMs))
 
   const asRead = await rowOf(id)
   shiftClock(200_000)
   await renewLease(asRead)
   await fileForNow(id)
   const filedMs = await dueOf(id)
-  await lookAtJob(asRead)
+  await enforceDeadline(asRead)
   expect(await dueOf(id)).toBe(filedMs)
   shiftClock(-200_000)
 })

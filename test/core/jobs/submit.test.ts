@@ -5,8 +5,8 @@ import * as keys from '@platform/core/db/keys'
 import { get } from '@platform/core/db/table'
 import { newId } from '@platform/core/id'
 import * as Job from '@platform/core/jobs/job'
-import { findAnswer, keepStep } from '@platform/core/outbox/idempotency'
-import { announceAgainMs } from '@platform/core/aws/queues'
+import { findStoredResponse, storeResponseWrite } from '@platform/core/outbox/idempotency'
+import { outboxRetryMs } from '@platform/core/aws/queues'
 import { callerOf, enrolledCluster, refusalOf, started } from '../../support/world.ts'
 import { waitingRecords } from '../support/books.ts'
 import { counters, script } from '../support/jobs.ts'
@@ -22,7 +22,7 @@ test('a job that is accepted is announced once, is due if nobody hears of it, an
   const { cluster } = await enrolledCluster(caller)
   await Promise.all([takeMessages(config.PLAT_QUEUE_JOBS), takeMessages(config.PLAT_QUEUE_EVENTS)])
   const request = { key: newId('job'), fingerprint: 'one' }
-  const step = (body: unknown) => keepStep(caller, request, { status: 202, body })
+  const step = (body: unknown) => storeResponseWrite(caller, request, { status: 202, body })
   const answer = await Job.submit({ ...caller, once: { step, happened: () => undefined } }, script(cluster.id))
   expect(answer).toEqual({
     id: expect.stringMatching(/^job_/),
@@ -31,13 +31,13 @@ test('a job that is accepted is announced once, is due if nobody hears of it, an
     status: 'Queued',
     createdAt: expect.any(String),
   })
-  expect(await findAnswer(caller, request)).toEqual({ status: 202, body: answer })
+  expect(await findStoredResponse(caller, request)).toEqual({ status: 202, body: answer })
   expect(await takeMessages(config.PLAT_QUEUE_JOBS)).toEqual([{ organisationId, jobId: answer.id }])
   // The message about the job leads to the books as well.
   expect(await takeMessages(config.PLAT_QUEUE_EVENTS)).toEqual([])
   const dueInMs = keys.dueTimeOf(String((await get(keys.job(organisationId, answer.id)))?.['duesk'])) - now()
-  expect(dueInMs).toBeGreaterThan(announceAgainMs - 20_000)
-  expect(dueInMs).toBeLessThanOrEqual(announceAgainMs)
+  expect(dueInMs).toBeGreaterThan(outboxRetryMs - 20_000)
+  expect(dueInMs).toBeLessThanOrEqual(outboxRetryMs)
   const record = (await waitingRecords(organisationId)).find(({ audit }) => audit?.resource === answer.id)
   expect(record?.audit).toMatchObject({ action: 'job.submit', detail: cluster.id })
   expect(record?.events).toMatchObject([{ name: 'job.queued', subject: answer.id }])

@@ -7,8 +7,8 @@ import * as keys from '@platform/core/db/keys'
 import { query } from '@platform/core/db/table'
 import { transact } from '@platform/core/db/transact'
 import { newId } from '@platform/core/id'
-import { moduleBook } from '@platform/core/modules/event-projection'
-import { claimStep, readRoutes } from '@platform/core/modules/routes'
+import { moduleEventProjection } from '@platform/core/modules/event-projection'
+import { reserveRoutesWrite, readRoutes } from '@platform/core/modules/routes'
 import { callsOf } from '../../support/store-calls.ts'
 import { started } from '../../support/world.ts'
 import { settle, waitingRecords } from '../support/books.ts'
@@ -27,8 +27,8 @@ test('what waits for a module is there once, however often its records are prepa
   const organisationId = newId('org')
   await commit({ kind: 'system', organisationId }, { steps: [], events: [userCreated(), userCreated()] })
   const records = await waitingRecords(organisationId)
-  await moduleBook.prepare?.(organisationId, records)
-  await moduleBook.prepare?.(organisationId, records)
+  await moduleEventProjection.prepare?.(organisationId, records)
+  await moduleEventProjection.prepare?.(organisationId, records)
   await settle(organisationId)
   expect(await waitingFor(id)).toBe(2)
 })
@@ -37,13 +37,13 @@ test('where no module has subscribed telling of events costs one small read in t
   const organisationId = newId('org')
   await commit({ kind: 'system', organisationId }, { steps: [], events: [userCreated()] })
   const records = await waitingRecords(organisationId)
-  const prepare = async () => moduleBook.prepare?.(organisationId, records)
+  const prepare = async () => moduleEventProjection.prepare?.(organisationId, records)
   await noticed()
   expect(await callsOf(prepare)).toBe(1)
   for (let round = 0; round < 20; round++) expect(await callsOf(prepare)).toBe(0)
   const quiet = records.map((record) => Object.assign({}, record, { events: [] }))
   await noticed()
-  expect(await callsOf(async () => moduleBook.prepare?.(organisationId, quiet))).toBe(0)
+  expect(await callsOf(async () => moduleEventProjection.prepare?.(organisationId, quiet))).toBe(0)
 })
 
 test.each([
@@ -57,7 +57,7 @@ test.each([
   const id = newModuleId()
   const deployment = { runtime: 'process', isolation: '', id, moduleId: id, version: '1.0.0', digest: '', handle: '' }
   const claim = { apiBasePath: `/api/${id}`, deployment, subscriptions } as const
-  await transact([claimStep(await readRoutes(), id, claim as any)])
+  await transact([reserveRoutesWrite(await readRoutes(), id, claim as any)])
   await noticed()
   const organisationId = newId('org')
   const names = ['user.created', 'user.deleted', 'cluster.deleted', 'module.other.done', `module.${id}.done`]

@@ -8,9 +8,9 @@ import { get } from '@platform/core/db/table'
 import { transact } from '@platform/core/db/transact'
 import { newId } from '@platform/core/id'
 import * as Module from '@platform/core/modules/module'
-import { acceptInstall } from '@platform/core/modules/request-install'
-import { claimStep, readRoutes } from '@platform/core/modules/routes'
-import { tellingOf } from '@platform/core/notifications/templates'
+import { requestInstall } from '@platform/core/modules/request-install'
+import { reserveRoutesWrite, readRoutes } from '@platform/core/modules/routes'
+import { notificationFor } from '@platform/core/notifications/templates'
 import { warningsOf } from '@platform/worker/modules/lifecycle/description'
 import { keptOf } from '@platform/worker/modules/records'
 import { manifestFor } from '../../support/module-manifest.ts'
@@ -38,7 +38,7 @@ test('a module whose code has none of its twenty jobs is listed as the contract 
 test('a notification about a module fits its fields, however long the version is', () => {
   const [moduleId, jobId, version] = ['m'.repeat(50), newId('job'), `1.0.0-${'a'.repeat(250)}`]
   const data = { moduleId, version, jobId, message: 'x'.repeat(1000) }
-  const telling = tellingOf({ id: newId('evt'), name: 'module.failed', subject: moduleId, data })
+  const telling = notificationFor({ id: newId('evt'), name: 'module.failed', subject: moduleId, data })
   const { title, body, resource } = Notification.shape
   expect(
     [title, body, resource].map((schema, index) => {
@@ -92,16 +92,16 @@ test('where there is no room for another module an install says so, and the modu
   const long = Array.from({ length: 50 }, (_, index) => `module.${'x'.repeat(280)}.${index}`)
   const release = releaseFor(newModuleId())
   const accept = async () =>
-    refusalOf(acceptInstall(caller, releaseFor(newModuleId()), { first: await standing(), isUnasked: false }))
+    refusalOf(requestInstall(caller, releaseFor(newModuleId()), { first: await standing(), isUnasked: false }))
   let answer = await accept()
   for (let count = 0; answer === 'nothing was refused'; count++) {
     const id = `${release.moduleId}-${count}`
-    await transact([claimStep(await readRoutes(), id, { apiBasePath: `/api/${id}`, subscriptions: long })])
+    await transact([reserveRoutesWrite(await readRoutes(), id, { apiBasePath: `/api/${id}`, subscriptions: long })])
     answer = await accept()
   }
   expect(answer).toBe('limit_reached')
   // There is room for what those that were accepted are going to say of themselves.
   const { claims, ...routes } = await readRoutes()
   const [last = ''] = [...claims.keys()].slice(-1)
-  await transact([claimStep({ claims, ...routes }, last, { apiBasePath: `/api/${last}`, subscriptions: long })])
+  await transact([reserveRoutesWrite({ claims, ...routes }, last, { apiBasePath: `/api/${last}`, subscriptions: long })])
 })

@@ -5,7 +5,7 @@ import * as keys from '@platform/core/db/keys'
 import { removeAll } from '@platform/core/db/remove-all'
 import { read } from '@platform/core/modules/module'
 import { ready } from '@platform/core/platform/health'
-import { type ModuleHealthRow, type StoredCheck } from '@platform/core/modules/record'
+import { type ModuleHealthRecord, type StoredCheck } from '@platform/core/modules/record'
 import { started } from '../../support/world.ts'
 import { check, newModuleId, putHealth, putModule, releaseFor } from '../support/modules.ts'
 import { atStoreCalls } from '../support/store-hook.ts'
@@ -20,7 +20,7 @@ afterEach(clear)
 /** A module that serves, with what its last probe has found. */
 async function probed(
   checks: StoredCheck[],
-  health: ModuleHealthRow['health'] = 'Healthy',
+  health: ModuleHealthRecord['health'] = 'Healthy',
   state?: 'Failed' | 'Uninstalling',
 ) {
   const id = newModuleId()

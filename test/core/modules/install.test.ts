@@ -9,7 +9,7 @@ import * as Job from '@platform/core/jobs/job'
 import { installFromCatalog, installFromImage } from '@platform/core/modules/install'
 import { installPlan } from '@platform/core/modules/plans'
 import { readRoutes } from '@platform/core/modules/routes'
-import { findAnswer, keepStep } from '@platform/core/outbox/idempotency'
+import { findStoredResponse, storeResponseWrite } from '@platform/core/outbox/idempotency'
 import { findOperation } from '@platform/core/operations/operation'
 import { callsOf } from '../../support/store-calls.ts'
 import { callerOf, refusalOf, started } from '../../support/world.ts'
@@ -143,11 +143,11 @@ test('an install that is repeated under its key answers what it did, because bot
   const request = { key: 'once', fingerprint: 'f' }
   let happened = false
   const once = {
-    step: (body: unknown) => keepStep(caller, request, { status: 202, body }),
+    step: (body: unknown) => storeResponseWrite(caller, request, { status: 202, body }),
     happened: () => void (happened = true),
   }
   const accepted = await installFromImage({ ...caller, once }, { imageRef: reference })
-  expect(await findAnswer(caller, request)).toEqual({ status: 202, body: accepted })
+  expect(await findStoredResponse(caller, request)).toEqual({ status: 202, body: accepted })
   expect(happened).toBe(true)
 })
 

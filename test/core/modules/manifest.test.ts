@@ -3,7 +3,7 @@ import addFormats from 'ajv-formats'
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { manifestBytes, manifestJsonSchema } from '@platform/contract/manifest'
-import { Fault } from '@platform/core/error'
+import { PlatformError } from '@platform/core/error'
 import { readManifest } from '@platform/core/modules/manifest'
 import { sdkRange, sdkVersion } from '@platform/core/modules/sdk-range'
 import { sdkVersion as sdkOfModules } from '@platform/modules/protocol'
@@ -16,7 +16,7 @@ function problems(document: unknown): string[] {
     readManifest(Buffer.from(text))
     return []
   } catch (error) {
-    if (!(error instanceof Fault) || error.code !== 'manifest_invalid') throw error
+    if (!(error instanceof PlatformError) || error.code !== 'manifest_invalid') throw error
     return (error.extra.details ?? []).map(({ in: where, path, code }) => `${where} ${path} ${code}`)
   }
 }
@@ -152,7 +152,7 @@ test('a manifest may have 256 KiB and not one byte more', () => {
 test('a text that is not UTF-8 is refused', () => {
   const bytes = Buffer.from(JSON.stringify(full))
   bytes[bytes.indexOf('Beats.')] = 0xff
-  expect(() => readManifest(bytes)).toThrow(Fault)
+  expect(() => readManifest(bytes)).toThrow(PlatformError)
 })
 
 test('of a manifest that is wrong everywhere fifty places are told, and nothing of what stood there', () => {
@@ -162,7 +162,7 @@ test('of a manifest that is wrong everywhere fifty places are told, and nothing 
   try {
     readManifest(Buffer.from(JSON.stringify(document)))
   } catch (error) {
-    expect(JSON.stringify((error as Fault).extra)).not.toContain('S3CRET')
+    expect(JSON.stringify((error as PlatformError).extra)).not.toContain('S3CRET')
   }
 })
 
@@ -183,7 +183,7 @@ test('whatever stands at whatever place, a manifest is good or refused, and noth
   })
   fc.assert(property, { numRuns: 500, seed: 42 })
   const noise = fc.property(fc.uint8Array({ maxLength: 300 }), (bytes) => {
-    expect(() => readManifest(bytes)).toThrow(Fault)
+    expect(() => readManifest(bytes)).toThrow(PlatformError)
   })
   fc.assert(noise, { seed: 42 })
 })

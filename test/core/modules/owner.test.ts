@@ -1,4 +1,4 @@
-import { ownerOf, parseRoutes } from '@platform/core/modules/routes'
+import { findRouteOwner, parseRoutes } from '@platform/core/modules/routes'
 import { expect, test } from 'vitest'
 
 /** Claims in this order, by module. */
@@ -31,7 +31,7 @@ test.for([
   ['/', undefined],
   ['', undefined],
 ] as const)('the path %j belongs to the module %s', ([path, owner]) => {
-  expect(ownerOf(routesOf(sound), path)?.moduleId).toBe(owner)
+  expect(findRouteOwner(routesOf(sound), path)?.moduleId).toBe(owner)
 })
 
 const forgeries = [
@@ -52,7 +52,7 @@ test.for(forgeries)(
   (path) => {
     const routes = routesOf({ aaa: path, ...sound })
     for (const [id, api] of Object.entries(sound)) {
-      expect([ownerOf(routes, api)?.moduleId, ownerOf(routes, `/modules/${id}`)?.moduleId]).toEqual([id, id])
+      expect([findRouteOwner(routes, api)?.moduleId, findRouteOwner(routes, `/modules/${id}`)?.moduleId]).toEqual([id, id])
     }
     const platform = [
       '/api/v1',
@@ -63,7 +63,7 @@ test.for(forgeries)(
       '/api/modules/install',
       '/relay/x',
     ]
-    for (const kept of [...platform, '/health/ready', '/modules', '/']) expect(ownerOf(routes, kept)).toBeUndefined()
-    expect(ownerOf(routes, '/modules/aaa')?.moduleId).toBe('aaa')
+    for (const kept of [...platform, '/health/ready', '/modules', '/']) expect(findRouteOwner(routes, kept)).toBeUndefined()
+    expect(findRouteOwner(routes, '/modules/aaa')?.moduleId).toBe('aaa')
   },
 )

@@ -1,7 +1,7 @@
 import { afterAll, expect, test, vi } from 'vitest'
 import { config } from '@platform/core/config'
 import { parseConfig } from '@platform/core/lib/settings/schema'
-import { clientOf } from '@platform/core/modules/registries'
+import { registryClientFor } from '@platform/core/modules/registries'
 import { writeSecret } from '@platform/core/aws/secrets'
 import { generateKeyPair } from '@platform/oci/signature/key'
 import { logged } from '../../support/output.ts'
@@ -32,7 +32,7 @@ const give = (hosts: Record<string, unknown>) => writeSecret(config.PLAT_SECRET_
 /** What a registry was asked with, in the order of its requests. */
 async function askedBy(host: string): Promise<(string | undefined)[]> {
   asked.length = 0
-  await clientOf(host)
+  await registryClientFor(host)
     .resolve('team/hello', '1.0.0')
     .catch(() => undefined)
   return [...asked]

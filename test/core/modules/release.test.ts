@@ -4,7 +4,7 @@ import { signImage } from '@platform/oci/signature/sign'
 import { type Index, mediaTypes } from '@platform/oci/types'
 import { thisPlatform } from '@platform/oci/image'
 import { shiftClock } from '@platform/core/clock'
-import { clientOf } from '@platform/core/modules/registries'
+import { registryClientFor } from '@platform/core/modules/registries'
 import { moduleLabels, writtenManifest } from '../../support/module-registry.ts'
 import { newModuleId } from '../support/modules.ts'
 import { codeOf, refusal, resolve } from '../support/releases.ts'
@@ -186,7 +186,7 @@ describe('an image that cannot be had', () => {
   })
 
   test('a registry gets so much time in all, however many requests there are', async () => {
-    const client = clientOf(registry.host, { untilMs: Date.now() + 50_000 })
+    const client = registryClientFor(registry.host, { untilMs: Date.now() + 50_000 })
     await client.resolve('modules/none', 'x')
     shiftClock(50_001)
     await expect(client.resolve('modules/none', 'x')).rejects.toThrow('no whole answer')

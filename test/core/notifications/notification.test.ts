@@ -1,15 +1,15 @@
 import { eventNames } from '@platform/contract/event'
-import { passes } from '@platform/core/notifications/cooldown'
+import { claimCooldown } from '@platform/core/notifications/cooldown'
 import { newId } from '@platform/core/id'
-import { notificationBook } from '@platform/core/notifications/projection'
-import { type Told } from '@platform/core/outbox/record'
+import { notificationProjection } from '@platform/core/notifications/projection'
+import { type Effects } from '@platform/core/outbox/record'
 import { expect, test } from 'vitest'
 import { callerOf } from '../../support/world.ts'
 import { prepare, settle, statusChanged, tell, waitingRecords } from '../support/books.ts'
 import { transactionsAtOnce } from '../support/store-hook.ts'
 import { event, happens, ids, jobFailed, later, minute, people, read, types } from '../support/told.ts'
 
-const batchFinished = (createdBy: string, counts: object): Told =>
+const batchFinished = (createdBy: string, counts: object): Effects =>
   event('batch.finished', {
     batchId: newId('batch'),
     counts: { queued: 0, running: 0, completed: 0, failed: 0, cancelled: 0, ...counts },
@@ -188,7 +188,7 @@ test('what the cool-down let through is told though everything was lost between 
   const [record] = await waitingRecords(organisationId)
   const { atMs = 0, events = [] } = record ?? {}
   const occasion = { organisationId, clusterId, type: 'ClusterOffline', eventId: events[0]?.id ?? '', atMs }
-  expect(await passes(occasion)).toBe(true)
+  expect(await claimCooldown(occasion)).toBe(true)
   await settle(organisationId)
   expect(await types(operator)).toEqual(['ClusterOffline'])
 })
@@ -200,7 +200,7 @@ test('the cool-down counts from either side, one at a time passes, and types and
     type: 'ClusterOffline',
     atMs: 100 * minute,
   }
-  const asks = (eventId: string, atMs: number, more: object = {}) => passes({ ...occasion, eventId, atMs, ...more })
+  const asks = (eventId: string, atMs: number, more: object = {}) => claimCooldown({ ...occasion, eventId, atMs, ...more })
   const all = await Promise.all(Array.from({ length: 5 }, (_, index) => asks(`same time ${index}`, 100 * minute)))
   expect(all.filter(Boolean)).toHaveLength(1)
   expect(await asks('a little before', 86 * minute)).toBe(false)
@@ -219,7 +219,7 @@ test('many entries are made in a few transactions at once, each entry once', asy
   const [failed] = record?.events ?? []
   if (record === undefined || failed === undefined) throw new Error('Nothing is told.')
   const events = Array.from({ length: 650 }, () => ({ ...failed, id: newId('evt') }))
-  const prepareAll = async () => notificationBook.prepare?.(organisationId, [{ ...record, events }])
+  const prepareAll = async () => notificationProjection.prepare?.(organisationId, [{ ...record, events }])
   expect(await transactionsAtOnce(prepareAll)).toBe(4)
   await prepareAll()
   expect((await read(operator)).totalCount).toBe(650)

@@ -7,8 +7,8 @@ import { get } from '@platform/core/db/table'
 import { newId } from '@platform/core/id'
 import * as Job from '@platform/core/jobs/job'
 import { claim } from '@platform/core/jobs/claim'
-import { beginOperation, handBack, OperationLost, operationLeaseMs, renew } from '@platform/core/operations/operation'
-import { type OperationRow, parseOperation, type StoredStep } from '@platform/core/operations/record'
+import { claimOperation, releaseForRetry, LeaseLost, operationLeaseMs, renewLease } from '@platform/core/operations/operation'
+import { type OperationRecord, parseOperation, type StoredStep } from '@platform/core/operations/record'
 import { readOutput } from '@platform/core/jobs/output'
 import { heartbeat } from '@platform/core/relays/heartbeat'
 import { refusalBy } from '../../support/asked.ts'
@@ -21,8 +21,8 @@ import { later, minute } from '../support/told.ts'
 await started()
 
 /** Its worker journals the first of its steps. */
-const deploying = (worker: OperationRow, status: StoredStep['status'] = 'Running') =>
-  renew(
+const deploying = (worker: OperationRecord, status: StoredStep['status'] = 'Running') =>
+  renewLease(
     worker,
     worker.steps.map((step, place) =>
       place === 0 ? { name: step.name, status, message: 'as a process', startedAtMs: now() } : step,
@@ -94,16 +94,16 @@ test('an operation that fails says at which step and why, and tells who listens'
 test('of workers that begin at once one does, and nobody else while it says that it is at it', async () => {
   const caller = await callerOf()
   const operation = await waitingOperation(caller)
-  const tries = await Promise.all(['a', 'b', 'c'].map((worker) => beginOperation(referenceOf(operation), worker)))
+  const tries = await Promise.all(['a', 'b', 'c'].map((worker) => claimOperation(referenceOf(operation), worker)))
   expect(tries.filter((held) => held !== undefined)).toHaveLength(1)
   const held = tries.find((each) => each !== undefined)
   if (held === undefined) throw new Error('Nobody has begun it.')
   later(operationLeaseMs - 1000)
-  const renewed = await renew(held)
+  const renewed = await renewLease(held)
   later(operationLeaseMs - 1000)
-  expect(await beginOperation(referenceOf(operation), 'd')).toBeUndefined()
+  expect(await claimOperation(referenceOf(operation), 'd')).toBeUndefined()
   later(2000)
-  expect(await beginOperation(referenceOf(operation), 'd')).toMatchObject({
+  expect(await claimOperation(referenceOf(operation), 'd')).toMatchObject({
     workerId: 'd',
     attempts: 2,
     status: 'Running',
@@ -117,14 +117,14 @@ test('a worker that somebody has taken over from journals nothing, renews nothin
   const lost = await begun(operation)
   later(operationLeaseMs + 1)
   const worker = await deploying(await begun(operation))
-  await expect(deploying(lost, 'Failed')).rejects.toThrow(OperationLost)
-  await expect(renew(lost)).rejects.toThrow(OperationLost)
+  await expect(deploying(lost, 'Failed')).rejects.toThrow(LeaseLost)
+  await expect(renewLease(lost)).rejects.toThrow(LeaseLost)
   expect(await ended(lost, { status: 'Failed', outcome: 'no' })).toBe(false)
   expect(await Job.read(caller, operation.id)).toMatchObject({ status: 'Running', steps: [{ status: 'Running' }, {}] })
   expect(await ended(worker, { status: 'Completed', outcome: 'yes' })).toBe(true)
-  await expect(renew(worker)).rejects.toThrow(OperationLost)
+  await expect(renewLease(worker)).rejects.toThrow(LeaseLost)
   expect(await ended(worker, { status: 'Failed', outcome: 'no' })).toBe(false)
-  expect(await beginOperation(referenceOf(operation), 'again')).toBeUndefined()
+  expect(await claimOperation(referenceOf(operation), 'again')).toBeUndefined()
 })
 
 test('a claim that came from reading just before somebody else renewed does not happen', async () => {
@@ -132,8 +132,8 @@ test('a claim that came from reading just before somebody else renewed does not 
   const operation = await waitingOperation(caller)
   const worker = await begun(operation)
   later(operationLeaseMs + 1)
-  const happened = justBefore(/TransactWrite/, () => renew(worker))
-  expect(await beginOperation(referenceOf(operation), 'late')).toBeUndefined()
+  const happened = justBefore(/TransactWrite/, () => renewLease(worker))
+  expect(await claimOperation(referenceOf(operation), 'late')).toBeUndefined()
   expect(happened()).toBe(true)
 })
 
@@ -141,11 +141,11 @@ test('a worker that hands an operation back leaves it alone for a pause, and has
   const caller = await callerOf()
   const operation = await waitingOperation(caller)
   const worker = await begun(operation)
-  await handBack(worker, minute)
-  await expect(handBack(worker, minute)).rejects.toThrow(OperationLost)
-  expect(await beginOperation(referenceOf(operation), 'early')).toBeUndefined()
+  await releaseForRetry(worker, minute)
+  await expect(releaseForRetry(worker, minute)).rejects.toThrow(LeaseLost)
+  expect(await claimOperation(referenceOf(operation), 'early')).toBeUndefined()
   later(minute)
-  expect(await beginOperation(referenceOf(operation), 'next')).toMatchObject({ attempts: 2, status: 'Running' })
+  expect(await claimOperation(referenceOf(operation), 'next')).toMatchObject({ attempts: 2, status: 'Running' })
 })
 
 test('nobody cancels an operation, whether it waits, runs or is over', async () => {
@@ -203,7 +203,7 @@ test('what is stored is what was asked for', async () => {
   const operation = await waitingOperation(caller)
   const item = await get(keys.job(caller.organisationId, operation.id))
   expect(item && parseOperation(item)).toEqual(operation)
-  expect(await beginOperation({ organisationId: caller.organisationId, jobId: newId('job') }, 'x')).toBeUndefined()
+  expect(await claimOperation({ organisationId: caller.organisationId, jobId: newId('job') }, 'x')).toBeUndefined()
 })
 
 test('beginning takes two calls, everything else one', async () => {
@@ -211,6 +211,6 @@ test('beginning takes two calls, everything else one', async () => {
   let worker = operation
   expect(await callsOf(async () => (worker = await begun(operation)))).toBe(2)
   expect(await callsOf(async () => (worker = await deploying(worker)))).toBe(1)
-  expect(await callsOf(async () => (worker = await renew(worker)))).toBe(1)
+  expect(await callsOf(async () => (worker = await renewLease(worker)))).toBe(1)
   expect(await callsOf(() => ended(worker, { status: 'Completed', outcome: '' }))).toBe(1)
 })

@@ -2,7 +2,7 @@ import { beforeEach, expect, test } from 'vitest'
 import { config } from '@platform/core/config'
 import * as keys from '@platform/core/db/keys'
 import { get } from '@platform/core/db/table'
-import { operationLeaseMs, renew } from '@platform/core/operations/operation'
+import { operationLeaseMs, renewLease } from '@platform/core/operations/operation'
 import { sweep } from '@platform/core/background/sweep'
 import { justBefore } from '../../support/store-calls.ts'
 import { callerOf, started } from '../../support/world.ts'
@@ -29,7 +29,7 @@ test('the sweep announces an operation again until somebody begins it, and once 
   let worker = await begun(operation)
   for (let beat = 0; beat < 3; beat++) {
     later(operationLeaseMs - 1000)
-    worker = await renew(worker)
+    worker = await renewLease(worker)
     await sweep()
   }
   expect(await announced()).toBe(0)

@@ -2,9 +2,9 @@ import { createServer } from 'node:http'
 import * as https from 'node:https'
 import { type AddressInfo, createServer as createTcpServer, type Server } from 'node:net'
 import { afterAll, expect, test } from 'vitest'
-import { callOut, checkUrl, OutboundFailure } from '@platform/core/outbound/outbound'
+import { outboundFetch, checkUrl, OutboundError } from '@platform/core/outbound/outbound'
 import { isPublicAddress } from '@platform/core/outbound/address'
-import { OutboundAllow, parseAllow } from '@platform/core/lib/settings/allowlist'
+import { OutboundAllowlist, parseAllowlist } from '@platform/core/lib/settings/allowlist'
 import { badUrls, privateAnswers, privateHosts } from '../support/addresses.ts'
 import { selfSigned } from '../support/certificate.ts'
 
@@ -37,7 +37,7 @@ async function problemOf(call: () => unknown): Promise<string> {
   try {
     await call()
   } catch (error) {
-    return error instanceof OutboundFailure ? error.problem : String(error)
+    return error instanceof OutboundError ? error.problem : String(error)
   }
   return 'it was answered'
 }
@@ -45,18 +45,18 @@ async function problemOf(call: () => unknown): Promise<string> {
 test.each(privateHosts)('the address %s is refused before anything connects', async (host) => {
   const url = `http://${host}:${canary}/`
   expect(await problemOf(() => checkUrl(url, nobody))).toBe('address_not_allowed')
-  expect(await problemOf(() => callOut(url, request, nobody))).toBe('address_not_allowed')
+  expect(await problemOf(() => outboundFetch(url, request, nobody))).toBe('address_not_allowed')
 })
 
 test.each(badUrls)('%j is no address that can be called', async (url) => {
-  expect(await problemOf(() => callOut(url, request, nobody))).toBe('url_not_allowed')
+  expect(await problemOf(() => outboundFetch(url, request, nobody))).toBe('url_not_allowed')
 })
 
 const answers = (...addresses: string[]) => ({ ...nobody, resolve: async () => addresses })
 
 test.each(privateAnswers)('a name that leads to %j reaches nothing', async (address) => {
   const url = `http://hooks.example:${canary}/`
-  expect(await problemOf(() => callOut(url, request, answers(address)))).toBe('address_not_allowed')
+  expect(await problemOf(() => outboundFetch(url, request, answers(address)))).toBe('address_not_allowed')
 })
 
 test('a name that leads to a public and to a private address is refused as a whole, in any order', async () => {
@@ -66,7 +66,7 @@ test('a name that leads to a public and to a private address is refused as a who
     ['2606:4700::1111', '::1'],
   ]) {
     const url = `http://hooks.example:${canary}/`
-    expect(await problemOf(() => callOut(url, request, answers(...addresses)))).toBe('address_not_allowed')
+    expect(await problemOf(() => outboundFetch(url, request, answers(...addresses)))).toBe('address_not_allowed')
   }
 })
 
@@ -77,23 +77,23 @@ test('a name that changes its answer between check and connection gains nothing:
   // The first answer is public: the call goes there, and nowhere else. Nothing answers on this port.
   const hurried = { ...request, timeoutMs: 100 }
   expect(['connection_failed', 'timed_out']).toContain(
-    await problemOf(() => callOut(`http://rebind.example:${canary}/`, hurried, surroundings)),
+    await problemOf(() => outboundFetch(`http://rebind.example:${canary}/`, hurried, surroundings)),
   )
   expect(asked).toBe(1)
-  expect(await problemOf(() => callOut(`http://rebind.example:${canary}/`, request, surroundings))).toBe(
+  expect(await problemOf(() => outboundFetch(`http://rebind.example:${canary}/`, request, surroundings))).toBe(
     'address_not_allowed',
   )
 })
 
 test('a name without an address, or whose resolution fails, is not resolved', async () => {
   const failing = { ...nobody, resolve: () => Promise.reject(new Error('SERVFAIL')) }
-  expect(await problemOf(() => callOut('http://hooks.example/', request, answers()))).toBe('name_not_resolved')
-  expect(await problemOf(() => callOut('http://hooks.example/', request, failing))).toBe('name_not_resolved')
+  expect(await problemOf(() => outboundFetch('http://hooks.example/', request, answers()))).toBe('name_not_resolved')
+  expect(await problemOf(() => outboundFetch('http://hooks.example/', request, failing))).toBe('name_not_resolved')
 })
 
 test('names of this machine are not asked of this machine', async () => {
   for (const name of ['localhost', 'localhost.', 'ip6-localhost', 'LOCALHOST']) {
-    const problem = await problemOf(() => callOut(`http://${name}:${canary}/`, request, nobody))
+    const problem = await problemOf(() => outboundFetch(`http://${name}:${canary}/`, request, nobody))
     expect(['name_not_resolved', 'address_not_allowed']).toContain(problem)
   }
 })
@@ -133,15 +133,15 @@ const receiver = await listening(
     answer()
   }),
 )
-const friend = { allow: parseAllow(`127.0.0.1:${receiver}, localhost:${receiver}`) }
+const friend = { allow: parseAllowlist(`127.0.0.1:${receiver}, localhost:${receiver}`) }
 const at = (path: string) => `http://127.0.0.1:${receiver}${path}`
 
 test('what the operator has named is reached, by its address and by its name', async () => {
-  const { status, body, isCutShort } = await callOut(at('/'), request, friend)
+  const { status, body, isCutShort } = await outboundFetch(at('/'), request, friend)
   expect([status, body.toString(), isCutShort]).toEqual([200, `POST 127.0.0.1:${receiver}`, false])
-  expect((await callOut(`http://localhost:${receiver}/`, request, friend)).status).toBe(200)
+  expect((await outboundFetch(`http://localhost:${receiver}/`, request, friend)).status).toBe(200)
   // The same address, spelled another way.
-  expect((await callOut(`http://2130706433:${receiver}/`, request, friend)).status).toBe(200)
+  expect((await outboundFetch(`http://2130706433:${receiver}/`, request, friend)).status).toBe(200)
 })
 
 test('what the operator has named opens no other port, host or name', async () => {
@@ -151,25 +151,25 @@ test('what the operator has named opens no other port, host or name', async () =
     `[::1]:${receiver}`,
     `[::ffff:127.0.0.1]:${receiver}`,
   ])
-    expect([host, await problemOf(() => callOut(`http://${host}/`, request, friend))]).toEqual([
+    expect([host, await problemOf(() => outboundFetch(`http://${host}/`, request, friend))]).toEqual([
       host,
       'address_not_allowed',
     ])
   const renamed = { ...friend, resolve: async () => ['127.0.0.1'] }
-  expect(await problemOf(() => callOut(`http://hooks.example:${receiver}/`, request, renamed))).toBe(
+  expect(await problemOf(() => outboundFetch(`http://hooks.example:${receiver}/`, request, renamed))).toBe(
     'address_not_allowed',
   )
 })
 
 test('an address without a port means that of its scheme', async () => {
-  const allow = parseAllow('10.0.0.1:80,10.0.0.2:443')
+  const allow = parseAllowlist('10.0.0.1:80,10.0.0.2:443')
   expect(checkUrl('http://10.0.0.1/', { allow }).port).toBe('')
   expect(checkUrl('https://10.0.0.2/', { allow }).port).toBe('')
   expect(await problemOf(() => checkUrl('https://10.0.0.1/', { allow }))).toBe('address_not_allowed')
 })
 
 test('a redirect is an answer, and is not followed', async () => {
-  const { status, headers } = await callOut(at('/inward'), request, friend)
+  const { status, headers } = await outboundFetch(at('/inward'), request, friend)
   expect([status, headers.location]).toEqual([302, `http://127.0.0.1:${canary}/`])
 })
 
@@ -181,21 +181,21 @@ test.each([
   ['/headers', 'connection_failed'],
   ['/upgrade', 'connection_failed'],
 ])('a receiver that answers like %s ends as %s', async (path, problem) => {
-  expect(await problemOf(() => callOut(at(path), { ...request, timeoutMs: 500 }, friend))).toBe(problem)
+  expect(await problemOf(() => outboundFetch(at(path), { ...request, timeoutMs: 500 }, friend))).toBe(problem)
 })
 
 test('of an answer without end no more is read than was asked for', async () => {
-  const { status, body, isCutShort } = await callOut(at('/endless'), request, friend)
+  const { status, body, isCutShort } = await outboundFetch(at('/endless'), request, friend)
   expect([status, body.length, isCutShort]).toEqual([200, 1000, true])
 })
 
 test('a certificate that nobody vouches for is not trusted, whatever the environment says', async () => {
   const secure = https.createServer(selfSigned('localhost'), (_, response) => response.end('secret'))
   const port = await listening(secure)
-  const allow = parseAllow(`localhost:${port}`)
+  const allow = parseAllowlist(`localhost:${port}`)
   process.env['NODE_TLS_REJECT_UNAUTHORIZED'] = '0'
   try {
-    expect(await problemOf(() => callOut(`https://localhost:${port}/`, request, { allow }))).toBe(
+    expect(await problemOf(() => outboundFetch(`https://localhost:${port}/`, request, { allow }))).toBe(
       'certificate_not_trusted',
     )
   } finally {
@@ -206,7 +206,7 @@ test('a certificate that nobody vouches for is not trusted, whatever the environ
 test('proxies of the environment are not used', async () => {
   Object.assign(process.env, { http_proxy: `http://127.0.0.1:${canary}`, NODE_USE_ENV_PROXY: '1' })
   try {
-    expect((await callOut(at('/'), request, friend)).status).toBe(200)
+    expect((await outboundFetch(at('/'), request, friend)).status).toBe(200)
   } finally {
     delete process.env['http_proxy']
     delete process.env['NODE_USE_ENV_PROXY']
@@ -216,7 +216,7 @@ test('proxies of the environment are not used', async () => {
 test.each(['', '127.0.0.1:9000', 'hooks.internal:443', '[::1]:8080', ' a:1 , b:2 ,', '10.0.0.1:65535'])(
   'the setting %j is valid',
   (text) => {
-    expect(OutboundAllow.safeParse(text).success).toBe(true)
+    expect(OutboundAllowlist.safeParse(text).success).toBe(true)
   },
 )
 
@@ -232,7 +232,7 @@ test.each([
   '*',
   'u@h:80',
 ])('the setting %j is refused', (text) => {
-  expect(OutboundAllow.safeParse(text).success).toBe(false)
+  expect(OutboundAllowlist.safeParse(text).success).toBe(false)
 })
 
 // The last word: none of all that has reached what listens on this machine.

@@ -1,15 +1,15 @@
-import { allBooks } from '@platform/core/background/projections'
+import { projections } from '@platform/core/background/projections'
 import * as Audit from '@platform/core/audit/audit'
-import { type Book, bookRecords } from '@platform/core/outbox/run-projections'
+import { type Projection, runProjections } from '@platform/core/outbox/run-projections'
 import { type Caller } from '@platform/core/caller'
 import * as keys from '@platform/core/db/keys'
 import { get, query, remove, upsert } from '@platform/core/db/table'
 import { transact } from '@platform/core/db/transact'
-import { fault } from '@platform/core/error'
+import { platformError } from '@platform/core/error'
 import { newId } from '@platform/core/id'
 import * as Notification from '@platform/core/notifications/notification'
-import { oneAtATime } from '@platform/core/lib/single-flight'
-import { moveOf } from '@platform/core/outbox/record'
+import { singleFlight } from '@platform/core/lib/single-flight'
+import { transitionOf } from '@platform/core/outbox/record'
 import { expect, test } from 'vitest'
 import { handler as consumeEvents } from '../../../functions/queue/events.ts'
 import { logged } from '../../support/output.ts'
@@ -32,7 +32,7 @@ const total = (organisationId: string) => ({ pk: `TEST#${organisationId}`, sk: '
 /** Counts what happens once, and how often it was prepared. */
 function counting(organisationId: string) {
   const prepared = new Map<string, number>()
-  const book: Book = {
+  const book: Projection = {
     name: 'counting',
     prepare: async (_, records) => {
       for (const { id } of records) prepared.set(id, (prepared.get(id) ?? 0) + 1)
@@ -72,7 +72,7 @@ test.each(isLong ? [1, 2, 3] : [1])(
     const messages: string[] = []
     for (const { caller, number } of shuffled(changes, seed)) {
       const told = number % 3 === 0 ? statusChanged(newId('clus'), 'Healthy', 'Offline') : {}
-      const moves = [moveOf({}, undefined, 'Queued'), ...(number % 4 === 0 ? [moveOf({}, 'Queued', 'Failed')] : [])]
+      const moves = [transitionOf({}, undefined, 'Queued'), ...(number % 4 === 0 ? [transitionOf({}, 'Queued', 'Failed')] : [])]
       await tell(caller, { ...done('test.change', `resource ${number}`), ...told, moves })
       messages.push(JSON.stringify({ organisationId: caller.organisationId }))
     }
@@ -82,8 +82,8 @@ test.each(isLong ? [1, 2, 3] : [1])(
 
     const batches = upTo(Math.ceil(arriving.length / 10)).map((part) => arriving.slice(part * 10 - 10, part * 10))
     const drains = callers.flatMap(({ organisationId }) => {
-      const books = [...allBooks, counters.get(organisationId)!.book]
-      return upTo(3).map(() => bookRecords(organisationId, books))
+      const books = [...projections, counters.get(organisationId)!.book]
+      return upTo(3).map(() => runProjections(organisationId, books))
     })
     const answers = await Promise.all([...batches.map((bodies) => consumeEvents(sqsEvent(bodies))), ...drains])
     for (const body of late) await consumeEvents(sqsEvent([body]))
@@ -108,9 +108,9 @@ test('what happens once is counted once, whoever closes; what is prepared is pre
   const { organisationId } = caller
   const { book, prepared, count } = counting(organisationId)
   const writing = upTo(50).map((number) => tell(caller, done('test.change', `resource ${number}`)))
-  const drains = upTo(5).map(() => bookRecords(organisationId, [...allBooks, book]))
+  const drains = upTo(5).map(() => runProjections(organisationId, [...projections, book]))
   await Promise.all([...writing, ...drains])
-  await bookRecords(organisationId, [...allBooks, book])
+  await runProjections(organisationId, [...projections, book])
   expect(await count()).toBe(50)
   expect(prepared.size).toBe(50)
   expect(seqs(await entriesOf(caller))).toEqual(upTo(50))
@@ -155,20 +155,20 @@ test('a record that one book cannot take is in all the others, and a copy of it 
     caller,
     upTo(30).map((number) => done('test.change', `resource ${number}`)),
   )
-  const broken: Book = {
+  const broken: Projection = {
     name: 'broken',
     entries: async (_, records) => {
       if (records.some(({ audit }) => audit?.resource === 'resource 7')) throw new TypeError('cannot digest 7')
       return []
     },
   }
-  const lines = await logged(() => bookRecords(organisationId, [...allBooks, broken]))
+  const lines = await logged(() => runProjections(organisationId, [...projections, broken]))
   expect(lines.filter(({ level }) => level === 'error')).toHaveLength(1)
   const entries = await entriesOf(caller)
   expect(seqs(entries)).toEqual(upTo(30))
   expect(entries.map(({ resource }) => resource)).toContain('resource 7')
   expect(await waitingRecords(organisationId)).toEqual([])
-  const aside = await query({ pk: keys.unreadableRecord(keys.outbox(organisationId, '').pk, '').pk })
+  const aside = await query({ pk: keys.quarantinedRecord(keys.outbox(organisationId, '').pk, '').pk })
   expect(aside.items).toHaveLength(1)
   expect(await Audit.verify(caller, { after: 0 })).toMatchObject({ valid: true, entries: 30 })
 })
@@ -177,13 +177,13 @@ test('a record whose entries the store refuses is set aside, and keeps nobody ba
   const caller = await callerOf()
   await tellAll(caller, [done('test.change', 'too large'), done('test.change', 'small')])
   const text = 'x'.repeat(500_000)
-  const entries: Book['entries'] = async (organisationId, records) =>
+  const entries: Projection['entries'] = async (organisationId, records) =>
     records.some(({ audit }) => audit?.resource === 'too large')
       ? [upsert(total(organisationId), { set: { text } })]
       : []
-  await logged(() => bookRecords(caller.organisationId, [...allBooks, { name: 'refused', entries }]))
+  await logged(() => runProjections(caller.organisationId, [...projections, { name: 'refused', entries }]))
   expect((await entriesOf(caller)).map(({ resource }) => resource)).toEqual(['small'])
-  const { pk } = keys.unreadableRecord(keys.outbox(caller.organisationId, '').pk, '')
+  const { pk } = keys.quarantinedRecord(keys.outbox(caller.organisationId, '').pk, '')
   expect((await query({ pk })).items).toHaveLength(1)
 })
 
@@ -195,17 +195,17 @@ test('a record with an event of a newer release is booked like any other', async
   const record = JSON.parse(String((await get(keys.outbox(organisationId, id)))?.['record']))
   record.events = [{ id, name: 'module.invented', subject: 'module', data: {} }]
   await transact([upsert(keys.outbox(organisationId, id), { set: { record: JSON.stringify(record) } })])
-  expect(await bookRecords(organisationId, allBooks)).toBe(true)
+  expect(await runProjections(organisationId, projections)).toBe(true)
   expect((await entriesOf(caller)).map(({ resource }) => resource)).toEqual(['of today'])
-  expect((await query({ pk: keys.unreadableRecord(keys.outbox(organisationId, '').pk, '').pk })).items).toEqual([])
+  expect((await query({ pk: keys.quarantinedRecord(keys.outbox(organisationId, '').pk, '').pk })).items).toEqual([])
 })
 
 test('what may pass by itself fails the message and loses nothing', async () => {
   const caller = await callerOf()
   const { organisationId } = caller
   await tell(caller, done('test.change'))
-  const unreachable: Book = { name: 'unreachable', prepare: async () => Promise.reject(fault('database_unavailable')) }
-  expect(await refusalOf(bookRecords(organisationId, [...allBooks, unreachable]))).toBe('database_unavailable')
+  const unreachable: Projection = { name: 'unreachable', prepare: async () => Promise.reject(platformError('database_unavailable')) }
+  expect(await refusalOf(runProjections(organisationId, [...projections, unreachable]))).toBe('database_unavailable')
   expect(await waitingRecords(organisationId)).toHaveLength(1)
   await settle(organisationId)
   expect(await entriesOf(caller)).toHaveLength(1)
@@ -226,7 +226,7 @@ test('work that is asked for while it runs is asked for once more when it has en
   const begun: string[] = []
   const again: string[] = []
   const gates = new Map<string, () => void>()
-  const work = oneAtATime(
+  const work = singleFlight(
     async (name) => {
       begun.push(name)
       await new Promise<void>((resolve) => gates.set(name, resolve))
@@ -247,7 +247,7 @@ test('work that is asked for while it runs is asked for once more when it has en
 
 test('a run that fails loses nothing that was asked for meanwhile', async () => {
   const again: string[] = []
-  const work = oneAtATime(
+  const work = singleFlight(
     () => Promise.reject(new Error('broken')),
     async (name) => void again.push(name),
   )

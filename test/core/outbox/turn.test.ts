@@ -1,6 +1,6 @@
 import { shiftClock } from '@platform/core/clock'
 import { newId } from '@platform/core/id'
-import { asOnlyOne } from '@platform/core/outbox/lease'
+import { withLease } from '@platform/core/outbox/lease'
 import { expect, test } from 'vitest'
 import { rounds } from '../../support/long.ts'
 
@@ -28,7 +28,7 @@ test('of many workers one works at a time, and nothing that came meanwhile is le
   const place = workplace()
   const message = async () => {
     place.add()
-    await asOnlyOne(organisationId, place.work)
+    await withLease(organisationId, place.work)
   }
   for (let round = 0; round < rounds(3, 10); round++) {
     await Promise.all(Array.from({ length: 8 }, message))
@@ -39,37 +39,37 @@ test('of many workers one works at a time, and nothing that came meanwhile is le
 
 test('a worker that fails leaves its turn to the next', async () => {
   const organisationId = newId('org')
-  await expect(asOnlyOne(organisationId, () => Promise.reject(new Error('broken')))).rejects.toThrow('broken')
+  await expect(withLease(organisationId, () => Promise.reject(new Error('broken')))).rejects.toThrow('broken')
   const place = workplace()
   place.add()
-  await asOnlyOne(organisationId, place.work)
+  await withLease(organisationId, place.work)
   expect(place.waiting()).toBe(0)
 })
 
 test('a worker that died keeps others out for ten seconds, and no longer', async () => {
   const organisationId = newId('org')
-  void asOnlyOne(organisationId, () => new Promise<boolean>(() => undefined))
+  void withLease(organisationId, () => new Promise<boolean>(() => undefined))
   const place = workplace()
   place.add()
   await expect
     .poll(async () => {
-      await asOnlyOne(organisationId, place.work)
+      await withLease(organisationId, place.work)
       const isKeptOut = place.waiting() === 1
       if (!isKeptOut) place.add()
       return isKeptOut
     })
     .toBe(true)
   shiftClock(10_001)
-  await asOnlyOne(organisationId, place.work)
+  await withLease(organisationId, place.work)
   expect(place.waiting()).toBe(0)
 })
 
 test('a worker that goes on for long keeps its turn', async () => {
   const organisationId = newId('org')
   const met: boolean[] = []
-  await asOnlyOne(organisationId, async () => {
+  await withLease(organisationId, async () => {
     let isMet = false
-    await asOnlyOne(organisationId, async () => (isMet = true))
+    await withLease(organisationId, async () => (isMet = true))
     met.push(isMet)
     shiftClock(6000)
     return met.length === 3
@@ -82,22 +82,22 @@ test('work that takes too long is handed on, whoever asks for more meanwhile', a
   let runs = 0
   const work = async () => {
     runs++
-    await asOnlyOne(organisationId, async () => true)
+    await withLease(organisationId, async () => true)
     shiftClock(4000)
     return true
   }
-  await asOnlyOne(organisationId, work)
+  await withLease(organisationId, work)
   expect(runs).toBe(4)
   const place = workplace()
   place.add()
-  await asOnlyOne(organisationId, place.work)
+  await withLease(organisationId, place.work)
   expect(place.waiting()).toBe(0)
 })
 
 test('organisations do not wait for each other', async () => {
-  void asOnlyOne(newId('org'), () => new Promise<boolean>(() => undefined))
+  void withLease(newId('org'), () => new Promise<boolean>(() => undefined))
   const place = workplace()
   place.add()
-  await asOnlyOne(newId('org'), place.work)
+  await withLease(newId('org'), place.work)
   expect(place.waiting()).toBe(0)
 })

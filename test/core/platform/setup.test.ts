@@ -3,7 +3,7 @@ import { permissionsOf } from '@platform/contract/permission'
 import { bootstrap } from '@platform/core/platform/bootstrap'
 import { shiftClock } from '@platform/core/clock'
 import * as keys from '@platform/core/db/keys'
-import { getAll, remove } from '@platform/core/db/table'
+import { getConsistent, remove } from '@platform/core/db/table'
 import { transact } from '@platform/core/db/transact'
 import { complete, status } from '@platform/core/platform/setup'
 import { signIn } from '@platform/core/accounts/session'
@@ -43,7 +43,7 @@ test('setup makes the organisation of the platform with one administrator, and t
   const { organisationId, userId } = caller
   expect([...caller.permissions].toSorted()).toEqual(permissionsOf(['PlatformAdmin']).toSorted())
   const { platformName, publicUrl, timezone } = administrator
-  const [platform, organisation] = await getAll([keys.platform(), keys.organisation(organisationId)])
+  const [platform, organisation] = await getConsistent([keys.platform(), keys.organisation(organisationId)])
   expect(platform).toMatchObject({ setupComplete: true, platformName, publicUrl, timezone })
   expect(platform).not.toHaveProperty('tokenHash')
   expect(organisation).toMatchObject({ id: organisationId, name: platformName, timezone, isPlatform: true })

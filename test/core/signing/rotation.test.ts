@@ -10,7 +10,7 @@ import { get } from '@platform/core/db/table'
 import { newId } from '@platform/core/id'
 import { readAccessKeys } from '@platform/core/signing/published-keys'
 import { readSecret } from '@platform/core/aws/secrets'
-import { prepareKeys, signer } from '@platform/core/signing/keys'
+import { ensureKeys, signer } from '@platform/core/signing/keys'
 import { issueAccessToken, verifyAccessToken } from '@platform/core/signing/access-token'
 import { refusalOf } from '../../support/world.ts'
 import { handler as bootstrap } from '../../../functions/bootstrap.ts'
@@ -38,7 +38,7 @@ const minuteMs = 60_000
 const settle = () => shiftClock(11_000)
 
 beforeEach(async () => {
-  await prepareKeys()
+  await ensureKeys()
   settle()
 })
 
@@ -59,7 +59,7 @@ test('tokens of before go on until they expire; new ones use the new key', async
 
 test('at every moment of a rotation what is signed is verified, by whoever has just read the keys as well', async () => {
   for (let second = 0; second < 30; second++) {
-    if (second === 3 || second === 6) await prepareKeys({ rotate: true })
+    if (second === 3 || second === 6) await ensureKeys({ rotate: true })
     expect(await isGood(await token()), `after ${second} seconds`).toBe(true)
     shiftClock(1000)
   }
@@ -67,7 +67,7 @@ test('at every moment of a rotation what is signed is verified, by whoever has j
 
 test('rotations at once leave one key that signs, and break no token', async () => {
   const before = await token()
-  await Promise.all([prepareKeys({ rotate: true }), prepareKeys({ rotate: true }), prepareKeys(), prepareKeys()])
+  await Promise.all([ensureKeys({ rotate: true }), ensureKeys({ rotate: true }), ensureKeys(), ensureKeys()])
   settle()
   const after = await token()
   expect(kidOf(after)).toBe(await currentKid())
@@ -77,13 +77,13 @@ test('rotations at once leave one key that signs, and break no token', async () 
 
 test('a key that was replaced is taken back once all that it signed has expired, and not before', async () => {
   const first = kidOf(await token())
-  await prepareKeys({ rotate: true })
-  await prepareKeys({ rotate: true })
+  await ensureKeys({ rotate: true })
+  await ensureKeys({ rotate: true })
   shiftClock(20 * minuteMs)
-  await prepareKeys()
+  await ensureKeys()
   expect(await publishedKids()).toContain(first)
   shiftClock(45 * minuteMs)
-  await prepareKeys()
+  await ensureKeys()
   expect(await publishedKids()).toEqual([await currentKid()])
 })
 
@@ -91,13 +91,13 @@ test('a key that has served for longer than thirty days may be replaced twice in
   shiftClock(29 * 24 * 60 * minuteMs)
   const before = await token()
   shiftClock(minuteMs)
-  await prepareKeys({ rotate: true })
+  await ensureKeys({ rotate: true })
   shiftClock(minuteMs)
-  await prepareKeys({ rotate: true })
+  await ensureKeys({ rotate: true })
   settle()
   expect(await isGood(before)).toBe(true)
   shiftClock(31 * 24 * 60 * minuteMs)
-  await prepareKeys()
+  await ensureKeys()
   expect(await publishedKids()).toContain(await currentKid())
   settle()
   expect(await isGood(await token())).toBe(true)
@@ -157,7 +157,7 @@ test.for(['keys.announced', 'keys.written'])(
     expect(await isGood(later)).toBe(true)
     // Half a rotation, hours ago: whoever signs with the key of then must not find it taken back.
     shiftClock(3 * 60 * minuteMs)
-    await prepareKeys({ rotate: true })
+    await ensureKeys({ rotate: true })
     expect(await isGood(await token())).toBe(true)
     settle()
     const last = await token()

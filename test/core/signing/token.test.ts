@@ -2,7 +2,7 @@ import { createPublicKey } from 'node:crypto'
 import { beforeAll, expect, test } from 'vitest'
 import { nowSeconds, shiftClock } from '@platform/core/clock'
 import { newId } from '@platform/core/id'
-import { prepareKeys } from '@platform/core/signing/keys'
+import { ensureKeys } from '@platform/core/signing/keys'
 import {
   accessTokenSeconds,
   issueAccessToken,
@@ -23,7 +23,7 @@ import { refusalOf } from '../../support/world.ts'
 const subject = { userId: newId('user'), organisationId: newId('org'), sessionId: newId('sess'), roles: ['Viewer'] }
 let good = ''
 beforeAll(async () => {
-  await prepareKeys()
+  await ensureKeys()
   good = await issueAccessToken(subject)
 })
 

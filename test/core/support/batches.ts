@@ -1,21 +1,21 @@
 import { jobStatuses } from '@platform/contract/job'
-import { bookAll } from '@platform/core/background/projections'
+import { projectOrganisation } from '@platform/core/background/projections'
 import * as Batch from '@platform/core/jobs/batches/batch'
-import { tendBatch } from '@platform/core/jobs/batches/advance'
+import { advanceBatch } from '@platform/core/jobs/batches/advance'
 import { type Caller } from '@platform/core/caller'
 import * as Cluster from '@platform/core/clusters/cluster'
 import * as keys from '@platform/core/db/keys'
-import { getMany, putAll } from '@platform/core/db/table'
+import { getMany, batchPut } from '@platform/core/db/table'
 import { newId } from '@platform/core/id'
 import { parseJob } from '@platform/core/jobs/record'
-import { filedUnder } from '@platform/core/clusters/record'
+import { statusIndexKeys } from '@platform/core/clusters/record'
 import { script } from './jobs.ts'
 
 /** So many clusters at once, written as registration leaves them, but for the list of them. */
 export async function manyClusters({ organisationId }: Caller, count: number): Promise<string[]> {
   const ids = Array.from({ length: count }, () => newId('clus'))
-  const filed = filedUnder({ organisationId, type: 'Hypervisor' }, 'Pending')
-  await putAll(
+  const filed = statusIndexKeys({ organisationId, type: 'Hypervisor' }, 'Pending')
+  await batchPut(
     ids.map((id) => ({
       ...keys.cluster(organisationId, id),
       id,
@@ -41,10 +41,10 @@ export async function expanded(caller: Caller, submission: Parameters<typeof Bat
 }
 
 /** What the consumer of the batches queue does with a message. */
-export const tend = (caller: Caller, batchId: string) => tendBatch({ organisationId: caller.organisationId, batchId })
+export const tend = (caller: Caller, batchId: string) => advanceBatch({ organisationId: caller.organisationId, batchId })
 
 /** What the consumer of the events queue does with a message. */
-export const book = (caller: Caller) => bookAll(caller.organisationId)
+export const book = (caller: Caller) => projectOrganisation(caller.organisationId)
 
 /** The rows of jobs, in the order of their ids. */
 export async function rowsOf({ organisationId }: Caller, jobIds: readonly string[]) {

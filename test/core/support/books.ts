@@ -1,36 +1,36 @@
-import { allBooks } from '@platform/core/background/projections'
+import { projections } from '@platform/core/background/projections'
 import * as Audit from '@platform/core/audit/audit'
-import { bookRecords } from '@platform/core/outbox/run-projections'
+import { runProjections } from '@platform/core/outbox/run-projections'
 import { type Actor, type Caller } from '@platform/core/caller'
 import { commit } from '@platform/core/outbox/commit'
 import * as keys from '@platform/core/db/keys'
-import { query, type Step } from '@platform/core/db/table'
+import { query, type WriteItem } from '@platform/core/db/table'
 import { transact } from '@platform/core/db/transact'
 import { newId } from '@platform/core/id'
-import { type OutboxRecord, parseRecord, recordStep, type Told } from '@platform/core/outbox/record'
+import { type OutboxRecord, parseRecord, outboxWrite, type Effects } from '@platform/core/outbox/record'
 
 /** Enters all that has happened in an organisation into the books. */
-export const settle = (organisationId: string): Promise<boolean> => bookRecords(organisationId, allBooks)
+export const settle = (organisationId: string): Promise<boolean> => runProjections(organisationId, projections)
 
 /** Something happens that has no other effect. */
-export const tell = async (actor: Actor, told: Told): Promise<void> => {
+export const tell = async (actor: Actor, told: Effects): Promise<void> => {
   await commit(actor, { steps: [], ...told })
 }
 
 /** Many things happen at once, without messages. */
-export async function tellAll(actor: Actor, told: readonly Told[]): Promise<void> {
+export async function tellAll(actor: Actor, told: readonly Effects[]): Promise<void> {
   for (let first = 0; first < told.length; first += 100) {
-    await transact(told.slice(first, first + 100).map((each) => recordStep(actor, each)))
+    await transact(told.slice(first, first + 100).map((each) => outboxWrite(actor, each)))
   }
 }
 
 /** An entry of the audit trail. */
-export const done = (action: string, resource = newId('site'), detail = ''): Told => ({
+export const done = (action: string, resource = newId('site'), detail = ''): Effects => ({
   audit: { action, resource, detail },
 })
 
 /** A cluster goes from one status to another. */
-export const statusChanged = (clusterId: string, previousStatus: string, status: string): Told => ({
+export const statusChanged = (clusterId: string, previousStatus: string, status: string): Effects => ({
   events: [
     {
       name: 'cluster.status_changed',
@@ -50,7 +50,7 @@ export async function waitingRecords(organisationId: string): Promise<OutboxReco
 export async function exported(caller: Caller, format: 'ndjson' | 'csv'): Promise<string> {
   let text = ''
   for (let after: number | undefined = 0; after !== undefined;) {
-    const part = await Audit.exportPart(caller, { format, after })
+    const part = await Audit.exportPage(caller, { format, after })
     text += part.text
     after = part.next
   }
@@ -66,11 +66,11 @@ export const entriesOf = async (caller: Caller): Promise<any[]> =>
 
 /** What a drain does before it closes. */
 export const prepare = async (organisationId: string, records: readonly OutboxRecord[]): Promise<void> => {
-  await Promise.all(allBooks.map(async (book) => book.prepare?.(organisationId, records)))
+  await Promise.all(projections.map(async (book) => book.prepare?.(organisationId, records)))
 }
 
 /** What a drain closes with. */
-export async function closingSteps(organisationId: string, records: readonly OutboxRecord[]): Promise<Step[]> {
-  const entries = await Promise.all(allBooks.map(async (book) => book.entries?.(organisationId, records) ?? []))
+export async function closingSteps(organisationId: string, records: readonly OutboxRecord[]): Promise<WriteItem[]> {
+  const entries = await Promise.all(projections.map(async (book) => book.entries?.(organisationId, records) ?? []))
   return entries.flat()
 }

@@ -3,7 +3,7 @@ import * as keys from '@platform/core/db/keys'
 import { removeAll } from '@platform/core/db/remove-all'
 import { get, query, remove } from '@platform/core/db/table'
 import { transact } from '@platform/core/db/transact'
-import { type ModuleRow, parseModule } from '@platform/core/modules/record'
+import { type ModuleRecord, parseModule } from '@platform/core/modules/record'
 import { type ModuleRegistry } from '../../support/module-registry.ts'
 import { callerOf } from '../../support/world.ts'
 import { found, putCatalog } from './modules.ts'
@@ -12,7 +12,7 @@ import { found, putCatalog } from './modules.ts'
 
 export const admin = (): Promise<Caller> => callerOf(undefined, 'PlatformAdmin')
 
-export async function rowOf(id: string): Promise<ModuleRow | undefined> {
+export async function rowOf(id: string): Promise<ModuleRecord | undefined> {
   const item = await get(keys.module(id))
   return item && parseModule(item)
 }

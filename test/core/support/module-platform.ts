@@ -4,7 +4,7 @@ import { mkdtempSync } from 'node:fs'
 import { join } from 'node:path'
 import { tmpdir } from 'node:os'
 import { rm } from 'node:fs/promises'
-import { bookAll } from '@platform/core/background/projections'
+import { projectOrganisation } from '@platform/core/background/projections'
 import { type Caller } from '@platform/core/caller'
 import * as keys from '@platform/core/db/keys'
 import { removeAll } from '@platform/core/db/remove-all'
@@ -13,7 +13,7 @@ import { transact } from '@platform/core/db/transact'
 import * as Job from '@platform/core/jobs/job'
 import { installFromImage } from '@platform/core/modules/install'
 import { uninstall } from '@platform/core/modules/uninstall'
-import { clientOf } from '@platform/core/modules/registries'
+import { registryClientFor } from '@platform/core/modules/registries'
 import { perform } from './module-work.ts'
 import { findModule } from '@platform/worker/modules/records'
 import { fetchImage } from '@platform/worker/runtimes/fetch-image'
@@ -39,7 +39,7 @@ export const output: string[] = []
 export const openRuntime = (name: string, images = 'images'): Promise<SupervisedRuntime> =>
   superviseModules({
     launcher: processLauncher,
-    images: new Images(join(folder, images), (image, place) => fetchImage(clientOf, image, place)),
+    images: new Images(join(folder, images), (image, place) => fetchImage(registryClientFor, image, place)),
     runFolder: join(runFolder, name),
     tokenOf,
     onLog: (moduleId, line) => void output.push(`${moduleId} ${line}`),
@@ -128,7 +128,7 @@ export const nothing = {
 /** The events that have been told since they were last asked for, and are booked then. */
 export async function toldSince({ organisationId }: Caller): Promise<{ name: string; data: any; subject: string }[]> {
   const records = await waitingRecords(organisationId)
-  await bookAll(organisationId)
+  await projectOrganisation(organisationId)
   return records.flatMap(({ events }) => events)
 }
 

@@ -1,11 +1,11 @@
-import { buryOperation, performOperation } from '@platform/core/operations/run'
+import { deadLetterOperation, runOperation } from '@platform/core/operations/run'
 import { type OperationReference } from '@platform/core/aws/queues'
 import { moduleKinds, type PickRuntime } from '@platform/worker/modules/handlers'
 
 /** Operations on modules, done as the worker's function does them, on a runtime of the test's own. */
 
 export const perform = (reference: OperationReference, pick: PickRuntime): Promise<void> =>
-  performOperation(reference, moduleKinds(pick))
+  runOperation(reference, moduleKinds(pick))
 
 export const bury = (reference: OperationReference, pick: PickRuntime): Promise<void> =>
-  buryOperation(reference, moduleKinds(pick))
+  deadLetterOperation(reference, moduleKinds(pick))

@@ -7,13 +7,13 @@ import * as keys from '@platform/core/db/keys'
 import { replace, update } from '@platform/core/db/table'
 import { transact } from '@platform/core/db/transact'
 import { newId } from '@platform/core/id'
-import { claimStep, readRoutes } from '@platform/core/modules/routes'
+import { reserveRoutesWrite, readRoutes } from '@platform/core/modules/routes'
 import {
   type Deployment,
-  type ModuleHealthRow,
+  type ModuleHealthRecord,
   type ModuleRelease,
-  type ModuleRow,
-  stored,
+  type ModuleRecord,
+  serialise,
   type StoredCheck,
 } from '@platform/core/modules/record'
 import { manifestFor } from '../../support/module-manifest.ts'
@@ -57,7 +57,7 @@ export const deploymentOf = ({ moduleId, version }: ModuleRelease): Deployment =
 })
 
 /** A module that serves, or one in another state. */
-export async function putModule(release: ModuleRelease, row: Partial<ModuleRow> = {}): Promise<void> {
+export async function putModule(release: ModuleRelease, row: Partial<ModuleRecord> = {}): Promise<void> {
   const { moduleId } = release
   const { state = 'Running', deployment = deploymentOf(release), error, ...more } = row
   const isThere = state !== 'Failed' && state !== 'Installing'
@@ -66,14 +66,14 @@ export async function putModule(release: ModuleRelease, row: Partial<ModuleRow> 
       id: moduleId,
       organisationId: newId('org'),
       state,
-      release: stored(release),
-      ...(isThere && { deployment: stored(deployment) }),
-      ...(error && { error: stored(error) }),
+      release: serialise(release),
+      ...(isThere && { deployment: serialise(deployment) }),
+      ...(error && { error: serialise(error) }),
       ...(state !== 'Installing' && { installedAtMs: now() }),
       updatedAtMs: now(),
       ...more,
     }),
-    claimStep(await readRoutes(), moduleId, {
+    reserveRoutesWrite(await readRoutes(), moduleId, {
       apiBasePath: release.manifest.spec.apiBasePath,
       subscriptions: [],
       ...(isThere && { deployment }),
@@ -82,8 +82,8 @@ export async function putModule(release: ModuleRelease, row: Partial<ModuleRow> 
 }
 
 /** What a probe of a module has found. */
-export const putHealth = async (moduleId: string, health: ModuleHealthRow['health'], checks: StoredCheck[] = []) => {
-  await update(keys.moduleHealth(moduleId), { set: { health, checks: stored(checks), missed: 0 } })
+export const putHealth = async (moduleId: string, health: ModuleHealthRecord['health'], checks: StoredCheck[] = []) => {
+  await update(keys.moduleHealth(moduleId), { set: { health, checks: serialise(checks), missed: 0 } })
 }
 
 export const check = (name: string, more: Partial<StoredCheck> = {}): StoredCheck => ({

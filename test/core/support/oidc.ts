@@ -4,7 +4,7 @@ import * as keys from '@platform/core/db/keys'
 import { remove, replace, upsert } from '@platform/core/db/table'
 import { transact } from '@platform/core/db/transact'
 import { newId } from '@platform/core/id'
-import { type ProviderRow } from '@platform/core/identity-providers/record'
+import { type ProviderRecord } from '@platform/core/identity-providers/record'
 import * as Oidc from '@platform/core/identity-providers/oidc/oidc'
 import { writeSecret } from '@platform/core/aws/secrets'
 import { type HostileIssuer, signed } from '../../support/hostile-issuer.ts'
@@ -23,16 +23,16 @@ export async function ready(): Promise<void> {
 }
 
 /** Stores a provider as it is said; a stored one is replaced. */
-export async function store(row: ProviderRow): Promise<ProviderRow> {
+export async function store(row: ProviderRecord): Promise<ProviderRecord> {
   const { settings, roleMappings, ...rest } = row
   const texts = { settings: JSON.stringify(settings), roleMappings: JSON.stringify(roleMappings) }
   await transact([replace(keys.identityProvider(row.id), { ...rest, ...texts })])
   return row
 }
 
-export const forget = ({ id }: ProviderRow) => transact([remove(keys.identityProvider(id))])
+export const forget = ({ id }: ProviderRecord) => transact([remove(keys.identityProvider(id))])
 
-export async function newProvider(issuer: string, given: Partial<ProviderRow> = {}): Promise<ProviderRow> {
+export async function newProvider(issuer: string, given: Partial<ProviderRecord> = {}): Promise<ProviderRecord> {
   const id = newId('idp')
   const secretName = `${config.PLAT_SECRET_IDENTITY_PREFIX}/${id}`
   await writeSecret(secretName, JSON.stringify({ clientSecret }))
@@ -53,8 +53,8 @@ export async function newProvider(issuer: string, given: Partial<ProviderRow> = 
 }
 
 /** A sign-in that has left for the issuer: what its address says, and the secret of its browser. */
-export async function leave(provider: ProviderRow, returnTo?: string) {
-  const { location, browser = '' } = await Oidc.begin(provider.id, { returnTo })
+export async function leave(provider: ProviderRecord, returnTo?: string) {
+  const { location, browser = '' } = await Oidc.startSignIn(provider.id, { returnTo })
   const address = new URL(location)
   const { state = '', nonce = '' } = Object.fromEntries(address.searchParams)
   return { address, state, nonce, browser }
@@ -64,10 +64,10 @@ export type Left = Awaited<ReturnType<typeof leave>>
 /** The issuer sends the browser back: what the portal is told. */
 export async function comeBack(
   providerId: string,
-  answer: Parameters<typeof Oidc.finish>[1],
+  answer: Parameters<typeof Oidc.completeSignIn>[1],
   browser: string,
 ): Promise<Record<string, string>> {
-  const url = new URL(await Oidc.finish(providerId, answer, { browser, origin }))
+  const url = new URL(await Oidc.completeSignIn(providerId, answer, { browser, origin }))
   if (`${url.origin}${url.pathname}` !== `${portal}/sign-in`) throw new Error(`It leads to ${url.href}.`)
   return Object.fromEntries(url.searchParams)
 }
@@ -82,7 +82,7 @@ export const properAnswer = (issuer: HostileIssuer, { state }: Pick<Left, 'state
 /** A whole way through an issuer that says what it is told to: claims may be changed, or the whole token. */
 export async function signInWith(
   issuer: HostileIssuer,
-  provider: ProviderRow,
+  provider: ProviderRecord,
   change: (claims: Record<string, unknown>) => Record<string, unknown> = (claims) => claims,
   tokenOf: (claims: Record<string, unknown>) => Promise<string> | string = (claims) => signed(claims, issuer.key),
 ): Promise<Record<string, string>> {

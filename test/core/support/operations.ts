@@ -1,13 +1,13 @@
 import { type Caller } from '@platform/core/caller'
 import { commit } from '@platform/core/outbox/commit'
 import { newNonce } from '@platform/core/id'
-import { beginOperation, ending, newOperation, type OperationEnd, queueing } from '@platform/core/operations/operation'
-import { type OperationRow, type OperationType } from '@platform/core/operations/record'
+import { claimOperation, finishChange, newOperation, type OperationEnd, queueChange } from '@platform/core/operations/operation'
+import { type OperationRecord, type OperationType } from '@platform/core/operations/record'
 
 /** Jobs of the platform on itself, as a verb makes them and a worker does them. */
 
 /** An operation that waits for its worker. */
-export async function waitingOperation(caller: Caller, type: OperationType = 'ModuleInstall'): Promise<OperationRow> {
+export async function waitingOperation(caller: Caller, type: OperationType = 'ModuleInstall'): Promise<OperationRecord> {
   const request = {
     type,
     payload: { moduleId: 'hello' },
@@ -15,19 +15,19 @@ export async function waitingOperation(caller: Caller, type: OperationType = 'Mo
     steps: ['deploy', 'publish'],
   }
   const operation = newOperation(caller, request)
-  await commit(caller, queueing(operation))
+  await commit(caller, queueChange(operation))
   return operation
 }
 
-export const referenceOf = ({ organisationId, id }: OperationRow) => ({ organisationId, jobId: id })
+export const referenceOf = ({ organisationId, id }: OperationRecord) => ({ organisationId, jobId: id })
 
 /** An operation as the worker holds it that has just begun it. */
-export async function begun(operation: OperationRow, workerId = newNonce()): Promise<OperationRow> {
-  const held = await beginOperation(referenceOf(operation), workerId)
+export async function begun(operation: OperationRecord, workerId = newNonce()): Promise<OperationRecord> {
+  const held = await claimOperation(referenceOf(operation), workerId)
   if (held === undefined) throw new Error('Somebody else is at it.')
   return held
 }
 
 /** Ends an operation; answers whether it was the worker's to end. */
-export const ended = async ({ ...operation }: OperationRow, end: OperationEnd): Promise<boolean> =>
-  (await commit({ kind: 'system', organisationId: operation.organisationId }, ending(operation, end))) === undefined
+export const ended = async ({ ...operation }: OperationRecord, end: OperationEnd): Promise<boolean> =>
+  (await commit({ kind: 'system', organisationId: operation.organisationId }, finishChange(operation, end))) === undefined

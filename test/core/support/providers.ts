@@ -6,7 +6,7 @@ import { transact } from '@platform/core/db/transact'
 import { newId } from '@platform/core/id'
 import {
   type ExternalIdentity,
-  type ProviderRow,
+  type ProviderRecord,
   parseProvider,
   type ProviderSecret,
 } from '@platform/core/identity-providers/record'
@@ -18,9 +18,9 @@ import { verifyAccessToken } from '@platform/core/signing/access-token'
 /** A provider of an organisation, stored with its secret. */
 export async function provider(
   organisationId: string,
-  fields: Partial<Omit<ProviderRow, 'settings'>> & { settings?: object } = {},
+  fields: Partial<Omit<ProviderRecord, 'settings'>> & { settings?: object } = {},
   secret: ProviderSecret = {},
-): Promise<ProviderRow> {
+): Promise<ProviderRecord> {
   const secretName = `identity/${randomUUID()}`
   const { settings = {}, roleMappings = [], ...others } = fields
   const row = {
@@ -43,12 +43,12 @@ export async function provider(
 }
 
 /** Switches a provider off or on again. */
-export async function enable({ id }: ProviderRow, isEnabled: boolean): Promise<void> {
+export async function enable({ id }: ProviderRecord, isEnabled: boolean): Promise<void> {
   await transact([patch(keys.identityProvider(id), { set: { isEnabled }, add: { revision: 1 } })])
 }
 
 /** As if a provider had never been there. Its users stay. */
-export async function withdraw({ id }: ProviderRow): Promise<void> {
+export async function withdraw({ id }: ProviderRecord): Promise<void> {
   await transact([remove(keys.identityProvider(id))])
 }
 

@@ -1,9 +1,9 @@
-import { Fault } from '@platform/core/error'
-import { resolveRelease, type WantedRelease } from '@platform/core/modules/release'
+import { PlatformError } from '@platform/core/error'
+import { resolveRelease, type ReleaseRequest } from '@platform/core/modules/release'
 import { type ModuleRelease } from '@platform/core/modules/record'
 import { parseReference } from '@platform/oci/reference'
 
-type Wanted = Omit<WantedRelease, 'reference'>
+type Wanted = Omit<ReleaseRequest, 'reference'>
 
 /** The release that a reference stands for. */
 export function resolve(text: string, more: Wanted = {}): Promise<ModuleRelease> {
@@ -13,9 +13,9 @@ export function resolve(text: string, more: Wanted = {}): Promise<ModuleRelease>
 }
 
 /** The fault that it is refused with. */
-export async function refusal(text: string, more: Wanted = {}): Promise<Fault> {
+export async function refusal(text: string, more: Wanted = {}): Promise<PlatformError> {
   const outcome = await resolve(text, more).catch((error: unknown) => error)
-  if (outcome instanceof Fault) return outcome
+  if (outcome instanceof PlatformError) return outcome
   throw new Error('It was not refused.', { cause: outcome })
 }
 

@@ -1,6 +1,6 @@
 /** Rotates keys in a process of its own, which a failpoint may end: `node rotate-keys.ts <milliseconds that the clock is ahead>`. */
 import { shiftClock } from '@platform/core/clock'
-import { prepareKeys } from '@platform/core/signing/keys'
+import { ensureKeys } from '@platform/core/signing/keys'
 
 shiftClock(Number(process.argv[2]))
-await prepareKeys({ rotate: true })
+await ensureKeys({ rotate: true })

@@ -1,5 +1,5 @@
-import { tendBatch } from '@platform/core/jobs/batches/advance'
+import { advanceBatch } from '@platform/core/jobs/batches/advance'
 
 // A consumer of the batches queue in a process of its own, so that a failpoint can kill it: organisation and batch.
 const [, , organisationId = '', batchId = ''] = process.argv
-await tendBatch({ organisationId, batchId })
+await advanceBatch({ organisationId, batchId })

@@ -2,7 +2,7 @@ import { type Caller } from '@platform/core/caller'
 import { shiftClock } from '@platform/core/clock'
 import { newId } from '@platform/core/id'
 import * as Notification from '@platform/core/notifications/notification'
-import { type Told } from '@platform/core/outbox/record'
+import { type Effects } from '@platform/core/outbox/record'
 import { afterEach } from 'vitest'
 import { callerOf } from '../../support/world.ts'
 import { settle, tell } from './books.ts'
@@ -25,10 +25,10 @@ export const read = (caller: Caller, query: Partial<Parameters<typeof Notificati
 export const types = async (caller: Caller): Promise<string[]> => (await read(caller)).items.map(({ type }) => type)
 export const ids = async (caller: Caller): Promise<string[]> => (await read(caller)).items.map(({ id }) => id)
 
-export const event = (name: string, data: object): Told => ({
+export const event = (name: string, data: object): Effects => ({
   events: [{ name, subject: newId('clus'), data } as any],
 })
-export const jobFailed = (createdBy: string, more: object = {}): Told =>
+export const jobFailed = (createdBy: string, more: object = {}): Effects =>
   event('job.failed', {
     jobId: newId('job'),
     clusterId: newId('clus'),
@@ -41,7 +41,7 @@ export const jobFailed = (createdBy: string, more: object = {}): Told =>
   })
 
 /** Something happens and is booked. */
-export async function happens(organisationId: string, ...told: Told[]): Promise<void> {
+export async function happens(organisationId: string, ...told: Effects[]): Promise<void> {
   for (const each of told) await tell({ kind: 'system', organisationId }, each)
   await settle(organisationId)
 }

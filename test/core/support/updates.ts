@@ -5,7 +5,7 @@ import * as keys from '@platform/core/db/keys'
 import { create, get, remove, replace } from '@platform/core/db/table'
 import { transact } from '@platform/core/db/transact'
 import { findOperation } from '@platform/core/operations/operation'
-import { type OperationRow } from '@platform/core/operations/record'
+import { type OperationRecord } from '@platform/core/operations/record'
 import { type InstalledRelease, parseUpdateState, type UpdateState } from '@platform/core/updates/record'
 import { vi } from 'vitest'
 import { callerOf } from '../../support/world.ts'
@@ -38,7 +38,7 @@ export async function putState(current: InstalledRelease, previous?: InstalledRe
 }
 
 /** The operation of an accepted update, as its worker holds it. */
-export async function worker({ organisationId }: Caller, jobId: string): Promise<OperationRow> {
+export async function worker({ organisationId }: Caller, jobId: string): Promise<OperationRecord> {
   const operation = await findOperation({ organisationId, jobId })
   if (operation === undefined) throw new Error('There is no such operation.')
   return begun(operation)

@@ -1,5 +1,5 @@
 import { type EventOf } from '@platform/contract/event'
-import { bookRecords } from '@platform/core/outbox/run-projections'
+import { runProjections } from '@platform/core/outbox/run-projections'
 import { type Caller } from '@platform/core/caller'
 import { commit } from '@platform/core/outbox/commit'
 import { shiftClock } from '@platform/core/clock'
@@ -7,7 +7,7 @@ import { config } from '@platform/core/config'
 import { newId } from '@platform/core/id'
 import * as Delivery from '@platform/core/webhooks/delivery-log'
 import * as Webhook from '@platform/core/webhooks/webhook'
-import { webhookBook } from '@platform/core/webhooks/projection'
+import { webhookProjection } from '@platform/core/webhooks/projection'
 import { Webhook as Verifier } from 'standardwebhooks'
 import { afterEach, vi } from 'vitest'
 import { type Got, type Receiver } from './receivers.ts'
@@ -43,7 +43,7 @@ export const eventOf = (name: 'job.completed' | 'cluster.deleted' = 'cluster.del
 /** Lets events happen in the caller's organisation, and enters them into the webhooks' book. */
 export async function happen(caller: Caller, ...events: EventOf[]): Promise<void> {
   for (const event of events) await commit(caller, { steps: [], events: [event] })
-  await bookRecords(caller.organisationId, [webhookBook])
+  await runProjections(caller.organisationId, [webhookProjection])
 }
 
 /** A webhook of the caller to a receiver. */

@@ -6,7 +6,7 @@ import * as keys from '@platform/core/db/keys'
 import { removeAll } from '@platform/core/db/remove-all'
 import { get, patch } from '@platform/core/db/table'
 import { transact } from '@platform/core/db/transact'
-import { endUpdate } from '@platform/core/updates/finish'
+import { finishUpdate } from '@platform/core/updates/finish'
 import { update } from '@platform/core/updates/request'
 import { check, checkRegularly } from '@platform/core/updates/check'
 import { version } from '@platform/core/lib/version'
@@ -64,7 +64,7 @@ describe('a check', () => {
     expect(await check(caller)).toMatchObject({ previousVersion: '0.0.9' })
     const { jobId } = await update(caller, { action: 'rollback', force: true })
     expect(await check(caller)).toMatchObject({ previousVersion: '0.0.9', jobId })
-    await endUpdate(await worker(caller, jobId), { status: 'Failed', outcome: 'No.' })
+    await finishUpdate(await worker(caller, jobId), { status: 'Failed', outcome: 'No.' })
     const after = await check(caller)
     expect(after).toMatchObject({ previousVersion: '0.0.9' })
     expect(after).not.toHaveProperty('jobId')

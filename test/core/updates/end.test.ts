@@ -6,9 +6,9 @@ import { removeAll } from '@platform/core/db/remove-all'
 import { patch, remove } from '@platform/core/db/table'
 import { transact } from '@platform/core/db/transact'
 import * as Job from '@platform/core/jobs/job'
-import { OperationLost, operationLeaseMs } from '@platform/core/operations/operation'
+import { LeaseLost, operationLeaseMs } from '@platform/core/operations/operation'
 import { update } from '@platform/core/updates/request'
-import { endUpdate } from '@platform/core/updates/finish'
+import { finishUpdate } from '@platform/core/updates/finish'
 import { version } from '@platform/core/lib/version'
 import { callsOf } from '../../support/store-calls.ts'
 import { callerOf, refusalOf, started } from '../../support/world.ts'
@@ -45,7 +45,7 @@ test('an update that is completed serves, and what served before is the previous
   const caller = await admin()
   await putState(deployed, older)
   const { jobId, release, operation } = await begin(caller)
-  await endUpdate(operation, completed)
+  await finishUpdate(operation, completed)
   expect(await stateNow()).toEqual({ current: release, previous: deployed, revision: 9 })
   expect(await Job.read(caller, jobId)).toMatchObject({ status: 'Completed', result: { output: completed.outcome } })
   const data = { jobId, version: '1.2.0', previousVersion: version }
@@ -56,7 +56,7 @@ test('an update that is completed serves, and what served before is the previous
 
 test('an update of a platform that was deployed goes back to what was deployed', async () => {
   const { release, operation } = await begin(await admin())
-  await endUpdate(operation, completed)
+  await finishUpdate(operation, completed)
   expect(await stateNow()).toEqual({ current: release, previous: { version }, revision: 2 })
 })
 
@@ -64,7 +64,7 @@ test('a rollback that is completed swaps the two, so that another one leads forw
   const caller = await admin()
   await putState(deployed, older)
   const { jobId, operation } = await begin(caller, 'rollback')
-  await endUpdate(operation, completed)
+  await finishUpdate(operation, completed)
   expect(await stateNow()).toEqual({ current: older, previous: deployed, revision: 9 })
   const data = { jobId, version: '0.0.9', previousVersion: version }
   expect(await eventsOf(caller, ...ends)).toMatchObject([{ name: 'update.rolled_back', data }])
@@ -79,7 +79,7 @@ test.each(['apply', 'rollback'] as const)(
     const caller = await admin()
     await putState(deployed, older)
     const { jobId, operation } = await begin(caller, action)
-    await endUpdate(operation, failed)
+    await finishUpdate(operation, failed)
     expect(await stateNow()).toEqual({ current: deployed, previous: older, revision: 9 })
     expect(await Job.read(caller, jobId)).toMatchObject({ status: 'Failed', statusReason: 'update_failed' })
     const wanted = action === 'apply' ? '1.2.0' : '0.0.9'
@@ -94,7 +94,7 @@ test.each(['apply', 'rollback'] as const)(
 test('a failure with a long story is told as far as it can be', async () => {
   const caller = await admin()
   const { operation } = await begin(caller)
-  await endUpdate(operation, { status: 'Failed', outcome: '🙂'.repeat(5000) })
+  await finishUpdate(operation, { status: 'Failed', outcome: '🙂'.repeat(5000) })
   const [event] = await eventsOf(caller, ...ends)
   expect(eventSchemas['update.failed'].safeParse(event?.data).success).toBe(true)
 })
@@ -102,11 +102,11 @@ test('a failure with a long story is told as far as it can be', async () => {
 test('those who administer the platform are told how it went, and nobody else', async () => {
   const caller = await admin()
   const other = await callerOf(caller.organisationId, 'OrgAdmin')
-  await endUpdate((await begin(caller)).operation, failed)
+  await finishUpdate((await begin(caller)).operation, failed)
   await putState(deployed, older)
-  await endUpdate((await begin(caller, 'rollback')).operation, completed)
+  await finishUpdate((await begin(caller, 'rollback')).operation, completed)
   await putState(deployed, older)
-  await endUpdate((await begin(caller)).operation, completed)
+  await finishUpdate((await begin(caller)).operation, completed)
   await settle(caller.organisationId)
   const { items } = await read(caller)
   expect(items.map(({ type, severity, title }) => [type, severity, title]).toReversed()).toEqual([
@@ -122,10 +122,10 @@ test('a worker that has lost the update ends nothing', async () => {
   const { jobId, operation } = await begin(caller)
   later(operationLeaseMs + 1)
   const other = await begun(operation)
-  await expect(endUpdate(operation, completed)).rejects.toThrow(OperationLost)
+  await expect(finishUpdate(operation, completed)).rejects.toThrow(LeaseLost)
   expect(await stateNow()).toEqual({ jobId, revision: 1 })
-  await endUpdate(other, failed)
-  await expect(endUpdate(other, completed)).rejects.toThrow(OperationLost)
+  await finishUpdate(other, failed)
+  await expect(finishUpdate(other, completed)).rejects.toThrow(LeaseLost)
   expect(await stateNow()).toEqual({ revision: 2 })
   expect(await eventsOf(caller, ...ends)).toHaveLength(1)
 })
@@ -138,22 +138,22 @@ test.each([
   const { jobId, operation } = await begin(caller)
   await lose()
   const before = await stateNow()
-  await endUpdate(operation, completed)
+  await finishUpdate(operation, completed)
   expect(await stateNow()).toEqual(before)
   expect((await Job.read(caller, jobId)).status).toBe('Completed')
-  await expect(endUpdate(operation, completed)).rejects.toThrow(OperationLost)
+  await expect(finishUpdate(operation, completed)).rejects.toThrow(LeaseLost)
 })
 
 test('the end of an update takes one call', async () => {
   const { operation } = await begin(await admin())
-  expect(await callsOf(() => endUpdate(operation, completed))).toBe(1)
+  expect(await callsOf(() => finishUpdate(operation, completed))).toBe(1)
 })
 
 test('an operation that ended without its update holds nothing up', async () => {
   const caller = await admin()
   const { operation } = await begin(caller)
   await ended(operation, failed)
-  await expect(endUpdate(operation, failed)).rejects.toThrow(OperationLost)
+  await expect(finishUpdate(operation, failed)).rejects.toThrow(LeaseLost)
   expect(await refusalOf(update(caller, { action: 'apply', targetVersion: '1.2.0', force: true }))).toBe(
     'nothing was refused',
   )

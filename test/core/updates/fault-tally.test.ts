@@ -1,8 +1,8 @@
 import { endpoint } from '@platform/contract/endpoint'
 import { now, shiftClock } from '@platform/core/clock'
-import { fault } from '@platform/core/error'
-import { faultsOf, tallyFault } from '@platform/core/updates/error-count'
-import { isTallied } from '@platform/core/updates/counted-error'
+import { platformError } from '@platform/core/error'
+import { versionErrorsSince, countVersionError } from '@platform/core/updates/error-count'
+import { isCounted } from '@platform/core/updates/counted-error'
 import { version } from '@platform/core/lib/version'
 import { answer } from '@platform/http/result'
 import { consume } from '@platform/http/consume'
@@ -23,25 +23,25 @@ const minute = 60_000
 beforeEach(() => shiftClock(10 * minute))
 
 /** What has been counted since this test began. */
-const counted = () => faultsOf(version, now() - minute)
+const counted = () => versionErrorsSince(version, now() - minute)
 
 test('a failure counts against the version that had it, and no other one', async () => {
-  await tallyFault()
+  await countVersionError()
   expect(await counted()).toBe(1)
-  expect(await faultsOf('9.9.9', now() - minute)).toBe(0)
+  expect(await versionErrorsSince('9.9.9', now() - minute)).toBe(0)
 })
 
 test('failures of many minutes are counted from the minute that is asked for', async () => {
   for (const _ of [1, 2, 3]) {
-    await tallyFault()
+    await countVersionError()
     shiftClock(minute)
   }
-  expect(await faultsOf(version, now() - 2 * minute)).toBe(2)
-  expect(await faultsOf(version, now() - 9 * minute)).toBe(3)
+  expect(await versionErrorsSince(version, now() - 2 * minute)).toBe(2)
+  expect(await versionErrorsSince(version, now() - 9 * minute)).toBe(3)
 })
 
 test('many failures at once are one write, and none of them is lost', async () => {
-  const calls = await callsOf(() => Promise.all(Array.from({ length: 50 }, tallyFault)))
+  const calls = await callsOf(() => Promise.all(Array.from({ length: 50 }, countVersionError)))
   expect(calls).toBe(1)
   await until('what was left over is counted', async () => (await counted()) === 50)
 })
@@ -49,10 +49,10 @@ test('many failures at once are one write, and none of them is lost', async () =
 test('a failure that could not be counted is counted with the next one, and nobody is kept from anything', async () => {
   {
     using _ = atStoreCalls({ before: () => Promise.reject(new Error('The store is away.')) })
-    await tallyFault()
+    await countVersionError()
   }
   shiftClock(1000)
-  await tallyFault()
+  await countVersionError()
   expect(await counted()).toBe(2)
 })
 
@@ -63,7 +63,7 @@ const api = serve(
     throw new Error('a defect')
   }),
   route(endpoint({ ...page, path: '/away', responses }), () => {
-    throw fault('database_unavailable')
+    throw platformError('database_unavailable')
   }),
   route(endpoint({ ...page, path: '/fine', responses }), () => answer(200, {})),
 )
@@ -100,7 +100,7 @@ test('a function that may not write answers its failures all the same, tries onc
   expect(answers).toEqual(Array(5).fill(500))
   // They wait for a write that is allowed.
   shiftClock(1000)
-  await tallyFault()
+  await countVersionError()
   expect(await counted()).toBe(6)
 })
 
@@ -118,6 +118,6 @@ test('a scheduled run that fails counts, and one that succeeds does not', async 
 test('a scheduled run that fails says that it has been counted', async () => {
   const failure = new Error('no luck')
   await failuresOf(() => scheduled('sweep', () => Promise.reject(failure))())
-  expect(isTallied(failure)).toBe(true)
-  expect(isTallied(new Error('other'))).toBe(false)
+  expect(isCounted(failure)).toBe(true)
+  expect(isCounted(new Error('other'))).toBe(false)
 })

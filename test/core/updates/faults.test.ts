@@ -7,7 +7,7 @@ import { findOperation, operationLeaseMs } from '@platform/core/operations/opera
 import { sweep } from '@platform/core/background/sweep'
 import { update } from '@platform/core/updates/request'
 import { check } from '@platform/core/updates/check'
-import { endUpdate } from '@platform/core/updates/finish'
+import { finishUpdate } from '@platform/core/updates/finish'
 import { version } from '@platform/core/lib/version'
 import { refusalOf, started } from '../../support/world.ts'
 import { waitingRecords } from '../support/books.ts'
@@ -86,11 +86,11 @@ test.each(wholes)('an update ends whole, wherever its worker is cut off: %s the 
     await forgetUpdates()
     const { jobId } = await update(caller, request)
     const operation = await worker(caller, jobId)
-    wasCut = await cutOff(() => endUpdate(operation, { status: 'Completed', outcome: '' }), n, when)
+    wasCut = await cutOff(() => finishUpdate(operation, { status: 'Completed', outcome: '' }), n, when)
     later(operationLeaseMs + 1)
     const next = await begun(operation).catch(() => undefined)
     expect(await stateNow()).toMatchObject(next === undefined ? { current: { version: '1.2.0' } } : { jobId })
-    if (next !== undefined) await endUpdate(next, { status: 'Completed', outcome: '' })
+    if (next !== undefined) await finishUpdate(next, { status: 'Completed', outcome: '' })
     const { jobId: lock, current, previous } = await stateNow()
     expect([lock, current?.version, previous?.version]).toEqual([undefined, '1.2.0', version])
     expect(await eventsOf(caller, 'update.completed', 'update.failed')).toHaveLength(1)

@@ -5,7 +5,7 @@ import { removeAll } from '@platform/core/db/remove-all'
 import { patch, remove } from '@platform/core/db/table'
 import { transact } from '@platform/core/db/transact'
 import { newId } from '@platform/core/id'
-import { moveOf } from '@platform/core/outbox/record'
+import { transitionOf } from '@platform/core/outbox/record'
 import { update } from '@platform/core/updates/request'
 import { version } from '@platform/core/lib/version'
 import { callsOf, justBefore } from '../../support/store-calls.ts'
@@ -88,7 +88,7 @@ describe('while jobs run', () => {
     await push('1.2.0')
     const clusterId = newId('clus')
     await jobOf(tenant.organisationId, 'Running')
-    await tell(system(tenant.organisationId), { moves: [moveOf({ clusterId }, undefined, 'Running')] })
+    await tell(system(tenant.organisationId), { moves: [transitionOf({ clusterId }, undefined, 'Running')] })
     await settle(tenant.organisationId)
     expect(await refusalOf(update(caller, to('1.2.0')))).toBe('active_jobs')
     expect(await stateNow()).toEqual({ revision: 0 })
@@ -111,7 +111,7 @@ describe('while jobs run', () => {
   test('jobs that wait or are over are no reason to wait', async () => {
     const [caller, tenant] = [await admin(), await inTenant()]
     await push('1.2.0')
-    const moves = [moveOf({}, undefined, 'Queued'), moveOf({}, undefined, 'Completed'), moveOf({}, 'Running', 'Failed')]
+    const moves = [transitionOf({}, undefined, 'Queued'), transitionOf({}, undefined, 'Completed'), transitionOf({}, 'Running', 'Failed')]
     await tell(system(tenant.organisationId), { moves })
     await settle(tenant.organisationId)
     expect(await update(caller, to('1.2.0'))).toMatchObject({ status: 'InProgress' })
@@ -121,7 +121,7 @@ describe('while jobs run', () => {
 test('what is wrong is told in an order: an update under way, the target, jobs that run', async () => {
   const caller = await admin()
   await jobOf(caller.organisationId, 'Running')
-  await tell(system(caller.organisationId), { moves: [moveOf({}, undefined, 'Running')] })
+  await tell(system(caller.organisationId), { moves: [transitionOf({}, undefined, 'Running')] })
   await settle(caller.organisationId)
   expect(await refusalOf(update(caller, to('1.2.0')))).toBe('version_not_available')
   expect(await refusalOf(update(caller, back))).toBe('no_previous_version')

@@ -2,7 +2,7 @@ import { afterAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { infrastructureRevision } from '@platform/core/updates/infrastructure'
 import { type Release } from '@platform/core/updates/release-document'
 import { fetchFunction, findRelease, newestRelease, releaseByDigest } from '@platform/core/updates/release-feed'
-import { obstacleOf } from '@platform/core/updates/compatibility'
+import { findIncompatibility } from '@platform/core/updates/compatibility'
 import { digestOf } from '@platform/oci/digest'
 import { signImage } from '@platform/oci/signature/sign'
 import { type Manifest, mediaTypes } from '@platform/oci/types'
@@ -125,23 +125,23 @@ test('what is in the way of a release is told, and nothing else', async () => {
   const release = await findRelease('1.2.0')
   const other = (more: object): Release => ({ ...release, document: { ...document, ...more } })
   const obstacles = [
-    obstacleOf(release, '1.1.0'),
-    obstacleOf(release, '1.2.0-rc.1'),
-    obstacleOf(other({ minFrom: '1.1.0' }), '1.1.0'),
+    findIncompatibility(release, '1.1.0'),
+    findIncompatibility(release, '1.2.0-rc.1'),
+    findIncompatibility(other({ minFrom: '1.1.0' }), '1.1.0'),
   ]
   expect(obstacles).toEqual([undefined, undefined, undefined])
   expect(document.infrastructure).toBe(infrastructureRevision())
-  expect(obstacleOf(release, '1.2.0')).toMatchObject({
+  expect(findIncompatibility(release, '1.2.0')).toMatchObject({
     code: 'version_not_available',
     reason: expect.stringMatching(/not newer/),
   })
-  expect(obstacleOf(release, '1.2.0+build')).toMatchObject({ reason: expect.stringMatching(/not newer/) })
-  expect(obstacleOf(release, '2.0.0')).toMatchObject({ reason: expect.stringMatching(/not newer/) })
-  expect(obstacleOf(other({ minFrom: '1.1.1' }), '1.1.0')).toMatchObject({ code: 'version_not_available' })
-  expect(obstacleOf(other({ version: '1.2.0-rc.1' }), '1.1.0')).toMatchObject({
+  expect(findIncompatibility(release, '1.2.0+build')).toMatchObject({ reason: expect.stringMatching(/not newer/) })
+  expect(findIncompatibility(release, '2.0.0')).toMatchObject({ reason: expect.stringMatching(/not newer/) })
+  expect(findIncompatibility(other({ minFrom: '1.1.1' }), '1.1.0')).toMatchObject({ code: 'version_not_available' })
+  expect(findIncompatibility(other({ version: '1.2.0-rc.1' }), '1.1.0')).toMatchObject({
     reason: expect.stringMatching(/prerelease/),
   })
-  expect(obstacleOf(other({ infrastructure: 'f'.repeat(64) }), '1.1.0')).toMatchObject({
+  expect(findIncompatibility(other({ infrastructure: 'f'.repeat(64) }), '1.1.0')).toMatchObject({
     code: 'infrastructure_update_required',
   })
 })

@@ -1,8 +1,8 @@
 // First: it sets what the platform may reach, which core reads when it is imported.
 import { newReceiver } from '../support/receivers.ts'
 import { commit } from '@platform/core/outbox/commit'
-import { workOff } from '@platform/core/webhooks/delivery'
-import { webhookBook } from '@platform/core/webhooks/projection'
+import { drainDeliveries } from '@platform/core/webhooks/delivery'
+import { webhookProjection } from '@platform/core/webhooks/projection'
 import { beforeAll, expect, test } from 'vitest'
 import { callsOf } from '../../support/store-calls.ts'
 import { callerOf, started } from '../../support/world.ts'
@@ -17,16 +17,16 @@ test('where some of many events are stored already the others follow at once, an
   const { reference, id } = await subscribe(caller, receiver)
   const tell = (count: number) => commit(caller, { steps: [], events: Array.from({ length: count }, () => eventOf()) })
   await tell(20)
-  await webhookBook.prepare?.(caller.organisationId, await waitingRecords(caller.organisationId))
-  await workOff(reference)
+  await webhookProjection.prepare?.(caller.organisationId, await waitingRecords(caller.organisationId))
+  await drainDeliveries(reference)
   expect(receiver.got).toHaveLength(20)
   await tell(25)
   const all = (await waitingRecords(caller.organisationId)).filter(({ events }) => events.length > 0)
   // The webhooks; what is refused, what is there, and the rest.
-  expect(await callsOf(async () => webhookBook.prepare?.(caller.organisationId, all))).toBe(4)
+  expect(await callsOf(async () => webhookProjection.prepare?.(caller.organisationId, all))).toBe(4)
   // All are there: nothing is left to store.
-  expect(await callsOf(async () => webhookBook.prepare?.(caller.organisationId, all))).toBe(3)
-  await workOff(reference)
+  expect(await callsOf(async () => webhookProjection.prepare?.(caller.organisationId, all))).toBe(3)
+  await drainDeliveries(reference)
   expect(receiver.got).toHaveLength(45)
   const shown = await deliveriesOf(caller, id)
   expect(shown.map(({ status, attempts }) => [status, attempts.length])).toEqual(
@@ -40,7 +40,7 @@ test('an organisation with many webhooks stores for three of them at a time, and
   for (let count = 0; count < 8; count++) hooks.push(await subscribe(caller, receiver))
   await commit(caller, { steps: [], events: [eventOf()] })
   const records = await waitingRecords(caller.organisationId)
-  expect(await transactionsAtOnce(async () => webhookBook.prepare?.(caller.organisationId, records))).toBe(3)
+  expect(await transactionsAtOnce(async () => webhookProjection.prepare?.(caller.organisationId, records))).toBe(3)
   const stored = await Promise.all(hooks.map(({ id }) => deliveriesOf(caller, id)))
   expect(stored.map((deliveries) => deliveries.length)).toEqual(hooks.map(() => 1))
 })

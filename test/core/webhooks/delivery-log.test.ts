@@ -1,11 +1,11 @@
 // First: it sets what the platform may reach, which core reads when it is imported.
 import { newReceiver } from '../support/receivers.ts'
-import { bookRecords } from '@platform/core/outbox/run-projections'
-import { workOff } from '@platform/core/webhooks/delivery'
+import { runProjections } from '@platform/core/outbox/run-projections'
+import { drainDeliveries } from '@platform/core/webhooks/delivery'
 import * as Delivery from '@platform/core/webhooks/delivery-log'
 import { sweep } from '@platform/core/background/sweep'
 import * as Webhook from '@platform/core/webhooks/webhook'
-import { webhookBook } from '@platform/core/webhooks/projection'
+import { webhookProjection } from '@platform/core/webhooks/projection'
 import { beforeAll, expect, test } from 'vitest'
 import { refusalBy } from '../../support/asked.ts'
 import { callerOf, refusalOf, started } from '../../support/world.ts'
@@ -19,11 +19,11 @@ test('a delivery can be made again, whatever became of it, with the same body an
   const [caller, receiver] = [await callerOf(), newReceiver()]
   const { secret, reference, id } = await subscribe(caller, receiver)
   await happen(caller, eventOf())
-  await workOff(reference)
+  await drainDeliveries(reference)
   const [delivered] = await deliveriesOf(caller, id)
   const again = await Delivery.redeliver(caller, id, delivered?.id ?? '')
   expect([again.id, again.status, again.attempts.length]).toEqual([delivered?.id, 'Pending', 1])
-  await workOff(reference)
+  await drainDeliveries(reference)
   expect(receiver.got).toHaveLength(2)
   expect(new Set(receiver.got.map(({ body, headers }) => [headers['webhook-id'], body].join(' '))).size).toBe(1)
   for (const got of receiver.got) verified(secret, got)
@@ -37,13 +37,13 @@ test('one that waits for its retry goes out at once when it is asked for, and on
   const { reference, id } = await subscribe(caller, receiver)
   receiver.answerWith(500)
   await happen(caller, eventOf())
-  await workOff(reference)
+  await drainDeliveries(reference)
   receiver.answerWith(200)
   const [pending] = await deliveriesOf(caller, id)
   await Delivery.redeliver(caller, id, pending?.id ?? '')
-  await workOff(reference)
+  await drainDeliveries(reference)
   pass(24 * hour)
-  await workOff(reference)
+  await drainDeliveries(reference)
   expect(receiver.got).toHaveLength(2)
 })
 
@@ -53,8 +53,8 @@ test('a test goes to its webhook alone, whatever that has subscribed to', async 
   const other = await subscribe(caller, bystander, ['*'])
   const delivery = await Delivery.test(caller, tested.id)
   expect(delivery).toMatchObject({ status: 'Pending', eventType: 'platform.webhook.tested', attempts: [] })
-  await bookRecords(caller.organisationId, [webhookBook])
-  await Promise.all([workOff(tested.reference), workOff(other.reference)])
+  await runProjections(caller.organisationId, [webhookProjection])
+  await Promise.all([drainDeliveries(tested.reference), drainDeliveries(other.reference)])
   expect(receiver.got.map((got) => verified(tested.secret, got))).toEqual([
     expect.objectContaining({ id: delivery.eventId, type: 'platform.webhook.tested', data: { webhookId: tested.id } }),
   ])
@@ -66,10 +66,10 @@ test('what waits for a webhook that is removed is not delivered', async () => {
   const { reference, id } = await subscribe(caller, receiver)
   await happen(caller, eventOf(), eventOf())
   await Webhook.remove(caller, id)
-  expect(await announcedWhile(() => workOff(reference))).toEqual([])
+  expect(await announcedWhile(() => drainDeliveries(reference))).toEqual([])
   pass(hour)
   expect(await announcedWhile(sweep)).not.toContain(id)
-  await workOff(reference)
+  await drainDeliveries(reference)
   expect(receiver.got).toEqual([])
   expect(await refusalOf(deliveriesOf(caller, id))).toBe('webhook_not_found')
 })
@@ -79,7 +79,7 @@ test('a webhook that is removed while it is delivered to gets nothing more', asy
   const { reference, id } = await subscribe(caller, receiver)
   await happen(caller, eventOf(), eventOf())
   receiver.answer = (_, response) => void Webhook.remove(caller, id).then(() => response.writeHead(200).end())
-  await workOff(reference)
+  await drainDeliveries(reference)
   expect(receiver.got).toHaveLength(1)
 })
 
@@ -87,7 +87,7 @@ test('a foreign, unknown or forgotten delivery cannot be made again; nor can one
   const [caller, other, receiver] = [await callerOf(), await callerOf(), newReceiver()]
   const { reference, id } = await subscribe(caller, receiver)
   await happen(caller, eventOf())
-  await workOff(reference)
+  await drainDeliveries(reference)
   const deliveryId = (await deliveriesOf(caller, id))[0]?.id ?? ''
   expect(await refusalOf(Delivery.redeliver(other, id, deliveryId))).toBe('webhook_not_found')
   expect(await refusalOf(Delivery.redeliver(caller, id, 'dlv_x'))).toBe('delivery_not_found')

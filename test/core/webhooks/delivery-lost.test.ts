@@ -1,7 +1,7 @@
 // First: it sets what the platform may reach, which core reads when it is imported.
 import { newReceiver } from '../support/receivers.ts'
 import { shiftClock } from '@platform/core/clock'
-import { workOff } from '@platform/core/webhooks/delivery'
+import { drainDeliveries } from '@platform/core/webhooks/delivery'
 import { sweep } from '@platform/core/background/sweep'
 import { beforeAll, expect, test, vi } from 'vitest'
 import { callerOf, started } from '../../support/world.ts'
@@ -15,17 +15,17 @@ test('an attempt whose record was lost is made again under the same id, once the
   const [caller, receiver] = [await callerOf(), newReceiver()]
   const { secret, reference, id } = await subscribe(caller, receiver)
   await happen(caller, eventOf())
-  await expect(workOff(reference)).rejects.toThrow('webhook.attempted')
+  await expect(drainDeliveries(reference)).rejects.toThrow('webhook.attempted')
   expect((await deliveriesOf(caller, id)).map(({ status, attempts }) => [status, attempts])).toEqual([['Pending', []]])
 
   // Whoever died may live: nobody else touches the webhook until its lease is over.
-  expect(await announcedWhile(() => workOff(reference))).toEqual([])
+  expect(await announcedWhile(() => drainDeliveries(reference))).toEqual([])
   expect(await announcedWhile(sweep)).toEqual([])
   expect(receiver.got).toHaveLength(1)
 
   shiftClock(31_000)
   expect(await announcedWhile(sweep)).toEqual([id])
-  await workOff(reference)
+  await drainDeliveries(reference)
   expect(receiver.got).toHaveLength(2)
   expect(new Set(receiver.got.map(({ headers }) => headers['webhook-id'])).size).toBe(1)
   for (const got of receiver.got) verified(secret, got)

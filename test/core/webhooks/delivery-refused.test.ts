@@ -1,7 +1,7 @@
 // First: it sets what the platform may reach, which core reads when it is imported.
 import { newReceiver, type Receiver } from '../support/receivers.ts'
 import { type EventOf } from '@platform/contract/event'
-import { workOff } from '@platform/core/webhooks/delivery'
+import { drainDeliveries } from '@platform/core/webhooks/delivery'
 import { failureLimit } from '@platform/core/webhooks/delivery-outcome'
 import * as Webhook from '@platform/core/webhooks/webhook'
 import { beforeAll, expect, test } from 'vitest'
@@ -25,7 +25,7 @@ test.each([400, 401, 404, 422])('events that are refused with %d hold up no othe
   const refused = Array.from({ length: 12 }, () => eventOf())
   refuse(receiver, status, ...refused)
   await happen(caller, ...refused, eventOf())
-  await workOff(reference)
+  await drainDeliveries(reference)
   expect((await deliveriesOf(caller, id)).map(({ status: each }) => each)).toEqual([
     'Delivered',
     ...refused.map(() => 'Pending'),
@@ -40,7 +40,7 @@ test.each([408, 429, 500])('after an answer %d the receiver is left alone', asyn
   const { reference } = await subscribe(caller, receiver)
   receiver.answerWith(status)
   await happen(caller, eventOf(), eventOf())
-  await workOff(reference)
+  await drainDeliveries(reference)
   expect(receiver.got).toHaveLength(1)
 })
 
@@ -50,14 +50,14 @@ test('a refused event does not lengthen the quiet that a failure brings', async 
   const refused = Array.from({ length: 6 }, () => eventOf())
   receiver.answerWith(400)
   await happen(caller, ...refused)
-  await workOff(reference)
+  await drainDeliveries(reference)
   receiver.answerWith(503)
   await happen(caller, eventOf())
-  await workOff(reference)
+  await drainDeliveries(reference)
   expect(receiver.got).toHaveLength(7)
   receiver.answerWith(204)
   pass(12_500)
-  await workOff(reference)
+  await drainDeliveries(reference)
   expect(receiver.got.length).toBeGreaterThan(7)
 })
 
@@ -67,17 +67,17 @@ test('nineteen refusals and a success switch nothing off; twenty refusals in a r
   const standing = async () => (await Webhook.list(caller)).items[0]
   receiver.answerWith(400)
   await happen(caller, ...Array.from({ length: failureLimit - 1 }, () => eventOf()))
-  await workOff(reference)
+  await drainDeliveries(reference)
   expect(await standing()).toMatchObject({ enabled: true, failureCount: failureLimit - 1 })
 
   receiver.answerWith(204)
   await happen(caller, eventOf())
-  await workOff(reference)
+  await drainDeliveries(reference)
   expect(await standing()).toMatchObject({ enabled: true, failureCount: 0 })
 
   receiver.answerWith(400)
   await happen(caller, ...Array.from({ length: failureLimit + 5 }, () => eventOf()))
-  await workOff(reference)
+  await drainDeliveries(reference)
   expect(await standing()).toMatchObject({ enabled: false, failureCount: failureLimit })
 })
 
@@ -86,7 +86,7 @@ test('a receiver that answers 410 is gone: its webhook is switched off at once a
   const { id, reference } = await subscribe(caller, receiver)
   receiver.answerWith(410)
   await happen(caller, eventOf(), eventOf())
-  await workOff(reference)
+  await drainDeliveries(reference)
   expect(receiver.got).toHaveLength(1)
   expect((await Webhook.list(caller)).items[0]).toMatchObject({ enabled: false, disabledAt: expect.any(String) })
   expect((await waitingRecords(caller.organisationId)).map(({ events, audit }) => [audit, events[0]?.name])).toEqual([
@@ -101,11 +101,11 @@ test('when a quiet time ends fresh events go before those that have failed', asy
   const [failed, fresh] = [eventOf(), eventOf()]
   receiver.answerWith(503)
   await happen(caller, failed)
-  await workOff(reference)
+  await drainDeliveries(reference)
   pass(20_000)
   await happen(caller, fresh)
   receiver.answerWith(204)
-  await workOff(reference)
+  await drainDeliveries(reference)
   expect(receiver.got.map(({ body }) => JSON.parse(body).subject)).toEqual([
     failed.subject,
     fresh.subject,

@@ -1,7 +1,7 @@
 // First: it sets what the platform may reach, which core reads when it is imported.
 import { forbiddenReceiver, newReceiver, type Receiver } from '../support/receivers.ts'
 import { now } from '@platform/core/clock'
-import { workOff } from '@platform/core/webhooks/delivery'
+import { drainDeliveries } from '@platform/core/webhooks/delivery'
 import { failureLimit, jitterShare, retrySeconds } from '@platform/core/webhooks/delivery-outcome'
 import { sweep } from '@platform/core/background/sweep'
 import * as Webhook from '@platform/core/webhooks/webhook'
@@ -19,7 +19,7 @@ test('retries follow the schedule, signed afresh under the same id, and end afte
   const { secret, reference, id } = await subscribe(caller, receiver)
   receiver.answerWith(500)
   await happen(caller, eventOf())
-  await workOff(reference)
+  await drainDeliveries(reference)
   const shares: number[] = []
   let waitedMs = 0
   for (const [index, seconds] of retrySeconds.entries()) {
@@ -34,10 +34,10 @@ test('retries follow the schedule, signed afresh under the same id, and end afte
     shares.push(waitMs / seconds / 1000)
     waitedMs += waitMs
     pass(Date.parse(nextAttemptAt) - now() - 2000)
-    await workOff(reference)
+    await drainDeliveries(reference)
     expect(receiver.got).toHaveLength(index + 1)
     pass(2000)
-    await workOff(reference)
+    await drainDeliveries(reference)
     expect(receiver.got).toHaveLength(index + 2)
   }
   expect(new Set(shares.map((share) => share.toFixed(2))).size).toBeGreaterThan(1)
@@ -49,7 +49,7 @@ test('retries follow the schedule, signed afresh under the same id, and end afte
     receiver.got.map(() => ['unsuccessful_status', 500]),
   )
   pass(48 * hour)
-  await workOff(reference)
+  await drainDeliveries(reference)
   expect(receiver.got).toHaveLength(8)
 
   expect(new Set(receiver.got.map(({ headers }) => headers['webhook-id'])).size).toBe(1)
@@ -80,7 +80,7 @@ test.each([
   const { reference, id } = await subscribe(caller, receiver)
   prepare(receiver)
   await happen(caller, eventOf())
-  await workOff(reference)
+  await drainDeliveries(reference)
   const [delivery] = await deliveriesOf(caller, id)
   expect([delivery?.status, delivery?.attempts.length]).toEqual(['Pending', 1])
   expect(delivery?.attempts[0]).toMatchObject({ error, ...(statusCode && { statusCode }) })
@@ -96,7 +96,7 @@ test('an answer without end is read to its cap, and is a success when it says so
     response.on('close', () => clearInterval(timer))
   }
   await happen(caller, eventOf())
-  await workOff(reference)
+  await drainDeliveries(reference)
   expect((await deliveriesOf(caller, id)).map(({ status }) => status)).toEqual(['Delivered'])
 })
 
@@ -105,19 +105,19 @@ test('many deliveries that wait do not hammer a receiver that fails', async () =
   const { reference } = await subscribe(caller, receiver)
   receiver.answerWith(503)
   await happen(caller, ...Array.from({ length: 15 }, () => eventOf()))
-  for (let message = 0; message < 5; message++) await workOff(reference)
+  for (let message = 0; message < 5; message++) await drainDeliveries(reference)
   expect(receiver.got).toHaveLength(1)
   pass(12_500)
-  for (let message = 0; message < 5; message++) await workOff(reference)
+  for (let message = 0; message < 5; message++) await drainDeliveries(reference)
   expect(receiver.got).toHaveLength(2)
   // A minute's worth of quiet: the second failure in a row.
   pass(12_500)
-  await workOff(reference)
+  await drainDeliveries(reference)
   expect(receiver.got).toHaveLength(2)
   expect(await announcedWhile(() => happen(caller, eventOf()))).toEqual([])
   receiver.answerWith(200)
   pass(72_000)
-  await workOff(reference)
+  await drainDeliveries(reference)
   expect(receiver.got).toHaveLength(18)
 })
 
@@ -127,13 +127,13 @@ test('twenty failures in a row switch a webhook off and tell so; what waits goes
   receiver.answerWith(500)
   await happen(caller, eventOf(), eventOf(), eventOf(), eventOf())
   for (let failure = 1; failure < failureLimit; failure++) {
-    await workOff(reference)
+    await drainDeliveries(reference)
     expect(receiver.got).toHaveLength(failure)
     expect((await Webhook.list(caller)).items[0]).toMatchObject({ enabled: true, failureCount: failure })
     pass(15 * hour)
   }
   expect(await waitingRecords(caller.organisationId)).toEqual([])
-  await workOff(reference)
+  await drainDeliveries(reference)
   expect((await Webhook.list(caller)).items[0]).toMatchObject({
     enabled: false,
     failureCount: failureLimit,
@@ -153,7 +153,7 @@ test('twenty failures in a row switch a webhook off and tell so; what waits goes
     ],
   ])
   pass(15 * hour)
-  await workOff(reference)
+  await drainDeliveries(reference)
   expect(receiver.got).toHaveLength(failureLimit)
   expect(await announcedWhile(sweep)).not.toContain(id)
 
@@ -165,7 +165,7 @@ test('twenty failures in a row switch a webhook off and tell so; what waits goes
   expect(await announcedWhile(() => Webhook.change(again, id, { enabled: true }))).toEqual([id])
   const [changed] = (await Webhook.list(again)).items
   expect([changed?.enabled, changed?.failureCount, changed?.disabledAt]).toEqual([true, 0, undefined])
-  await workOff(reference)
+  await drainDeliveries(reference)
   const after = await deliveriesOf(caller, id)
   expect(after.filter(({ status }) => status === 'Pending')).toEqual([])
   expect(receiver.got).toHaveLength(failureLimit + waiting.length)
@@ -176,11 +176,11 @@ test('a success ends the count of failures', async () => {
   const { reference } = await subscribe(caller, receiver)
   receiver.answerWith(500)
   await happen(caller, eventOf())
-  await workOff(reference)
+  await drainDeliveries(reference)
   expect((await Webhook.list(caller)).items[0]?.failureCount).toBe(1)
   receiver.answerWith(200)
   pass(13_000)
-  await workOff(reference)
+  await drainDeliveries(reference)
   expect((await Webhook.list(caller)).items[0]?.failureCount).toBe(0)
 })
 
@@ -193,9 +193,9 @@ test('a failed event does not hold up those behind it', async () => {
     response.writeHead(isPoison ? 500 : 200).end()
   }
   await happen(caller, poison, ...others)
-  await workOff(reference)
+  await drainDeliveries(reference)
   pass(12_500)
-  await workOff(reference)
+  await drainDeliveries(reference)
   const statuses = (await deliveriesOf(caller, id)).map(({ status }) => status)
   expect(statuses.toSorted()).toEqual(['Delivered', 'Delivered', 'Pending'])
 })

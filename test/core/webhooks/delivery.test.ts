@@ -1,15 +1,15 @@
 // First: it sets what the platform may reach, which core reads when it is imported.
 import { forbiddenReceiver, newReceiver } from '../support/receivers.ts'
 import { CloudEvent } from '@platform/contract/event'
-import { bookRecords } from '@platform/core/outbox/run-projections'
+import { runProjections } from '@platform/core/outbox/run-projections'
 import { commit } from '@platform/core/outbox/commit'
 import { now } from '@platform/core/clock'
 import * as keys from '@platform/core/db/keys'
-import { workOff } from '@platform/core/webhooks/delivery'
+import { drainDeliveries } from '@platform/core/webhooks/delivery'
 import * as Delivery from '@platform/core/webhooks/delivery-log'
 import { sweep } from '@platform/core/background/sweep'
 import * as Webhook from '@platform/core/webhooks/webhook'
-import { webhookBook } from '@platform/core/webhooks/projection'
+import { webhookProjection } from '@platform/core/webhooks/projection'
 import { beforeAll, expect, test } from 'vitest'
 import { until } from '../../conformance/support/until.ts'
 import { handler } from '../../../functions/queue/webhooks.ts'
@@ -26,7 +26,7 @@ test('a receiver verifies every delivery with the reference implementation', asy
   const { secret, reference, id } = await subscribe(caller, receiver)
   const events = [eventOf(), eventOf('job.completed'), eventOf()]
   await happen(caller, ...events)
-  await workOff(reference)
+  await drainDeliveries(reference)
 
   const received = receiver.got.map((got) => CloudEvent.parse(verified(secret, got)))
   expect(received.map(({ type, subject, data }) => ({ name: type, subject, data }))).toEqual(
@@ -56,7 +56,7 @@ test('with another secret, a changed body or another id nothing verifies', async
   const mine = await subscribe(caller, receiver, ['platform.cluster.*'])
   const other = await subscribe(caller, receiver, ['platform.job.*'])
   await happen(caller, eventOf())
-  await workOff(mine.reference)
+  await drainDeliveries(mine.reference)
   const [got] = receiver.got
   if (got === undefined) throw new Error('Nothing was delivered.')
   expect(() => verified(mine.secret, got)).not.toThrow()
@@ -81,7 +81,7 @@ test('a webhook gets what it has subscribed to: everything, an area, or single e
     }),
   )
   await happen(caller, eventOf('cluster.deleted'), eventOf('job.completed'))
-  await Promise.all(hooks.map(({ hook }) => workOff(hook.reference)))
+  await Promise.all(hooks.map(({ hook }) => drainDeliveries(hook.reference)))
   expect(hooks.map(({ receiver }) => receiver.got.map(({ body }) => JSON.parse(body).type))).toEqual([
     ['platform.cluster.deleted', 'platform.job.completed'],
     ['platform.job.completed'],
@@ -96,7 +96,7 @@ test('what happens in an organisation is told to nobody else, and to no webhook 
   const off = await subscribe(mine, receiver)
   await Webhook.change(mine, off.id, { enabled: false })
   await happen(mine, eventOf())
-  await Promise.all([workOff(foreign.reference), workOff(off.reference)])
+  await Promise.all([drainDeliveries(foreign.reference), drainDeliveries(off.reference)])
   expect(receiver.got).toEqual([])
   expect(await deliveriesOf(mine, off.id)).toEqual([])
 })
@@ -106,13 +106,13 @@ test('events that are booked again and again, messages that come many times: one
   const { reference, id } = await subscribe(caller, receiver)
   for (const event of [eventOf(), eventOf(), eventOf()]) await commit(caller, { steps: [], events: [event] })
   const records = (await waitingRecords(caller.organisationId)).filter(({ events }) => events.length > 0)
-  const prepare = () => webhookBook.prepare?.(caller.organisationId, records)
+  const prepare = () => webhookProjection.prepare?.(caller.organisationId, records)
   await Promise.all([prepare(), prepare(), prepare()])
-  await Promise.all(Array.from({ length: 6 }, () => workOff(reference)))
+  await Promise.all(Array.from({ length: 6 }, () => drainDeliveries(reference)))
   // As it is after a kill between preparing and closing.
   await prepare()
-  await Promise.all(Array.from({ length: 4 }, () => bookRecords(caller.organisationId, [webhookBook])))
-  await Promise.all(Array.from({ length: 6 }, () => workOff(reference)))
+  await Promise.all(Array.from({ length: 4 }, () => runProjections(caller.organisationId, [webhookProjection])))
+  await Promise.all(Array.from({ length: 6 }, () => drainDeliveries(reference)))
   expect(receiver.got.map(({ headers }) => headers['webhook-id'])).toEqual(
     records.flatMap(({ events }) => events.map((event) => event.id)),
   )
@@ -124,9 +124,9 @@ test('a hundred events of one closing are delivered, each once', async () => {
   const [caller, receiver] = [await callerOf(), newReceiver()]
   const { reference, id } = await subscribe(caller, receiver)
   await commit(caller, { steps: [], events: Array.from({ length: 100 }, () => eventOf()) })
-  await bookRecords(caller.organisationId, [webhookBook])
+  await runProjections(caller.organisationId, [webhookProjection])
   // A turn of work ends after a while, and the next message goes on.
-  for (let turn = 0; turn < 20 && receiver.got.length < 100; turn++) await workOff(reference)
+  for (let turn = 0; turn < 20 && receiver.got.length < 100; turn++) await drainDeliveries(reference)
   expect(new Set(receiver.got.map(({ headers }) => headers['webhook-id'])).size).toBe(100)
   expect(receiver.got).toHaveLength(100)
   const last = await Delivery.list(caller, id, { page: 4, pageSize: 30 })
@@ -143,7 +143,7 @@ test('a closing announces each webhook once, the sweep what was lost', async () 
   expect(await announced(sweep)).toEqual([])
   pass(60_000)
   expect(await announced(sweep)).toEqual(both)
-  await Promise.all([workOff(first.reference), workOff(second.reference)])
+  await Promise.all([drainDeliveries(first.reference), drainDeliveries(second.reference)])
   expect(receiver.got).toHaveLength(6)
   pass(60_000)
   expect(await announced(sweep)).toEqual([])
@@ -154,7 +154,7 @@ test('a private address that its name hides is not reached, and the log says so'
   const port = forbiddenReceiver.host.split(':')[1]
   const webhook = await Webhook.create(caller, { url: `http://localhost:${port}/`, events: ['*'] })
   await happen(caller, eventOf())
-  await workOff({ organisationId: caller.organisationId, webhookId: webhook.id })
+  await drainDeliveries({ organisationId: caller.organisationId, webhookId: webhook.id })
   const [delivery] = await deliveriesOf(caller, webhook.id)
   expect(['address_not_allowed', 'name_not_resolved']).toContain(delivery?.attempts[0]?.error)
   expect(forbiddenReceiver.got).toEqual([])
@@ -177,7 +177,7 @@ test('a receiver that hangs keeps nobody else waiting, and is given up after ten
   await until('the healthy receiver has got its event', async () => healthy.got.length === 1)
   expect([hanging.got.length, isOver]).toEqual([1, false])
   // Another message does not wait in line behind the one that hangs.
-  await workOff(stuck.reference)
+  await drainDeliveries(stuck.reference)
   expect([hanging.got.length, isOver]).toEqual([1, false])
   expect(await work).toEqual({ batchItemFailures: [] })
   const attempts = (await deliveriesOf(slow, stuck.id)).flatMap((delivery) => delivery.attempts)
@@ -193,9 +193,9 @@ test('a worker that has used its time hands on, and the next message goes on whe
     pass(6000)
     response.writeHead(200).end()
   }
-  expect(await announcedWhile(() => workOff(reference))).toEqual([id])
+  expect(await announcedWhile(() => drainDeliveries(reference))).toEqual([id])
   expect(receiver.got).toHaveLength(2)
-  await workOff(reference)
+  await drainDeliveries(reference)
   expect(receiver.got).toHaveLength(3)
 })
 
@@ -203,7 +203,7 @@ test('what comes when a worker has seen that nothing is left is not left lying',
   const [caller, receiver] = [await callerOf(), newReceiver()]
   const { reference, id } = await subscribe(caller, receiver)
   await happen(caller, eventOf())
-  const pk = keys.waitingDeliveries(caller.organisationId, id)
+  const pk = keys.pendingDeliveriesOf(caller.organisationId, id)
   let isLate = false
   using _ = atStoreCalls({
     after: async ({ input }, { Items }) => {
@@ -211,10 +211,10 @@ test('what comes when a worker has seen that nothing is left is not left lying',
       isLate = true
       await happen(caller, eventOf())
       // Its message comes while the first worker has the lease, and does nothing.
-      await workOff(reference)
+      await drainDeliveries(reference)
     },
   })
-  await workOff(reference)
+  await drainDeliveries(reference)
   expect(isLate).toBe(true)
   expect(receiver.got).toHaveLength(2)
 })

@@ -2,7 +2,7 @@ import { DynamoDBClient, ScanCommand } from '@aws-sdk/client-dynamodb'
 import { webhookLimit } from '@platform/contract/webhook'
 import { config } from '@platform/core/config'
 import { readSecret, writeSecret } from '@platform/core/aws/secrets'
-import { prepareKeys, statementKeys, webhookMaster } from '@platform/core/signing/keys'
+import { ensureKeys, statementKeys, webhookRootKey } from '@platform/core/signing/keys'
 import * as Webhook from '@platform/core/webhooks/webhook'
 import { secretOf, signedHeaders } from '@platform/core/webhooks/secret'
 import { Webhook as Verifier } from 'standardwebhooks'
@@ -14,8 +14,8 @@ import { atStoreCalls } from '../support/store-hook.ts'
 const wanted = { url: 'https://hooks.example.com/platform', events: ['platform.job.*'] }
 
 async function start(): Promise<string> {
-  await prepareKeys()
-  return JSON.stringify([await webhookMaster(), await statementKeys()])
+  await ensureKeys()
+  return JSON.stringify([await webhookRootKey(), await statementKeys()])
 }
 
 /** What each of several first starts reads afterwards; the first of them was held up while the others ran. */
@@ -40,8 +40,8 @@ beforeAll(async () => {
 
 test('first starts at the same moment agree on the keys that relays and receivers hold on to', async () => {
   expect(new Set(firstStarts).size).toBe(1)
-  await Promise.all([prepareKeys({ rotate: true }), prepareKeys({ rotate: true }), prepareKeys()])
-  expect(JSON.stringify([await webhookMaster(), await statementKeys()])).toBe(firstStarts[0])
+  await Promise.all([ensureKeys({ rotate: true }), ensureKeys({ rotate: true }), ensureKeys()])
+  expect(JSON.stringify([await webhookRootKey(), await statementKeys()])).toBe(firstStarts[0])
 })
 
 test('a platform that was set up before there were webhooks has one master, before and after its keys rotate', async () => {
@@ -49,15 +49,15 @@ test('a platform that was set up before there were webhooks has one master, befo
   const { webhook: _, ...older } = JSON.parse(stored)
   try {
     await writeSecret(config.PLAT_SECRET_SIGNING_KEYS, JSON.stringify(older))
-    await prepareKeys()
-    const master = await webhookMaster()
+    await ensureKeys()
+    const master = await webhookRootKey()
     expect(Buffer.from(master, 'base64url')).toHaveLength(32)
-    await prepareKeys({ rotate: true })
-    expect(await webhookMaster()).toBe(master)
+    await ensureKeys({ rotate: true })
+    expect(await webhookRootKey()).toBe(master)
     expect(JSON.parse((await readSecret(config.PLAT_SECRET_SIGNING_KEYS)) ?? '').webhook).toBe(master)
   } finally {
     await writeSecret(config.PLAT_SECRET_SIGNING_KEYS, stored)
-    await prepareKeys()
+    await ensureKeys()
   }
 })
 
@@ -88,7 +88,7 @@ test('a webhook is told its secret when it is made, and then nobody is', async (
   expect(table).toContain(shown.id)
   const key = Buffer.from(secret.replace('whsec_', ''), 'base64')
   const spellings = [secret, ...(['base64', 'base64url', 'hex'] as const).map((encoding) => key.toString(encoding))]
-  for (const text of [...spellings, await webhookMaster()]) expect(table).not.toContain(text.replace(/=+$/, ''))
+  for (const text of [...spellings, await webhookRootKey()]) expect(table).not.toContain(text.replace(/=+$/, ''))
 })
 
 test('a webhook is changed in part; the newest stands first', async () => {

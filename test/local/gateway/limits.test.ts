@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { request } from 'node:http'
 import { FunctionTimedOut } from '@platform/local/functions/errors'
-import { Fault } from '@platform/core/error'
+import { PlatformError } from '@platform/core/error'
 import { expect, test } from 'vitest'
 import { errorOf, openConnection, sendBytes, sendTarget, startGateway, startRecorder } from './support.ts'
 
@@ -155,6 +155,6 @@ test('an unknown path goes to the default function, which knows how to refuse it
 })
 
 test('a fault of the gateway’s own keeps its code and status', async () => {
-  await using gateway = await startGateway(() => Promise.reject(new Fault('rate_limited')))
+  await using gateway = await startGateway(() => Promise.reject(new PlatformError('rate_limited')))
   expect((await fetch(`${gateway.url}/things`)).status).toBe(429)
 })

@@ -5,7 +5,7 @@ import { commit } from '@platform/core/outbox/commit'
 import { nowSeconds } from '@platform/core/clock'
 import { config } from '@platform/core/config'
 import * as keys from '@platform/core/db/keys'
-import { putAll, query } from '@platform/core/db/table'
+import { batchPut, query } from '@platform/core/db/table'
 import { newId } from '@platform/core/id'
 import { deliverWaiting } from '@platform/worker/modules/deliver-events'
 import { supervise } from '@platform/worker/modules/supervise'
@@ -241,7 +241,7 @@ test('nothing waits for a module that was uninstalled, nor for one that never wa
   await perform(await acceptRemoval(caller, id), pick)
   expect(await tracesOf(id)).toEqual(nothing)
   const other = newModuleId()
-  await putAll([{ ...keys.moduleEvent(other, 'evt_late.000'), event: '{}', ttl: nowSeconds() + 60 }])
+  await batchPut([{ ...keys.moduleEvent(other, 'evt_late.000'), event: '{}', ttl: nowSeconds() + 60 }])
   await deliver(other)
   expect(await waitingFor(other)).toBe(0)
 })

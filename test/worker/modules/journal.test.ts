@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import * as Job from '@platform/core/jobs/job'
-import { operationLeaseMs, OperationLost } from '@platform/core/operations/operation'
-import { openJournal } from '@platform/core/operations/lease'
+import { operationLeaseMs, LeaseLost } from '@platform/core/operations/operation'
+import { holdLease } from '@platform/core/operations/lease'
 import { callerOf } from '../../support/world.ts'
 import { begun, waitingOperation } from '../../core/support/operations.ts'
 import { atStoreCalls } from '../../core/support/store-hook.ts'
@@ -10,7 +10,7 @@ import { later } from '../../core/support/told.ts'
 async function openedJournal() {
   const caller = await callerOf()
   const operation = await waitingOperation(caller)
-  return { caller, operation, journal: openJournal(await begun(operation)) }
+  return { caller, operation, journal: holdLease(await begun(operation)) }
 }
 
 test('a store that was away when a claim was renewed does not end the work: the next step is entered as ever', async () => {
@@ -31,7 +31,7 @@ test('a worker that has lost its operation hears so at every write from then on'
   const { operation, journal } = await openedJournal()
   later(operationLeaseMs + 1)
   await begun(operation)
-  await expect(journal.keep()).rejects.toThrow(OperationLost)
-  await expect(journal.enter('deploy')).rejects.toThrow(OperationLost)
-  await expect(journal.leave(1000, 'It failed.')).rejects.toThrow(OperationLost)
+  await expect(journal.keep()).rejects.toThrow(LeaseLost)
+  await expect(journal.enter('deploy')).rejects.toThrow(LeaseLost)
+  await expect(journal.leave(1000, 'It failed.')).rejects.toThrow(LeaseLost)
 })

@@ -21,7 +21,7 @@ import { removeAll } from '@platform/core/db/remove-all'
 import { get, patch } from '@platform/core/db/table'
 import { transact } from '@platform/core/db/transact'
 import { scan } from '@platform/worker/modules/scan'
-import { parseSources, Sources } from '@platform/core/lib/settings/module-sources'
+import { parseSources, ModuleSources } from '@platform/core/lib/settings/module-sources'
 import { callsOf } from '../../support/store-calls.ts'
 import { hurried } from '../../support/time-limits.ts'
 import { newModuleId } from '../../core/support/modules.ts'
@@ -232,7 +232,7 @@ test.each([
   ['registry.example.com/team/*', { repository: 'team', isWhole: true }],
 ])('%s is a source', (text, source) => {
   const sources = [{ registry: 'registry.example.com', ...source }]
-  expect(parseSources(Sources.parse(` ${text} ,`))).toEqual(sources)
+  expect(parseSources(ModuleSources.parse(` ${text} ,`))).toEqual(sources)
 })
 
 test.each([
@@ -243,6 +243,6 @@ test.each([
   '*',
   'a b/*',
 ])('%s is no source', (text) => {
-  expect(Sources.safeParse(text).success).toBe(false)
+  expect(ModuleSources.safeParse(text).success).toBe(false)
   expect(parseSources(text)).toEqual([])
 })

@@ -1,4 +1,4 @@
-import { Fault, fault } from '@platform/core/error'
+import { PlatformError, platformError } from '@platform/core/error'
 import { RegistryFailure } from '@platform/oci/error'
 import { judge, UpdateFailure, wordsOf } from '@platform/worker/updates/errors'
 import { TargetFailure } from '@platform/worker/updates/target/port'
@@ -9,10 +9,10 @@ const unknown = 'The platform failed in a way that it does not know. Its log tel
 test.each([
   ['what serves cannot do', new TargetFailure('No such function.', { isFinal: true }), 'No such function.', true],
   ['what serves cannot do now', new TargetFailure('Nobody answers.'), 'Nobody answers.', false],
-  ['a release that is gone', new Fault('version_not_available', 'It is gone.'), 'It is gone.', true],
-  ['a release of other infrastructure', new Fault('infrastructure_update_required', 'Deploy.'), 'Deploy.', true],
-  ['a registry of releases that is away', new Fault('release_source_unreachable', 'Away.'), 'Away.', false],
-  ['a store that is away', new Fault('database_unavailable', 'Away.'), 'Away.', false],
+  ['a release that is gone', new PlatformError('version_not_available', 'It is gone.'), 'It is gone.', true],
+  ['a release of other infrastructure', new PlatformError('infrastructure_update_required', 'Deploy.'), 'Deploy.', true],
+  ['a registry of releases that is away', new PlatformError('release_source_unreachable', 'Away.'), 'Away.', false],
+  ['a store that is away', new PlatformError('database_unavailable', 'Away.'), 'Away.', false],
   ['a registry that says no', new RegistryFailure('not_found', 'Not there.'), 'Not there.', true],
   ['a registry that says nothing', new RegistryFailure('unreachable', 'Silence.'), 'Silence.', false],
   ['what nobody thought of', new RangeError('x'), unknown, false],
@@ -28,7 +28,7 @@ test('what is wrong with a release is final, and no failure of the platform', ()
 })
 
 test('an error is told by its message, whatever it is, and not at length', () => {
-  expect(wordsOf(fault('forbidden'))).toBe(fault('forbidden').message)
+  expect(wordsOf(platformError('forbidden'))).toBe(platformError('forbidden').message)
   expect(wordsOf('a text')).toBe('a text')
   expect(wordsOf(undefined)).toBe('undefined')
   expect(wordsOf(new Error('x'.repeat(501)))).toBe('x'.repeat(500))

@@ -108,14 +108,14 @@ test('an update is done on one target from its beginning to its end', async () =
   const { target, accepted } = await applying(unfit)
   target.hook = { before: passingTime }
   let picks = 0
-  const { performOperation } = await import('@platform/core/operations/run')
+  const { runOperation } = await import('@platform/core/operations/run')
   const { updateKinds } = await import('@platform/worker/updates/handlers')
   const { names } = await import('./support/feed.ts')
   const pick = async () => {
     picks++
     return target.port
   }
-  await performOperation(accepted.reference, updateKinds(pick, names))
+  await runOperation(accepted.reference, updateKinds(pick, names))
   expect(await expectWhole(accepted, target)).toBe('Failed')
   expect(picks).toBe(1)
 })

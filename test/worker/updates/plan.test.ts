@@ -1,4 +1,4 @@
-import { isSame } from '@platform/core/updates/release-identity'
+import { isSameRelease } from '@platform/core/updates/release-identity'
 import { type UpdatePlan } from '@platform/core/updates/record'
 import { sharesOf } from '@platform/worker/updates/traffic-steps'
 import { expect, test } from 'vitest'
@@ -6,11 +6,11 @@ import { expect, test } from 'vitest'
 const one = { version: '1.2.0', digest: `sha256:${'1'.repeat(64)}`, repository: 'one.example.com/releases' }
 
 test('a release is the same wherever it comes from, and another one by its version or its digest', () => {
-  expect(isSame(one, { ...one, repository: 'two.example.com/releases' })).toBe(true)
-  expect(isSame(one, { ...one, version: '1.2.1' })).toBe(false)
-  expect(isSame(one, { ...one, digest: `sha256:${'2'.repeat(64)}` })).toBe(false)
-  expect(isSame(one, { version: '1.2.0' })).toBe(false)
-  expect(isSame({ version: '1.2.0' }, { version: '1.2.0' })).toBe(true)
+  expect(isSameRelease(one, { ...one, repository: 'two.example.com/releases' })).toBe(true)
+  expect(isSameRelease(one, { ...one, version: '1.2.1' })).toBe(false)
+  expect(isSameRelease(one, { ...one, digest: `sha256:${'2'.repeat(64)}` })).toBe(false)
+  expect(isSameRelease(one, { version: '1.2.0' })).toBe(false)
+  expect(isSameRelease({ version: '1.2.0' }, { version: '1.2.0' })).toBe(true)
 })
 
 test('a release gets more and more; the way back gets all at once', () => {

@@ -4,13 +4,13 @@ import * as z from 'zod'
 import { type Caller } from '../caller.ts'
 import { now } from '../clock.ts'
 import * as keys from '../db/keys.ts'
-import { getAll, type Item, tryUpdate } from '../db/table.ts'
-import { Fault, fault } from '../error.ts'
+import { getConsistent, type Item, tryUpdate } from '../db/table.ts'
+import { PlatformError, platformError } from '../error.ts'
 import { sha256 } from '../id.ts'
 import { log } from '../log.ts'
-import { Recent } from '../lib/bounded-cache.ts'
+import { BoundedCache } from '../lib/bounded-cache.ts'
 import { find, isLocal, parseUser, type User } from './user.ts'
-import { isVouchedFor, isVouching } from './provider-status.ts'
+import { isProviderEnabled, isEnabledProvider } from './provider-status.ts'
 
 /** Whom an API token speaks for (D16). Each request looks its token up, so that revoking one counts at once. */
 
@@ -27,12 +27,12 @@ const Row = z.object({
   lastUsedAtMs: z.number().optional(),
 })
 /** An API token, as it is stored. */
-export type ApiTokenRow = z.infer<typeof Row>
+export type ApiTokenRecord = z.infer<typeof Row>
 
-export const parseApiToken = (item: Item): ApiTokenRow => Row.parse(item)
+export const parseApiToken = (item: Item): ApiTokenRecord => Row.parse(item)
 
 /** What a token names of these permissions. */
-export const named = (row: Pick<ApiTokenRow, 'permissions'>, among: readonly Permission[]): Permission[] =>
+export const permissionsIn = (row: Pick<ApiTokenRecord, 'permissions'>, among: readonly Permission[]): Permission[] =>
   among.filter((permission) => row.permissions.includes(permission))
 
 const pattern = /^plat_([0-9a-hjkmnp-tv-z]{26})_([\w-]{43})$/
@@ -41,7 +41,7 @@ const pattern = /^plat_([0-9a-hjkmnp-tv-z]{26})_([\w-]{43})$/
 export const isApiToken = (text: string): boolean => text.startsWith('plat_')
 
 // Whose a token is, and who vouches for that user, never changes; whether it still counts is asked anew each time.
-const owners = new Recent<readonly keys.Key[]>(500)
+const owners = new BoundedCache<readonly keys.Key[]>(500)
 
 /**
  * The caller that an API token speaks for, with what its user may do at this moment and the token names. Throws
@@ -50,18 +50,18 @@ const owners = new Recent<readonly keys.Key[]>(500)
  */
 export async function verifyApiToken(text: string): Promise<Caller> {
   const [, ulid = '', secret = ''] = pattern.exec(text) ?? []
-  if (secret === '') throw fault('unauthenticated')
+  if (secret === '') throw platformError('unauthenticated')
   const tokenId = `tok_${ulid}`
   const owner = owners.get(tokenId)
-  const [item, userItem, providerItem] = await getAll([keys.apiToken(tokenId), ...(owner ?? [])])
+  const [item, userItem, providerItem] = await getConsistent([keys.apiToken(tokenId), ...(owner ?? [])])
   const token = genuine(item, secret)
   const user = owner ? userItem && parseUser(userItem) : await find(token.organisationId, token.userId)
-  if (user === undefined) throw fault('unauthenticated')
+  if (user === undefined) throw platformError('unauthenticated')
   owners.set(tokenId, ownerKeys(user))
-  const isVouched = owner ? isLocal(user) || isVouching(providerItem) : await isVouchedFor(user)
-  if (!isVouched) throw fault('unauthenticated')
+  const isVouched = owner ? isLocal(user) || isEnabledProvider(providerItem) : await isProviderEnabled(user)
+  if (!isVouched) throw platformError('unauthenticated')
   if (token.expiresAtMs !== undefined && token.expiresAtMs <= now()) {
-    throw new Fault('token_expired', 'The API token has expired. Create another one.')
+    throw new PlatformError('token_expired', 'The API token has expired. Create another one.')
   }
   await noteUse(token)
   return callerOf(token, user)
@@ -72,26 +72,26 @@ const ownerKeys = (user: User): readonly keys.Key[] => [
   ...(isLocal(user) ? [] : [keys.identityProvider(user.authProvider)]),
 ]
 
-function genuine(item: Item | undefined, secret: string): ApiTokenRow {
-  if (item === undefined) throw fault('unauthenticated')
+function genuine(item: Item | undefined, secret: string): ApiTokenRecord {
+  if (item === undefined) throw platformError('unauthenticated')
   const row = parseApiToken(item)
-  if (!timingSafeEqual(Buffer.from(row.hash), Buffer.from(sha256(secret)))) throw fault('unauthenticated')
+  if (!timingSafeEqual(Buffer.from(row.hash), Buffer.from(sha256(secret)))) throw platformError('unauthenticated')
   return row
 }
 
-const callerOf = (token: ApiTokenRow, { id, organisationId, roles }: User): Caller => ({
+const callerOf = (token: ApiTokenRecord, { id, organisationId, roles }: User): Caller => ({
   kind: 'user',
   userId: id,
   organisationId,
   sessionId: '',
   tokenId: token.id,
-  permissions: new Set(named(token, permissionsOf(roles))),
+  permissions: new Set(permissionsIn(token, permissionsOf(roles))),
 })
 
 const hourMs = 3_600_000
 
 /** Writes down the hour of use, once an hour. That it fails concerns nobody. */
-async function noteUse({ id, hash, lastUsedAtMs }: ApiTokenRow): Promise<void> {
+async function noteUse({ id, hash, lastUsedAtMs }: ApiTokenRecord): Promise<void> {
   const atMs = now()
   const hour = atMs - (atMs % hourMs)
   if (lastUsedAtMs === hour) return

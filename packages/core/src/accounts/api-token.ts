@@ -1,25 +1,25 @@
 import { type ApiToken, type ApiTokenCreation, apiTokenLimit, type CreatedApiToken } from '@platform/contract/api-token'
 import { permissions as allPermissions, type Permission } from '@platform/contract/permission'
-import { type ApiTokenRow, named, parseApiToken } from './api-token-caller.ts'
+import { type ApiTokenRecord, permissionsIn, parseApiToken } from './api-token-caller.ts'
 import { type Caller } from '../caller.ts'
 import { commit } from '../outbox/commit.ts'
 import { iso, now } from '../clock.ts'
 import * as keys from '../db/keys.ts'
-import { create as creation, getAll, patch, remove as removal } from '../db/table.ts'
-import { fault, invalid } from '../error.ts'
+import { create as creation, getConsistent, patch, remove as removal } from '../db/table.ts'
+import { platformError, validationFailed } from '../error.ts'
 import { isId, newId, newSecret, sha256 } from '../id.ts'
-import { takingTurns } from '../db/offset-list.ts'
-import { type Standing, standingWith } from './current-rights.ts'
-import { find, userAsRead } from './user.ts'
+import { retryOnConflict } from '../db/offset-list.ts'
+import { type CurrentRights, reauthorize } from './current-rights.ts'
+import { find, userUnchanged } from './user.ts'
 
 /** The API tokens of a user (D16). Its row names them all, so that they go with it. */
 
 const isoOrNull = (ms: number | undefined): string | null => (ms === undefined ? null : iso(ms))
 
-const view = (row: ApiTokenRow): ApiToken => ({
+const view = (row: ApiTokenRecord): ApiToken => ({
   id: row.id,
   name: row.name,
-  permissions: named(row, allPermissions),
+  permissions: permissionsIn(row, allPermissions),
   expiresAt: isoOrNull(row.expiresAtMs),
   createdAt: iso(row.createdAtMs),
   lastUsedAt: isoOrNull(row.lastUsedAtMs),
@@ -28,25 +28,25 @@ const view = (row: ApiTokenRow): ApiToken => ({
 /** The caller's API tokens, newest first, expired ones included. Two calls. */
 export async function list({ organisationId, userId }: Caller): Promise<{ items: ApiToken[] }> {
   const user = await find(organisationId, userId)
-  if (user === undefined) throw fault('unauthenticated')
+  if (user === undefined) throw platformError('unauthenticated')
   const newestFirst = [...user.tokenIds].toSorted().toReversed()
-  const items = await getAll(newestFirst.map(keys.apiToken))
+  const items = await getConsistent(newestFirst.map(keys.apiToken))
   return { items: items.filter((item) => item !== undefined).map((item) => view(parseApiToken(item))) }
 }
 
 /** Creates an API token of the caller. Its text is shown once; the table holds a hash. Two calls without collisions. */
 export const create = (caller: Caller, request: ApiTokenCreation): Promise<CreatedApiToken> =>
-  takingTurns(async () => {
-    const [who] = await standingWith(caller, [])
+  retryOnConflict(async () => {
+    const [who] = await reauthorize(caller, [])
     return tryCreate(caller, request, who)
   })
 
 async function tryCreate(
   caller: Caller,
   { name, expiresAt, permissions }: ApiTokenCreation,
-  { user, rights }: Standing,
+  { user, rights }: CurrentRights,
 ): Promise<CreatedApiToken | undefined> {
-  if (user.tokenIds.size >= apiTokenLimit) throw fault('limit_reached')
+  if (user.tokenIds.size >= apiTokenLimit) throw platformError('limit_reached')
   const { userId, organisationId } = caller
   const secret = newSecret()
   const held = permissions === undefined ? [...rights] : checkHeld(permissions, rights)
@@ -55,7 +55,7 @@ async function tryCreate(
   const answer = { ...view(row), token: `plat_${row.id.slice('tok_'.length)}_${secret}` }
   const change = { add: { tokenIds: new Set([row.id]), version: 1 } }
   const refusal = await commit(caller, {
-    steps: [patch(keys.user(organisationId, userId), change, userAsRead(user)), creation(keys.apiToken(row.id), row)],
+    steps: [patch(keys.user(organisationId, userId), change, userUnchanged(user)), creation(keys.apiToken(row.id), row)],
     answer,
     audit: { action: 'token.create', resource: row.id, detail: name },
   })
@@ -65,7 +65,7 @@ async function tryCreate(
 function futureTime(text: string): number {
   const ms = Date.parse(text)
   if (ms > now()) return ms
-  throw invalid([{ in: 'body', path: '/expiresAt', code: 'not_in_future', message: 'must be in the future' }])
+  throw validationFailed([{ in: 'body', path: '/expiresAt', code: 'not_in_future', message: 'must be in the future' }])
 }
 
 /** Refuses what the user may not do itself: a token that looks stronger than it is would fail later. */
@@ -74,23 +74,23 @@ function checkHeld(permissions: readonly Permission[], rights: ReadonlySet<Permi
   const details = permissions.flatMap((permission, index) =>
     rights.has(permission) ? [] : [{ in: 'body' as const, path: `/permissions/${index}`, code: 'not_held', message }],
   )
-  if (details.length > 0) throw invalid(details)
+  if (details.length > 0) throw validationFailed(details)
   return [...permissions]
 }
 
 /** Revokes one of the caller's API tokens: the next request with it is refused. Two calls without collisions. */
 export async function remove(caller: Caller, tokenId: string): Promise<void> {
-  if (!isId('tok', tokenId)) throw fault('token_not_found')
-  await takingTurns(() => tryRemove(caller, tokenId))
+  if (!isId('tok', tokenId)) throw platformError('token_not_found')
+  await retryOnConflict(() => tryRemove(caller, tokenId))
 }
 
 async function tryRemove(caller: Caller, tokenId: string): Promise<true | undefined> {
   const { organisationId, userId } = caller
   const user = await find(organisationId, userId)
-  if (!user?.tokenIds.has(tokenId)) throw fault('token_not_found')
+  if (!user?.tokenIds.has(tokenId)) throw platformError('token_not_found')
   const change = { drop: { tokenIds: new Set([tokenId]) }, add: { version: 1 } }
   const refusal = await commit(caller, {
-    steps: [patch(keys.user(organisationId, userId), change, userAsRead(user)), removal(keys.apiToken(tokenId))],
+    steps: [patch(keys.user(organisationId, userId), change, userUnchanged(user)), removal(keys.apiToken(tokenId))],
     audit: { action: 'token.delete', resource: tokenId },
   })
   return refusal === undefined ? true : undefined

@@ -2,12 +2,12 @@ import { type PasswordChange } from '@platform/contract/user'
 import { type Caller, type Origin } from '../caller.ts'
 import { commit } from '../outbox/commit.ts'
 import { checkPassword, renewCredential } from './credential.ts'
-import { sameAs } from '../db/expression.ts'
+import { unchanged } from '../db/expression.ts'
 import * as keys from '../db/keys.ts'
-import { orFail, patch } from '../db/table.ts'
-import { fault } from '../error.ts'
+import { orThrow, patch } from '../db/table.ts'
+import { platformError } from '../error.ts'
 import { hashPassword } from './password.ts'
-import { standingWith } from './current-rights.ts'
+import { reauthorize } from './current-rights.ts'
 import { endSessions, isLocal } from './user.ts'
 
 /**
@@ -17,17 +17,17 @@ import { endSessions, isLocal } from './user.ts'
  */
 export async function changePassword(caller: Caller, request: PasswordChange, origin: Origin): Promise<void> {
   const { organisationId, userId, sessionId } = caller
-  const [{ user }] = await standingWith(caller, [])
-  if (!isLocal(user)) throw fault('account_not_local')
+  const [{ user }] = await reauthorize(caller, [])
+  if (!isLocal(user)) throw platformError('account_not_local')
   const { username, epoch } = user
   const { passwordHash } = await checkPassword({ username, password: request.currentPassword }, origin)
   const newHash = await hashPassword(request.newPassword, keys.username(username).pk)
-  const isUnchanged = { passwordHash: { is: passwordHash }, epoch: sameAs(epoch || undefined) }
+  const isUnchanged = { passwordHash: { is: passwordHash }, epoch: unchanged(epoch || undefined) }
   const ended = endSessions(sessionId === '' ? undefined : sessionId)
   await commit(caller, {
     steps: [
-      orFail(renewCredential(user, newHash, isUnchanged), 'conflict'),
-      orFail(patch(keys.user(organisationId, userId), ended), 'unauthenticated'),
+      orThrow(renewCredential(user, newHash, isUnchanged), 'conflict'),
+      orThrow(patch(keys.user(organisationId, userId), ended), 'unauthenticated'),
     ],
     audit: { action: 'password.change', resource: userId },
   })

@@ -6,12 +6,12 @@ import { now, nowSeconds } from '../clock.ts'
 import { config } from '../config.ts'
 import { type Condition } from '../db/expression.ts'
 import * as keys from '../db/keys.ts'
-import { create, getAll, type Item, patch, type Step, update } from '../db/table.ts'
+import { create, getConsistent, type Item, patch, type WriteItem, update } from '../db/table.ts'
 import { transact } from '../db/transact.ts'
-import { fault } from '../error.ts'
+import { platformError } from '../error.ts'
 import { newId, sha256 } from '../id.ts'
-import { measure } from '../lib/metrics.ts'
-import { networkOf } from '../lib/ip-network.ts'
+import { recordMetric } from '../lib/metrics.ts'
+import { ipNetworkOf } from '../lib/ip-network.ts'
 import { passwordFits } from './password.ts'
 
 /** Who has a name, which is unique on the platform, and how it signs in by it. */
@@ -32,11 +32,11 @@ interface Owner {
 }
 
 /** The step that gives a user its name, with a password where it has one here; refused where the name is taken. */
-export const createCredential = ({ id, organisationId, username }: Owner, passwordHash?: string): Step =>
+export const createCredential = ({ id, organisationId, username }: Owner, passwordHash?: string): WriteItem =>
   create(keys.username(username), { userId: id, organisationId, ...(passwordHash !== undefined && { passwordHash }) })
 
 /** The step that begins another epoch of a user's sessions, with another password where one is given. */
-export const renewCredential = ({ id, username }: Owner, passwordHash?: string, condition: Condition = {}): Step =>
+export const renewCredential = ({ id, username }: Owner, passwordHash?: string, condition: Condition = {}): WriteItem =>
   patch(keys.username(username), { set: { passwordHash }, add: { epoch: 1 } }, { userId: { is: id }, ...condition })
 
 /** A try to sign in by name: from where, what it counts under, and who has the name. */
@@ -49,12 +49,12 @@ export interface Attempt {
 }
 
 /** Begins an attempt; throws `rate_limited` after too many failures in one minute (D34). One call. */
-export async function begin(username: string, { address }: Origin): Promise<Attempt> {
+export async function beginAttempt(username: string, { address }: Origin): Promise<Attempt> {
   const minute = Math.floor(now() / 60_000)
   // What was typed as a name may be a password: it is not written down.
-  const places = [`user:${sha256(keys.fold(username))}`, `address:${networkOf(address)}`]
+  const places = [`user:${sha256(keys.fold(username))}`, `address:${ipNetworkOf(address)}`]
   const tally = places.map((place) => keys.failedSignIns(place, minute))
-  const [item, ...failures] = await getAll([keys.username(username), ...tally])
+  const [item, ...failures] = await getConsistent([keys.username(username), ...tally])
   refuseMany(failures)
   return { username, address, minute, tally, credential: item && Credential.parse(item) }
 }
@@ -63,24 +63,24 @@ export async function begin(username: string, { address }: Origin): Promise<Atte
  * What an attempt that was right is told, and items that were read for it: of guesses at the same moment the right one hears
  * it only while the others are few. One call.
  */
-export async function admit({ tally }: Attempt, wanted: readonly keys.Key[] = []): Promise<(Item | undefined)[]> {
-  const items = await getAll([...tally, ...wanted])
+export async function acceptAttempt({ tally }: Attempt, wanted: readonly keys.Key[] = []): Promise<(Item | undefined)[]> {
+  const items = await getConsistent([...tally, ...wanted])
   refuseMany(items.slice(0, tally.length))
   return items.slice(tally.length)
 }
 
 /** Counts a failure before it is told: of all guesses, no more than the limit learn that they were wrong. Two calls. */
 export async function countFailure({ minute, tally }: Attempt): Promise<void> {
-  measure('SignInFailures')
+  recordMetric('SignInFailures')
   const change = { add: { count: 1 }, set: { ttl: (minute + 10) * 60 } }
   refuseMany(await Promise.all(tally.map((key) => update(key, change))), 1)
 }
 
 /** Ends an attempt that was wrong: counts it, puts it on record, and throws `invalid_credentials`. Three calls. */
-export async function refuse(attempt: Attempt): Promise<never> {
+export async function rejectAttempt(attempt: Attempt): Promise<never> {
   await countFailure(attempt)
   await noteFailure(attempt)
-  throw fault('invalid_credentials')
+  throw platformError('invalid_credentials')
 }
 
 /**
@@ -90,7 +90,7 @@ export async function refuse(attempt: Attempt): Promise<never> {
 export const checkPassword = async (
   { username, password }: Credentials,
   origin: Origin,
-): Promise<Credential & { user: Item | undefined }> => comparePassword(await begin(username, origin), password)
+): Promise<Credential & { user: Item | undefined }> => comparePassword(await beginAttempt(username, origin), password)
 
 /** The same for an attempt that has begun. One call; a failure makes three. */
 export async function comparePassword(
@@ -99,8 +99,8 @@ export async function comparePassword(
 ): Promise<Credential & { user: Item | undefined }> {
   const { credential, username } = attempt
   const isRight = await passwordFits(password, credential?.passwordHash, keys.username(username).pk)
-  if (credential === undefined || !isRight) return refuse(attempt)
-  const [user] = await admit(attempt, [keys.user(credential.organisationId, credential.userId)])
+  if (credential === undefined || !isRight) return rejectAttempt(attempt)
+  const [user] = await acceptAttempt(attempt, [keys.user(credential.organisationId, credential.userId)])
   return { ...credential, user }
 }
 
@@ -109,13 +109,13 @@ function refuseMany(failures: readonly (Item | undefined)[], own = 0): void {
   const limits = [config.PLAT_LIMIT_SIGN_IN_USER_PER_MINUTE, config.PLAT_LIMIT_SIGN_IN_ADDRESS_PER_MINUTE]
   const counts = failures.map((failure) => Number(failure?.['count'] ?? 0) - own)
   if (!counts.some((count, index) => count >= (limits[index] ?? 0))) return
-  throw fault('rate_limited', { retryAfterSeconds: 60 - Math.floor((now() / 1000) % 60) })
+  throw platformError('rate_limited', { retryAfterSeconds: 60 - Math.floor((now() / 1000) % 60) })
 }
 
 /** On record with the user that was named. A name that nobody has costs the same: one write, and no message. */
 async function noteFailure({ username, credential, address }: Attempt): Promise<void> {
   if (credential === undefined) {
-    await transact([create(keys.decoy(newId('evt')), { ttl: nowSeconds() + 600 })])
+    await transact([create(keys.dummyCredential(newId('evt')), { ttl: nowSeconds() + 600 })])
     return
   }
   const { organisationId, userId } = credential

@@ -1,11 +1,11 @@
 import { type Permission, permissionsOf } from '@platform/contract/permission'
 import { type Caller } from '../caller.ts'
 import * as keys from '../db/keys.ts'
-import { getAll, type Item } from '../db/table.ts'
-import { fault } from '../error.ts'
+import { getConsistent, type Item } from '../db/table.ts'
+import { platformError } from '../error.ts'
 import { isOpen, parseSession } from './session.ts'
 import { parseUser, type User } from './user.ts'
-import { isVouchedFor } from './provider-status.ts'
+import { isProviderEnabled } from './provider-status.ts'
 
 /**
  * Access tokens live on for minutes after roles were taken away, or the session or the user removed. Whoever hands out
@@ -13,7 +13,7 @@ import { isVouchedFor } from './provider-status.ts'
  */
 
 /** Who a caller is at this moment, and what it may do. */
-export interface Standing {
+export interface CurrentRights {
   user: User
   /** What both the user's roles and the token allow. */
   rights: ReadonlySet<Permission>
@@ -24,31 +24,31 @@ export interface Standing {
  * `unauthenticated` where the user or its session is no more, or nobody vouches for it, and `forbidden`. One call for up to
  * 98 keys; two for a user of an identity provider.
  */
-export async function standingWith(
+export async function reauthorize(
   caller: Caller,
   permissions: readonly Permission[],
   wanted: readonly keys.Key[] = [],
-): Promise<[Standing, ...(Item | undefined)[]]> {
+): Promise<[CurrentRights, ...(Item | undefined)[]]> {
   const { organisationId, userId, sessionId } = caller
   const own = [keys.user(organisationId, userId), keys.session(sessionId)]
-  const [user, session, ...others] = await getAll([...own, ...wanted])
+  const [user, session, ...others] = await getConsistent([...own, ...wanted])
   const who = await standing(caller, user, session)
-  requireRights(who, permissions)
+  requireCurrentRights(who, permissions)
   return [who, ...others]
 }
 
-async function standing(caller: Caller, userItem: Item | undefined, sessionItem: Item | undefined): Promise<Standing> {
+async function standing(caller: Caller, userItem: Item | undefined, sessionItem: Item | undefined): Promise<CurrentRights> {
   const user = userItem && parseUser(userItem)
   const session = sessionItem && parseSession(sessionItem)
-  if (user === undefined) throw fault('unauthenticated')
-  if (caller.tokenId === undefined && (session === undefined || !isOpen(session, user))) throw fault('unauthenticated')
-  if (!(await isVouchedFor(user))) throw fault('unauthenticated')
+  if (user === undefined) throw platformError('unauthenticated')
+  if (caller.tokenId === undefined && (session === undefined || !isOpen(session, user))) throw platformError('unauthenticated')
+  if (!(await isProviderEnabled(user))) throw platformError('unauthenticated')
   const rights = new Set(permissionsOf(user.roles).filter((permission) => caller.permissions.has(permission)))
   return { user, rights }
 }
 
 /** Refuses a caller that lacks one of these permissions by now. */
-export function requireRights({ rights }: Standing, permissions: readonly Permission[]): void {
+export function requireCurrentRights({ rights }: CurrentRights, permissions: readonly Permission[]): void {
   const lacking = permissions.find((permission) => !rights.has(permission))
-  if (lacking !== undefined) throw fault('forbidden', { requiredPermission: lacking })
+  if (lacking !== undefined) throw platformError('forbidden', { requiredPermission: lacking })
 }

@@ -5,8 +5,8 @@ import { commit } from '../outbox/commit.ts'
 import { iso, now } from '../clock.ts'
 import { type Condition } from '../db/expression.ts'
 import * as keys from '../db/keys.ts'
-import { get, orFail, upsert } from '../db/table.ts'
-import { invalid } from '../error.ts'
+import { get, orThrow, upsert } from '../db/table.ts'
+import { validationFailed } from '../error.ts'
 import { newNonce } from '../id.ts'
 
 /** The dashboard layout of a user, as the portal last saved it. */
@@ -17,7 +17,7 @@ const Row = z.object({ layout: z.string(), revision: z.string(), updatedAtMs: z.
 const maximumTags = 20
 
 /** A layout, and the tag that names exactly this state of it. */
-export interface TaggedLayout {
+export interface VersionedLayout {
   layout: DashboardLayout
   etag: string
 }
@@ -25,7 +25,7 @@ export interface TaggedLayout {
 const etagOf = (revision: string): string => `"${revision}"`
 
 /** The caller's layout, or undefined where none was saved. One call. */
-export async function read({ organisationId, userId }: Caller): Promise<TaggedLayout | undefined> {
+export async function read({ organisationId, userId }: Caller): Promise<VersionedLayout | undefined> {
   const item = await get(keys.dashboardLayout(organisationId, userId))
   if (item === undefined) return undefined
   const { layout, revision, updatedAtMs } = Row.parse(item)
@@ -43,7 +43,7 @@ export async function save(caller: Caller, { layout }: DashboardLayoutUpdate, if
   const set = { layout: JSON.stringify(layout), revision, updatedAtMs: now() }
   const step = upsert(keys.dashboardLayout(organisationId, userId), { set }, conditionOf(ifMatch))
   await commit(caller, {
-    steps: [orFail(step, 'precondition_failed')],
+    steps: [orThrow(step, 'precondition_failed')],
     audit: { action: 'preference.save_layout', resource: userId, detail: `${layout.length} widgets` },
   })
   return etagOf(revision)
@@ -55,7 +55,7 @@ function conditionOf(ifMatch: string | undefined): Condition {
   if (ifMatch.trim() === '*') return { revision: { present: true } }
   const tags = ifMatch.split(',').map((tag) => /^(?:W\/)?"([\w-]*)"$/.exec(tag.trim()))
   if (tags.length > maximumTags || tags.includes(null)) {
-    throw invalid([{ in: 'header', path: '/if-match', code: 'invalid_format', message: 'must be * or the tag of GET' }])
+    throw validationFailed([{ in: 'header', path: '/if-match', code: 'invalid_format', message: 'must be * or the tag of GET' }])
   }
   return { revision: { oneOf: tags.map((tag) => (tag?.[0].startsWith('W/') ? '' : tag?.[1])) } }
 }

@@ -1,4 +1,4 @@
-import { fault } from '../error.ts'
+import { platformError } from '../error.ts'
 
 /**
  * Password hashes keep a core busy: at most four run at once in this process (D17), and some wait. Nobody has more than
@@ -23,7 +23,7 @@ const runningOf = (who: string): number => running.filter((each) => each === who
 const mayStart = (who: string): boolean => running.length < atOnce && runningOf(who) < atOnceOfOne
 
 /** Does a piece of work when its turn has come. Throws `rate_limited` where too many wait already. */
-export async function inTurn<Result>(who: string, work: () => Promise<Result>): Promise<Result> {
+export async function withFairQueue<Result>(who: string, work: () => Promise<Result>): Promise<Result> {
   await turnOf(who)
   try {
     return await work()
@@ -39,7 +39,7 @@ async function turnOf(who: string): Promise<void> {
     return
   }
   const isCrowded = waiting.filter((each) => each.who === who).length >= waitingAtMostOfOne
-  if (isCrowded || waiting.length >= waitingAtMost) throw fault('rate_limited', { retryAfterSeconds: 1 })
+  if (isCrowded || waiting.length >= waitingAtMost) throw platformError('rate_limited', { retryAfterSeconds: 1 })
   await new Promise<void>((resolve) => void waiting.push({ who, start: resolve }))
 }
 

@@ -6,23 +6,23 @@ import { now } from '../clock.ts'
 import { renewCredential } from './credential.ts'
 import { type Change } from '../db/expression.ts'
 import * as keys from '../db/keys.ts'
-import { create as creation, orFail, patch, remove as removal, type Step, upsert } from '../db/table.ts'
-import { Fault, fault, invalid } from '../error.ts'
+import { create as creation, orThrow, patch, remove as removal, type WriteItem, upsert } from '../db/table.ts'
+import { PlatformError, platformError, validationFailed } from '../error.ts'
 import { newId, timeOf } from '../id.ts'
 import { hashPassword } from './password.ts'
-import { announceRecords } from '../aws/queues.ts'
-import { enterStep, leaveStep, type ListHead, nextTimeMs, takingTurns } from '../db/offset-list.ts'
-import { recordStep } from '../outbox/record.ts'
-import { createSteps, endSessions, isLocal, type User, userAsRead, usersOf, view } from './user.ts'
-import { checkRoles, type Place, placeOf, targetOf } from './delegation.ts'
+import { enqueueProjections } from '../aws/queues.ts'
+import { insertWrite, removeWrite, type ListHead, nextSortTimeMs, retryOnConflict } from '../db/offset-list.ts'
+import { outboxWrite } from '../outbox/record.ts'
+import { createUserWrites, endSessions, isLocal, type User, userUnchanged, usersOf, view } from './user.ts'
+import { checkGrantable, type TargetOrganisation, targetOrganisationFor, findManageableUser } from './delegation.ts'
 
 /** What an administrator does with the users of an organisation (D15). */
 
 /** Creates a user with a local account. Two calls without collisions, and one password hash. */
 export async function create(caller: Caller, request: UserCreation): Promise<UserProfile> {
   let passwordHash: string | undefined
-  return takingTurns(async () => {
-    const place = await placeOf(caller, request)
+  return retryOnConflict(async () => {
+    const place = await targetOrganisationFor(caller, request)
     passwordHash ??= await hashPassword(request.password, caller.organisationId)
     return tryCreate(caller, request, place, passwordHash)
   })
@@ -31,28 +31,28 @@ export async function create(caller: Caller, request: UserCreation): Promise<Use
 async function tryCreate(
   caller: Caller,
   { username, email, roles: asked }: UserCreation,
-  { organisationId, isOwn, head }: Place,
+  { organisationId, isOwn, head }: TargetOrganisation,
   passwordHash: string,
 ): Promise<UserProfile | undefined> {
-  const createdAtMs = nextTimeMs(head)
+  const createdAtMs = nextSortTimeMs(head)
   const id = newId('user', createdAtMs)
   const roles = [...new Set(asked)]
   const user = { id, organisationId, username, email, roles, authProvider: 'local', createdAtMs }
   const answer = view(user)
-  const [userStep, nameStep] = createSteps(user, passwordHash)
+  const [userStep, nameStep] = createUserWrites(user, passwordHash)
   const audit = { action: 'user.create', resource: id, detail: `${username}: ${roles.join(', ')}` }
   const steps = [
     userStep,
-    orFail(nameStep, 'username_taken'),
-    enterStep(usersOf(organisationId), head, createdAtMs),
+    orThrow(nameStep, 'username_taken'),
+    insertWrite(usersOf(organisationId), head, createdAtMs),
     ...countSteps(user, [], roles),
     // The organisation that gets the user and the one that gave it both have it on record.
-    ...(isOwn ? [] : [recordStep(caller, { audit })]),
+    ...(isOwn ? [] : [outboxWrite(caller, { audit })]),
   ]
   const events = [{ name: 'user.created' as const, subject: id, data: { userId: id, username, roles } }]
   const refusal = await commit({ ...caller, organisationId }, { steps, answer, audit, events })
   if (refusal) return undefined
-  if (!isOwn) await announceRecords(caller.organisationId)
+  if (!isOwn) await enqueueProjections(caller.organisationId)
   return answer
 }
 
@@ -60,13 +60,13 @@ async function tryCreate(
  * The step that counts a platform administrator more or less: the last one cannot go. Those of identity providers do not
  * count, because a provider may take back its word, or be gone.
  */
-function countSteps(user: Pick<User, 'authProvider'>, before: readonly string[], after: readonly string[]): Step[] {
+function countSteps(user: Pick<User, 'authProvider'>, before: readonly string[], after: readonly string[]): WriteItem[] {
   if (!isLocal(user)) return []
   const by = Number(after.includes('PlatformAdmin')) - Number(before.includes('PlatformAdmin'))
   if (by === 0) return []
   if (by > 0) return [upsert(keys.administrators(), { add: { count: by } })]
   const isAnotherLeft = { count: { atLeast: 2 } }
-  return [orFail(patch(keys.administrators(), { add: { count: by } }, isAnotherLeft), 'last_administrator')]
+  return [orThrow(patch(keys.administrators(), { add: { count: by } }, isAnotherLeft), 'last_administrator')]
 }
 
 /**
@@ -76,10 +76,10 @@ function countSteps(user: Pick<User, 'authProvider'>, before: readonly string[],
 export async function update(caller: Caller, userId: string, request: UserUpdate): Promise<UserProfile> {
   if (request.password !== undefined) checkReset(caller, userId)
   let passwordHash: string | undefined
-  return takingTurns(async () => {
-    const { user, who, place } = await targetOf(caller, userId)
-    if (!isLocal(user)) throw fault('account_not_local')
-    if (request.roles !== undefined) checkRoles(request.roles, who, place)
+  return retryOnConflict(async () => {
+    const { user, who, place } = await findManageableUser(caller, userId)
+    if (!isLocal(user)) throw platformError('account_not_local')
+    if (request.roles !== undefined) checkGrantable(request.roles, who, place)
     if (request.password !== undefined) passwordHash ??= await hashPassword(request.password, caller.organisationId)
     return tryUpdate(caller, user, request, passwordHash)
   })
@@ -87,10 +87,10 @@ export async function update(caller: Caller, userId: string, request: UserUpdate
 
 /** Else whoever finds an open session or an API token would keep the account, or take over others. */
 function checkReset({ userId: callerId, tokenId }: Caller, userId: string): void {
-  if (tokenId !== undefined) throw new Fault('forbidden', 'An API token cannot set passwords. Sign in to do so.')
+  if (tokenId !== undefined) throw new PlatformError('forbidden', 'An API token cannot set passwords. Sign in to do so.')
   if (userId !== callerId) return
   const message = 'must be that of somebody else; change your own at PUT /api/v1/users/me/password'
-  throw invalid([{ in: 'body', path: '/password', code: 'own_password', message }])
+  throw validationFailed([{ in: 'body', path: '/password', code: 'own_password', message }])
 }
 
 async function tryUpdate(
@@ -115,8 +115,8 @@ async function tryUpdate(
   ]
   const refusal = await commit(caller, {
     steps: [
-      patch(keys.user(organisationId, id), change, userAsRead(user)),
-      ...(isReset ? [orFail(renewCredential(user, passwordHash), 'conflict'), ...tokenRemovals(user)] : []),
+      patch(keys.user(organisationId, id), change, userUnchanged(user)),
+      ...(isReset ? [orThrow(renewCredential(user, passwordHash), 'conflict'), ...tokenRemovals(user)] : []),
       ...countSteps(user, user.roles, roles),
     ],
     audit: { action: 'user.update', resource: id, detail: detail.join('; ') },
@@ -124,9 +124,9 @@ async function tryUpdate(
   return refusal === undefined ? view({ ...user, email, roles }) : undefined
 }
 
-const tokenRemovals = ({ tokenIds }: User): Step[] => [...tokenIds].map((tokenId) => removal(keys.apiToken(tokenId)))
+const tokenRemovals = ({ tokenIds }: User): WriteItem[] => [...tokenIds].map((tokenId) => removal(keys.apiToken(tokenId)))
 
-const linkRemovals = ({ id, authProvider, subjectHash }: User): Step[] =>
+const linkRemovals = ({ id, authProvider, subjectHash }: User): WriteItem[] =>
   subjectHash === undefined ? [] : [removal(keys.externalIdentity(authProvider, subjectHash), { userId: { is: id } })]
 
 /**
@@ -135,8 +135,8 @@ const linkRemovals = ({ id, authProvider, subjectHash }: User): Step[] =>
  * without collisions.
  */
 export async function remove(caller: Caller, userId: string): Promise<void> {
-  await takingTurns(async () => {
-    const { user, place } = await targetOf(caller, userId)
+  await retryOnConflict(async () => {
+    const { user, place } = await findManageableUser(caller, userId)
     return tryRemove(caller, user, place.head)
   })
 }
@@ -148,13 +148,13 @@ async function tryRemove(caller: Caller, user: User, head: ListHead): Promise<tr
   const { organisationId, id, username } = user
   const refusal = await commit(caller, {
     steps: [
-      removal(keys.user(organisationId, id), userAsRead(user)),
+      removal(keys.user(organisationId, id), userUnchanged(user)),
       removal(keys.username(username), { userId: { is: id } }),
       ...linkRemovals(user),
-      leaveStep(usersOf(organisationId), head, timeOf(id)),
+      removeWrite(usersOf(organisationId), head, timeOf(id)),
       ...tokenRemovals(user),
       ...countSteps(user, user.roles, []),
-      creation(keys.removedUser(id), { organisationId, userId: id, ...keys.due(id, now() + clearAfterMs) }),
+      creation(keys.userPurge(id), { organisationId, userId: id, ...keys.due(id, now() + clearAfterMs) }),
     ],
     audit: { action: 'user.delete', resource: id, detail: username },
     events: [{ name: 'user.deleted', subject: id, data: { userId: id, username } }],
@@ -164,11 +164,11 @@ async function tryRemove(caller: Caller, user: User, head: ListHead): Promise<tr
 
 /** Ends all sessions of a user. Two calls. */
 export async function endUserSessions(caller: Caller, userId: string): Promise<void> {
-  const { user } = await targetOf(caller, userId)
+  const { user } = await findManageableUser(caller, userId)
   await commit(caller, {
     steps: [
-      orFail(patch(keys.user(user.organisationId, userId), endSessions()), 'user_not_found'),
-      orFail(renewCredential(user), 'conflict'),
+      orThrow(patch(keys.user(user.organisationId, userId), endSessions()), 'user_not_found'),
+      orThrow(renewCredential(user), 'conflict'),
     ],
     audit: { action: 'session.revoke_all', resource: userId },
   })
@@ -176,11 +176,11 @@ export async function endUserSessions(caller: Caller, userId: string): Promise<v
 
 /** Revokes all API tokens of a user: the next request with one is refused. Two calls without collisions. */
 export async function revokeTokens(caller: Caller, userId: string): Promise<void> {
-  await takingTurns(async () => {
-    const { user } = await targetOf(caller, userId)
+  await retryOnConflict(async () => {
+    const { user } = await findManageableUser(caller, userId)
     const change = { remove: ['tokenIds'], add: { version: 1 } }
     const refusal = await commit(caller, {
-      steps: [patch(keys.user(user.organisationId, userId), change, userAsRead(user)), ...tokenRemovals(user)],
+      steps: [patch(keys.user(user.organisationId, userId), change, userUnchanged(user)), ...tokenRemovals(user)],
       audit: { action: 'token.delete_all', resource: userId },
     })
     return refusal === undefined ? true : undefined

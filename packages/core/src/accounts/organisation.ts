@@ -6,7 +6,7 @@ import { iso } from '../clock.ts'
 import * as keys from '../db/keys.ts'
 import * as table from '../db/table.ts'
 import { newId } from '../id.ts'
-import { enterStep, nextTimeMs, type RankedList, readHead, readPage, takingTurns } from '../db/offset-list.ts'
+import { insertWrite, nextSortTimeMs, type OffsetList, readHead, readPage, retryOnConflict } from '../db/offset-list.ts'
 
 /** Organisations: the tenants of the platform, and the one that runs it (D13). */
 
@@ -18,8 +18,8 @@ const Row = z.object({
 })
 
 /** All organisations of the platform. */
-export const organisations: RankedList = {
-  head: keys.organisationRanks(),
+export const organisations: OffsetList = {
+  head: keys.organisationOffsets(),
   pk: keys.organisation('').pk,
   prefix: 'org',
 }
@@ -44,17 +44,17 @@ export async function list(query: { page: number; pageSize: number }) {
 
 /** Creates an organisation without users; names are unique on the platform. Two calls without collisions. */
 export const create = (caller: Caller, request: OrganisationCreation): Promise<Organisation> =>
-  takingTurns(() => tryCreate(caller, request))
+  retryOnConflict(() => tryCreate(caller, request))
 
 async function tryCreate(caller: Caller, { name }: OrganisationCreation): Promise<Organisation | undefined> {
   const head = await readHead(organisations)
-  const createdAtMs = nextTimeMs(head)
+  const createdAtMs = nextSortTimeMs(head)
   const row = { id: newId('org', createdAtMs), name, isPlatform: false, createdAtMs }
   const answer = view(row)
   const refusal = await commit(caller, {
     steps: [
-      table.orFail(table.create(keys.organisationName(name), { organisationId: row.id }), 'organisation_name_taken'),
-      enterStep(organisations, head, createdAtMs),
+      table.orThrow(table.create(keys.organisationName(name), { organisationId: row.id }), 'organisation_name_taken'),
+      insertWrite(organisations, head, createdAtMs),
       table.create(keys.organisation(row.id), row),
     ],
     answer,

@@ -1,5 +1,5 @@
 import { argon2, type Argon2Parameters, randomBytes, timingSafeEqual } from 'node:crypto'
-import { inTurn } from './hash-queue.ts'
+import { withFairQueue } from './hash-queue.ts'
 
 /** Passwords: argon2id with 19 MiB, two passes, one lane (D17). Stored as `argon2id$m$t$p$salt$hash`, base64url. */
 
@@ -28,7 +28,7 @@ async function hash(
     new Promise((resolve, reject) => {
       argon2('argon2id', parameters, (error, tag) => (error ? reject(error) : resolve(tag)))
     })
-  return inTurn(who, work)
+  return withFairQueue(who, work)
 }
 
 /** The stored form of a password. About 30 ms of one core; `who` is whose turn that takes, see `hash-queue.ts`. */

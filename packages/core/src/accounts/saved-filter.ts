@@ -5,7 +5,7 @@ import { commit } from '../outbox/commit.ts'
 import { iso } from '../clock.ts'
 import * as keys from '../db/keys.ts'
 import * as table from '../db/table.ts'
-import { fault } from '../error.ts'
+import { platformError } from '../error.ts'
 import { idsBefore, isId, newId, timeOf } from '../id.ts'
 
 /** Saved filters: each belongs to one user. What they hold is free-form, and kept as text. */
@@ -29,7 +29,7 @@ export async function list({ organisationId, userId }: Caller): Promise<{ items:
 export async function read({ organisationId, userId }: Caller, filterId: string): Promise<SavedFilter> {
   const key = keys.savedFilter(organisationId, userId, filterId)
   const item = isId('filter', filterId) ? await table.get(key) : undefined
-  if (item === undefined) throw fault('filter_not_found')
+  if (item === undefined) throw platformError('filter_not_found')
   return view(item)
 }
 
@@ -42,7 +42,7 @@ export async function create(caller: Caller, { name, context, filter }: SavedFil
   const counting = table.upsert(keys.filterCount(organisationId, userId), { add: { count: 1 } }, hasRoom)
   const row = { name, context, filter: JSON.stringify(filter) }
   await commit(caller, {
-    steps: [table.orFail(counting, 'limit_reached'), table.create(keys.savedFilter(organisationId, userId, id), row)],
+    steps: [table.orThrow(counting, 'limit_reached'), table.create(keys.savedFilter(organisationId, userId, id), row)],
     answer,
     audit: { action: 'preference.create_filter', resource: id, detail: name },
   })
@@ -52,11 +52,11 @@ export async function create(caller: Caller, { name, context, filter }: SavedFil
 /** Removes a filter of the caller. One call. */
 export async function remove(caller: Caller, filterId: string): Promise<void> {
   const { organisationId, userId } = caller
-  if (!isId('filter', filterId)) throw fault('filter_not_found')
+  if (!isId('filter', filterId)) throw platformError('filter_not_found')
   const removal = table.remove(keys.savedFilter(organisationId, userId, filterId), { pk: { present: true } })
   await commit(caller, {
     steps: [
-      table.orFail(removal, 'filter_not_found'),
+      table.orThrow(removal, 'filter_not_found'),
       table.upsert(keys.filterCount(organisationId, userId), { add: { count: -1 } }),
     ],
     audit: { action: 'preference.delete_filter', resource: filterId },

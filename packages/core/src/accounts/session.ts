@@ -4,16 +4,16 @@ import * as z from 'zod'
 import { type Caller, type Origin, system } from '../caller.ts'
 import { commit } from '../outbox/commit.ts'
 import { now } from '../clock.ts'
-import { type Attempt, begin, comparePassword } from './credential.ts'
+import { type Attempt, beginAttempt, comparePassword } from './credential.ts'
 import { type Condition } from '../db/expression.ts'
 import * as keys from '../db/keys.ts'
-import { create, getAll, type Item, orFail, patch, type Step } from '../db/table.ts'
+import { create, getConsistent, type Item, orThrow, patch, type WriteItem } from '../db/table.ts'
 import { transact } from '../db/transact.ts'
-import { fault } from '../error.ts'
+import { platformError } from '../error.ts'
 import { isId, newId, newSecret, sha256 } from '../id.ts'
 import { accessTokenSeconds, issueAccessToken } from '../signing/access-token.ts'
 import { find, parseUser, type User } from './user.ts'
-import { isVouchedFor } from './provider-status.ts'
+import { isProviderEnabled } from './provider-status.ts'
 
 /** Sessions (D4): one sign-in is one family of refresh tokens. Each works once; a second use ends the family. */
 
@@ -32,9 +32,9 @@ const Row = z.object({
   revokedAtMs: z.number().optional(),
 })
 /** One sign-in, as it is stored. */
-export type SessionRow = z.infer<typeof Row>
+export type SessionRecord = z.infer<typeof Row>
 
-export const parseSession = (item: Item): SessionRow => Row.parse(item)
+export const parseSession = (item: Item): SessionRecord => Row.parse(item)
 
 const RefreshToken = z.object({ hash: z.string(), expiresAtMs: z.number(), usedAtMs: z.number().optional() })
 
@@ -62,7 +62,7 @@ function mintRefreshToken(sessionId: string, atMs: number) {
 }
 
 /** Whether a session lives on: it was neither ended by itself nor with its user's others, and was used within seven days. */
-export const isOpen = (session: SessionRow, { epoch, keptSessionId }: User): boolean =>
+export const isOpen = (session: SessionRecord, { epoch, keptSessionId }: User): boolean =>
   session.revokedAtMs === undefined &&
   session.lastUsedAtMs + refreshTokenMs > now() &&
   (session.epoch === epoch || session.id === keptSessionId)
@@ -81,7 +81,7 @@ export function open(
   const createdAtMs = now()
   const token = mintRefreshToken(sessionId, createdAtMs)
   const times = { createdAtMs, lastUsedAtMs: createdAtMs, ttl: ttlOf(createdAtMs + refreshTokenMs) }
-  const row: SessionRow = { id: sessionId, userId, organisationId, address, epoch, ...times }
+  const row: SessionRecord = { id: sessionId, userId, organisationId, address, epoch, ...times }
   const session = { ...row, gsi1pk: keys.userSessions(userId) }
   return {
     id: sessionId,
@@ -95,30 +95,30 @@ export function open(
  * Throws `invalid_credentials`, or `rate_limited` after too many failures in one minute (D34).
  */
 export const signIn = async ({ username, password }: Credentials, origin: Origin): Promise<TokenSet> =>
-  signInHere(await begin(username, origin), password, origin)
+  signInLocally(await beginAttempt(username, origin), password, origin)
 
 /** The same for an attempt that has begun. Two calls. */
-export async function signInHere(attempt: Attempt, password: string, origin: Origin): Promise<TokenSet> {
+export async function signInLocally(attempt: Attempt, password: string, origin: Origin): Promise<TokenSet> {
   const { epoch, user: item } = await comparePassword(attempt, password)
-  if (item === undefined) throw fault('invalid_credentials')
+  if (item === undefined) throw platformError('invalid_credentials')
   const user = parseUser(item)
   const session = open(user, origin, epoch)
   const tokens = await session.tokens()
-  await commit(asUser(user, origin), {
-    steps: session.steps.map((step) => orFail(step, 'conflict')),
-    ...opened(user, session.id),
+  await commit(signingInCaller(user, origin), {
+    steps: session.steps.map((step) => orThrow(step, 'conflict')),
+    ...sessionOpenedEffects(user, session.id),
   })
   return tokens
 }
 
 /** What the opening of a session tells. */
-export const opened = ({ id, username }: User, sessionId: string) => ({
+export const sessionOpenedEffects = ({ id, username }: User, sessionId: string) => ({
   audit: { action: 'session.open', resource: sessionId },
   events: [{ name: 'user.signed_in' as const, subject: id, data: { userId: id, username, sessionId } }],
 })
 
 /** A user that is signing in, as who makes the change. */
-export const asUser = ({ id, organisationId }: Pick<User, 'id' | 'organisationId'>, { address }: Origin): Caller => ({
+export const signingInCaller = ({ id, organisationId }: Pick<User, 'id' | 'organisationId'>, { address }: Origin): Caller => ({
   kind: 'user',
   userId: id,
   organisationId,
@@ -134,17 +134,17 @@ export const asUser = ({ id, organisationId }: Pick<User, 'id' | 'organisationId
  */
 export async function refresh({ refreshToken }: { refreshToken: string }, origin?: Origin): Promise<TokenSet> {
   const known = await findByToken(refreshToken)
-  if (known === undefined) throw fault('invalid_refresh_token')
+  if (known === undefined) throw platformError('invalid_refresh_token')
   const { session, token, tokenKey } = known
   const sessionId = session.id
   const family = { sessionId, ...session }
   if (token.usedAtMs !== undefined) return endFamily(family, origin)
-  if (token.expiresAtMs <= now()) throw fault('invalid_refresh_token')
+  if (token.expiresAtMs <= now()) throw platformError('invalid_refresh_token')
 
   // Read after the session: whatever has ended it together with others stands here.
   const user = await find(session.organisationId, session.userId)
-  if (user === undefined || !isOpen(session, user)) throw fault('invalid_refresh_token')
-  if (!(await isVouchedFor(user))) return endUnvouched(family, origin)
+  if (user === undefined || !isOpen(session, user)) throw platformError('invalid_refresh_token')
+  if (!(await isProviderEnabled(user))) return endUnvouched(family, origin)
   const atMs = now()
   const successor = mintRefreshToken(sessionId, atMs)
   // Signed before the old token is used up: where keys cannot be had just now, it stays good.
@@ -156,7 +156,7 @@ export async function refresh({ refreshToken }: { refreshToken: string }, origin
     successor.step,
   ])
   if (refusal?.step === 0) return endFamily(family, origin)
-  if (refusal) throw fault('invalid_refresh_token')
+  if (refusal) throw platformError('invalid_refresh_token')
   return tokens
 }
 
@@ -165,7 +165,7 @@ async function findByToken(refreshToken: string) {
   const [sessionId = '', tokenId = '', secret = '', ...more] = refreshToken.split('.')
   if (!isId('sess', sessionId) || !/^[\w-]{12}$/.test(tokenId) || more.length > 0) return undefined
   const tokenKey = keys.refreshToken(sessionId, tokenId)
-  const [sessionItem, tokenItem] = await getAll([keys.session(sessionId), tokenKey])
+  const [sessionItem, tokenItem] = await getConsistent([keys.session(sessionId), tokenKey])
   if (sessionItem === undefined || tokenItem === undefined) return undefined
   const session = parseSession(sessionItem)
   const token = RefreshToken.parse(tokenItem)
@@ -178,23 +178,23 @@ async function endFamily(
   origin?: Origin,
 ): Promise<never> {
   await commit(system(organisationId, origin?.address), {
-    steps: [revoking(sessionId)],
+    steps: [revokeSessionWrite(sessionId)],
     audit: { action: 'session.revoke', resource: sessionId, detail: 'A refresh token was used twice' },
     events: [{ name: 'session.reuse_detected', subject: sessionId, data: { userId, sessionId } }],
   })
-  throw fault('invalid_refresh_token')
+  throw platformError('invalid_refresh_token')
 }
 
 async function endUnvouched({ sessionId, organisationId }: Omit<Family, 'roles'>, origin?: Origin): Promise<never> {
   await commit(system(organisationId, origin?.address), {
-    steps: [revoking(sessionId)],
+    steps: [revokeSessionWrite(sessionId)],
     audit: { action: 'session.revoke', resource: sessionId, detail: 'The identity provider is disabled or gone' },
   })
-  throw fault('invalid_refresh_token')
+  throw platformError('invalid_refresh_token')
 }
 
 /** The step that ends a session; refused where it has ended already, or the store has forgotten it. */
-export function revoking(sessionId: string, condition: Condition = {}): Step {
+export function revokeSessionWrite(sessionId: string, condition: Condition = {}): WriteItem {
   const revokedAtMs = now()
   const set = { revokedAtMs, ttl: ttlOf(revokedAtMs + refreshTokenMs) }
   const isAlive = { revokedAtMs: { absent: true } } as const
@@ -205,16 +205,16 @@ export function revoking(sessionId: string, condition: Condition = {}): Step {
 export async function signOut(caller: Caller): Promise<void> {
   if (caller.sessionId === '') return
   const { sessionId } = caller
-  await commit(caller, { steps: [revoking(sessionId)], audit: { action: 'session.close', resource: sessionId } })
+  await commit(caller, { steps: [revokeSessionWrite(sessionId)], audit: { action: 'session.close', resource: sessionId } })
 }
 
 /**
  * Ends the session that a refresh token belongs to, for whoever holds it: a used one and an expired one, too. Where there is no
  * such session, or no more, nothing happens. Two calls.
  */
-export async function close(refreshToken: string, origin: Origin): Promise<void> {
+export async function endSessionByToken(refreshToken: string, origin: Origin): Promise<void> {
   const known = await findByToken(refreshToken)
   if (known === undefined) return
   const { id: sessionId, userId, organisationId } = known.session
-  await signOut({ ...asUser({ id: userId, organisationId }, origin), sessionId })
+  await signOut({ ...signingInCaller({ id: userId, organisationId }, origin), sessionId })
 }

@@ -5,12 +5,12 @@ import * as z from 'zod'
 import { type Caller } from '../caller.ts'
 import { iso } from '../clock.ts'
 import { createCredential } from './credential.ts'
-import { type Change, type Condition, sameAs } from '../db/expression.ts'
+import { type Change, type Condition, unchanged } from '../db/expression.ts'
 import * as keys from '../db/keys.ts'
-import { create, get, type Item, type Step } from '../db/table.ts'
-import { fault } from '../error.ts'
+import { create, get, type Item, type WriteItem } from '../db/table.ts'
+import { platformError } from '../error.ts'
 import { isId } from '../id.ts'
-import { type RankedList, readPage } from '../db/offset-list.ts'
+import { type OffsetList, readPage } from '../db/offset-list.ts'
 
 const Row = z.object({
   id: z.string(),
@@ -37,11 +37,11 @@ export type User = z.infer<typeof Row>
 export const parseUser = (item: Item): User => Row.parse(item)
 
 /** The condition that a user is as it was read. A row that has never counted a change has no version, and reads as 0. */
-export const userAsRead = ({ version }: User): Condition => ({ version: sameAs(version || undefined) })
+export const userUnchanged = ({ version }: User): Condition => ({ version: unchanged(version || undefined) })
 
 /** The users of an organisation. */
-export const usersOf = (organisationId: string): RankedList => ({
-  head: keys.userRanks(organisationId),
+export const usersOf = (organisationId: string): OffsetList => ({
+  head: keys.userOffsets(organisationId),
   pk: keys.user(organisationId, '').pk,
   prefix: 'user',
 })
@@ -50,7 +50,7 @@ export const usersOf = (organisationId: string): RankedList => ({
 export const isLocal = ({ authProvider }: Pick<User, 'authProvider'>): boolean => authProvider === 'local'
 
 /** Steps that make a user, with a password where it has one here; the second is refused where the name is taken. */
-export const createSteps = (user: z.input<typeof Row>, passwordHash?: string): [Step, Step] => [
+export const createUserWrites = (user: z.input<typeof Row>, passwordHash?: string): [WriteItem, WriteItem] => [
   create(keys.user(user.organisationId, user.id), { ...user, version: 1 }),
   createCredential(user, passwordHash),
 ]
@@ -86,7 +86,7 @@ export const view = (
 /** The signed-in user's own profile, with what an API token leaves of its permissions. One call. */
 export async function profile(caller: Caller): Promise<UserProfile> {
   const user = await find(caller.organisationId, caller.userId)
-  if (user === undefined) throw fault('unauthenticated')
+  if (user === undefined) throw platformError('unauthenticated')
   const held = permissionsOf(user.roles)
   return view(user, caller.tokenId === undefined ? held : held.filter((each) => caller.permissions.has(each)))
 }
@@ -100,7 +100,7 @@ export async function list({ organisationId }: Caller, query: { page: number; pa
 /** One user of the caller's organisation. One call. */
 export async function read({ organisationId }: Caller, userId: string): Promise<UserProfile> {
   const user = await find(organisationId, userId)
-  if (user === undefined) throw fault('user_not_found')
+  if (user === undefined) throw platformError('user_not_found')
   return view(user)
 }
 

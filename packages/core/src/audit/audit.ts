@@ -4,17 +4,17 @@ import { parseEntry } from './entry.ts'
 import { type Caller } from '../caller.ts'
 import { commit } from '../outbox/commit.ts'
 import * as keys from '../db/keys.ts'
-import { getAll, type Item, query } from '../db/table.ts'
+import { getConsistent, type Item, query } from '../db/table.ts'
 import { idsBefore, timeOf } from '../id.ts'
 import { type IndexRange, type Page, pageOfAll } from '../db/index-page.ts'
 
 export { verify } from './verify.ts'
-export { exportPart } from './export.ts'
+export { exportPage } from './export.ts'
 
 /** The audit trail as callers see it (D40). Nothing here changes or removes an entry. */
 
 /** Writes an entry for what happens elsewhere; it joins the chain when the record is booked. One call and one message. */
-export async function add(caller: Caller, { action, resource, detail }: AuditEntryRequest): Promise<void> {
+export async function appendEntry(caller: Caller, { action, resource, detail }: AuditEntryRequest): Promise<void> {
   await commit(caller, { steps: [], answer: null, audit: { action, resource, detail, isExtra: true } })
 }
 
@@ -58,7 +58,7 @@ async function pageOfFilter(
     return value === undefined ? [] : [{ index, pk: keys.auditPartition(organisationId, filter, value), ...bounds }]
   })
   const { found, totalCount } = await pageOfAll(ranges, { page, pageSize })
-  const items = await getAll(found)
+  const items = await getConsistent(found)
   return { rows: items.filter((item) => item !== undefined), totalCount }
 }
 
@@ -92,7 +92,7 @@ async function entriesBefore(organisationId: string, high: number, timeMs: numbe
   while (low < end) {
     const step = Math.ceil((end - low) / probes)
     const numbers = Array.from({ length: Math.floor((end - low) / step) }, (_, index) => low + (index + 1) * step)
-    const items = await getAll(numbers.map((seq) => keys.auditEntry(organisationId, seq)))
+    const items = await getConsistent(numbers.map((seq) => keys.auditEntry(organisationId, seq)))
     const older = items.filter((item) => timeOf(String(item?.['id'])) < timeMs).length
     ;[low, end] = [low + older * step, Math.min(end, low + (older + 1) * step - 1)]
   }

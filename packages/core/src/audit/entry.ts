@@ -30,10 +30,10 @@ const names = [
 const canonical = (content: Omit<AuditEntry, 'hash'>): string => JSON.stringify(content, names)
 
 /** What the first entry of an organisation names as the hash before it. */
-export const hashBeforeFirst = (organisationId: string): string => sha256(organisationId)
+export const genesisHash = (organisationId: string): string => sha256(organisationId)
 
 /** Where an entry stands in its chain. */
-export interface Place {
+export interface ChainPosition {
   seq: number
   /** Times ascend along a chain: pages and time filters find entries by either. */
   atMs: number
@@ -41,7 +41,7 @@ export interface Place {
 }
 
 /** The stored item of the entry that a record asks for, at its place. */
-export function entryItem(record: OutboxRecord, audit: NonNullable<OutboxRecord['audit']>, place: Place) {
+export function entryItem(record: OutboxRecord, audit: NonNullable<OutboxRecord['audit']>, place: ChainPosition) {
   const { organisationId, actor, address, traceId } = record
   const id = derivedId('aud', place.atMs, record.id)
   const { seq, previousHash } = place
@@ -67,7 +67,7 @@ export function entryItem(record: OutboxRecord, audit: NonNullable<OutboxRecord[
     id,
     entry: text,
     hash: sha256(text),
-    ...keys.auditFiling(organisationId, { actor: actor.id, action, resource }),
+    ...keys.auditIndexKeys(organisationId, { actor: actor.id, action, resource }),
   }
 }
 
@@ -78,13 +78,13 @@ export const parseEntry = ({ entry, hash }: Item): AuditEntry =>
   AuditEntry.parse({ ...JSON.parse(String(entry)), hash })
 
 /** Whether a stored item is the entry of its place: whole, in its turn, and filed where filters look for it. */
-export function isGenuine(organisationId: string, item: Item, { seq, previousHash }: Omit<Place, 'atMs'>): boolean {
+export function hasValidHash(organisationId: string, item: Item, { seq, previousHash }: Omit<ChainPosition, 'atMs'>): boolean {
   const { sk, hash } = item
   const text = String(item['entry'])
   const entry = readable(text, hash)
   if (entry === undefined || sk !== keys.auditEntry(organisationId, seq).sk || sha256(text) !== hash) return false
   const { id, actor, action, resource } = entry
-  const expected = { id, ...keys.auditFiling(organisationId, { actor: actor.id, action, resource }) }
+  const expected = { id, ...keys.auditIndexKeys(organisationId, { actor: actor.id, action, resource }) }
   const isFiled = Object.entries(expected).every(([name, value]) => item[name] === value)
   return isFiled && entry.seq === seq && entry.previousHash === previousHash
 }

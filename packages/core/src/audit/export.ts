@@ -15,7 +15,7 @@ export interface ExportQuery {
 }
 
 /** A part of the trail as text, oldest first. `next`: the number that the next part begins behind. Two calls. */
-export async function exportPart(
+export async function exportPage(
   { organisationId }: Caller,
   { format, after }: ExportQuery,
 ): Promise<{ text: string; next: number | undefined }> {

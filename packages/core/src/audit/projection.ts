@@ -1,8 +1,8 @@
 import * as z from 'zod'
-import { entryItem, hashBeforeFirst } from './entry.ts'
-import { type Book } from '../outbox/run-projections.ts'
+import { entryItem, genesisHash } from './entry.ts'
+import { type Projection } from '../outbox/run-projections.ts'
 import * as keys from '../db/keys.ts'
-import { create, get, replace, type Step } from '../db/table.ts'
+import { create, get, replace, type WriteItem } from '../db/table.ts'
 import { type OutboxRecord } from '../outbox/record.ts'
 
 /** Where a chain ends. */
@@ -12,14 +12,14 @@ export type AuditHead = z.infer<typeof Head>
 /** The head of an organisation's chain, as it stands now. One call. */
 export async function auditHead(organisationId: string): Promise<AuditHead> {
   const item = await get(keys.auditHead(organisationId))
-  return Head.parse(item ?? { seq: 0, hash: hashBeforeFirst(organisationId), atMs: 0 })
+  return Head.parse(item ?? { seq: 0, hash: genesisHash(organisationId), atMs: 0 })
 }
 
 /**
  * The audit trail: one entry for each record that asks for one. The closing transaction advances the chain's head from
  * where it was read, so that two closings cannot both add to one place. One call; one write for each entry, and the head.
  */
-export const auditBook: Book = {
+export const auditProjection: Projection = {
   name: 'audit',
   entries: async (organisationId, records) => {
     if (records.every(({ audit }) => audit === undefined)) return []
@@ -30,7 +30,7 @@ export const auditBook: Book = {
   },
 }
 
-function added({ head, steps }: { head: AuditHead; steps: Step[] }, record: OutboxRecord) {
+function added({ head, steps }: { head: AuditHead; steps: WriteItem[] }, record: OutboxRecord) {
   if (record.audit === undefined) return { head, steps }
   // Records of different processes arrive a little out of order.
   const place = { seq: head.seq + 1, atMs: Math.max(record.atMs, head.atMs + 1), previousHash: head.hash }

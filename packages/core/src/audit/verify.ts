@@ -1,6 +1,6 @@
 import { type AuditVerification } from '@platform/contract/audit'
 import { auditHead } from './projection.ts'
-import { hashBeforeFirst, isGenuine } from './entry.ts'
+import { genesisHash, hasValidHash } from './entry.ts'
 import { type Caller } from '../caller.ts'
 import * as keys from '../db/keys.ts'
 import { get, type Item, query } from '../db/table.ts'
@@ -24,7 +24,7 @@ export async function verify(
   let previousHash = await hashOf(organisationId, after)
   for await (const item of entries(organisationId, after + 1, last)) {
     const place = { seq: seq + 1, previousHash }
-    if (!isGenuine(organisationId, item, place)) break
+    if (!hasValidHash(organisationId, item, place)) break
     seq = place.seq
     previousHash = String(item['hash'])
   }
@@ -36,7 +36,7 @@ export async function verify(
 
 /** The hash that the entry behind this one must name. */
 async function hashOf(organisationId: string, seq: number): Promise<string> {
-  if (seq === 0) return hashBeforeFirst(organisationId)
+  if (seq === 0) return genesisHash(organisationId)
   const item = await get(keys.auditEntry(organisationId, seq))
   return String(item?.['hash'])
 }

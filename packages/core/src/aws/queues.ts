@@ -1,14 +1,14 @@
 import { SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs'
 import { config } from '../config.ts'
 import { log } from '../log.ts'
-import { impatient } from './timeouts.ts'
+import { awsTimeouts } from './timeouts.ts'
 
 /** The only code that speaks SQS. Messages carry ids only. */
 
-const client = new SQSClient({ maxAttempts: 2, requestHandler: impatient })
+const client = new SQSClient({ maxAttempts: 2, requestHandler: awsTimeouts })
 
 /** What nobody has heard of this long after it was stored is announced again by the sweep. */
-export const announceAgainMs = config.PLAT_ANNOUNCE_AGAIN_SECONDS * 1000
+export const outboxRetryMs = config.PLAT_ANNOUNCE_AGAIN_SECONDS * 1000
 
 /** Names a job in a message. */
 export interface JobReference {
@@ -32,31 +32,31 @@ export interface WebhookReference {
 export type OperationReference = JobReference
 
 /** Announces a job that is stored already. */
-export const announceJob = ({ organisationId, jobId }: JobReference): Promise<void> =>
+export const enqueueJob = ({ organisationId, jobId }: JobReference): Promise<void> =>
   announce(config.PLAT_QUEUE_JOBS, { organisationId, jobId })
 
 /** Announces a batch that is stored already. */
-export const announceBatch = ({ organisationId, batchId }: BatchReference): Promise<void> =>
+export const enqueueBatch = ({ organisationId, batchId }: BatchReference): Promise<void> =>
   announce(config.PLAT_QUEUE_BATCHES, { organisationId, batchId })
 
 /** Announces a job of the platform on itself that is stored already. */
-export const announceOperation = ({ organisationId, jobId }: OperationReference, delaySeconds = 0): Promise<void> =>
+export const enqueueOperation = ({ organisationId, jobId }: OperationReference, delaySeconds = 0): Promise<void> =>
   announce(config.PLAT_QUEUE_UPDATES, { organisationId, jobId }, delaySeconds)
 
 /** Asks for the sources of the catalog to be looked at. */
-export const announceScan = (organisationId: string): Promise<void> =>
+export const enqueueCatalogScan = (organisationId: string): Promise<void> =>
   announce(config.PLAT_QUEUE_UPDATES, { organisationId, scan: 'catalog' })
 
 /** Announces that events wait for a module. */
-export const announceModule = (organisationId: string, moduleId: string, delaySeconds = 0): Promise<void> =>
+export const enqueueModuleDelivery = (organisationId: string, moduleId: string, delaySeconds = 0): Promise<void> =>
   announce(config.PLAT_QUEUE_MODULES, { organisationId, moduleId }, delaySeconds, moduleId)
 
 /** Announces that an organisation's outbox holds records. */
-export const announceRecords = (organisationId: string): Promise<void> =>
+export const enqueueProjections = (organisationId: string): Promise<void> =>
   announce(config.PLAT_QUEUE_EVENTS, { organisationId })
 
 /** Announces that a webhook has deliveries to make, at once or up to 900 seconds later. */
-export const announceWebhook = ({ organisationId, webhookId }: WebhookReference, delaySeconds = 0): Promise<void> =>
+export const enqueueWebhook = ({ organisationId, webhookId }: WebhookReference, delaySeconds = 0): Promise<void> =>
   announce(config.PLAT_QUEUE_WEBHOOKS, { organisationId, webhookId }, delaySeconds)
 
 /**

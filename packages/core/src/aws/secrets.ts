@@ -7,12 +7,12 @@ import {
   ResourceNotFoundException,
   SecretsManagerClient,
 } from '@aws-sdk/client-secrets-manager'
-import { fault } from '../error.ts'
-import { impatient } from './timeouts.ts'
+import { platformError } from '../error.ts'
+import { awsTimeouts } from './timeouts.ts'
 
 /** The only code that speaks Secrets Manager. */
 
-const client = new SecretsManagerClient({ requestHandler: impatient })
+const client = new SecretsManagerClient({ requestHandler: awsTimeouts })
 
 /** The current value of a secret, or undefined where there is none yet. */
 export async function readSecret(name: string): Promise<string | undefined> {
@@ -42,7 +42,7 @@ const firstVersion = '00000000-0000-4000-8000-000000000001'
  * Gives a secret its first value, and makes it where no deployment has; false where it has had one already, and then nothing
  * has changed. The SDK repeats a call whose answer was lost: whoever has given the value hears so.
  */
-export async function beginSecret(name: string, value: string): Promise<boolean> {
+export async function createSecretOnce(name: string, value: string): Promise<boolean> {
   const first = { SecretString: value, ClientRequestToken: firstVersion }
   try {
     return await isFirst(() => client.send(new PutSecretValueCommand({ SecretId: name, ...first })))
@@ -81,4 +81,4 @@ function unlessMissing(error: unknown): never {
   throw error instanceof ResourceNotFoundException ? error : unreachable(error)
 }
 
-const unreachable = (cause: unknown) => fault('database_unavailable', { retryAfterSeconds: 2 }, { cause })
+const unreachable = (cause: unknown) => platformError('database_unavailable', { retryAfterSeconds: 2 }, { cause })

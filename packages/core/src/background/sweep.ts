@@ -1,23 +1,23 @@
-import { type BatchRow, parseBatch } from '../jobs/batches/record.ts'
+import { type BatchRecord, parseBatch } from '../jobs/batches/record.ts'
 import { system } from '../caller.ts'
 import { commit } from '../outbox/commit.ts'
-import { type ClusterRow, filedUnder, parseRow, statusEvent, statusNow, tallyStep } from '../clusters/record.ts'
+import { type ClusterRecord, statusIndexKeys, parseCluster, statusEvent, currentStatus, statusCountWrite } from '../clusters/record.ts'
 import { now } from '../clock.ts'
-import { clearCluster } from '../jobs/purge-cluster.ts'
+import { purgeCluster } from '../jobs/purge-cluster.ts'
 import { config } from '../config.ts'
 import * as keys from '../db/keys.ts'
-import { getAll, type Item, patch, query } from '../db/table.ts'
+import { getConsistent, type Item, patch, query } from '../db/table.ts'
 import { transact } from '../db/transact.ts'
-import { lookAtJob } from '../jobs/deadlines.ts'
+import { enforceDeadline } from '../jobs/deadlines.ts'
 import { parseJob } from '../jobs/record.ts'
 import { log } from '../log.ts'
-import { lookAtOperation } from '../operations/operation.ts'
-import { measure } from '../lib/metrics.ts'
+import { requeueIfStalled } from '../operations/operation.ts'
+import { recordMetric } from '../lib/metrics.ts'
 import { isOperation, parseOperation } from '../operations/record.ts'
-import { clearPreferences } from '../accounts/purge-preferences.ts'
-import { announceAgainMs, announceBatch, announceRecords, announceWebhook } from '../aws/queues.ts'
-import { disposeNoted, isUnusedSecret } from '../identity-providers/orphaned-secrets.ts'
-import { dueAfterSweep } from '../clusters/status.ts'
+import { purgePreferences } from '../accounts/purge-preferences.ts'
+import { outboxRetryMs, enqueueBatch, enqueueProjections, enqueueWebhook } from '../aws/queues.ts'
+import { collectOrphans, isOrphanedSecret } from '../identity-providers/orphaned-secrets.ts'
+import { nextCheckAfterSweep } from '../clusters/status.ts'
 
 /**
  * The minutely sweep looks at what is due and at nothing else: its cost grows with what is overdue, not with the fleet.
@@ -62,7 +62,7 @@ async function sweepShard(pk: string, seen: Seen): Promise<number> {
 
 /** The first of a part is the one that has waited longest. */
 function measureLateness(oldest: Item | undefined): void {
-  if (oldest !== undefined) measure('SweepLateness', (now() - keys.dueTimeOf(String(oldest['duesk']))) / 1000)
+  if (oldest !== undefined) recordMetric('SweepLateness', (now() - keys.dueTimeOf(String(oldest['duesk']))) / 1000)
 }
 
 /**
@@ -75,11 +75,11 @@ async function lookAtAll(due: readonly keys.Key[], { announced, removed }: Seen)
   const named = new Set(records.map(({ pk }) => keys.organisationOf(pk)))
   const behind = [...named].filter((organisationId) => !announced.has(organisationId))
   for (const organisationId of behind) announced.add(organisationId)
-  const items = (await getAll(others)).filter((item) => item !== undefined)
+  const items = (await getConsistent(others)).filter((item) => item !== undefined)
   removed.push(...items.filter(isRemovedCluster))
   await Promise.all([
-    ...behind.map(announceRecords),
-    ...webhooks.map(({ pk, sk }) => announceWebhook({ organisationId: keys.organisationOf(pk), webhookId: sk })),
+    ...behind.map(enqueueProjections),
+    ...webhooks.map(({ pk, sk }) => enqueueWebhook({ organisationId: keys.organisationOf(pk), webhookId: sk })),
     ...items.filter((item) => !isRemovedCluster(item)).map(lookSafely),
   ])
 }
@@ -99,28 +99,28 @@ async function lookSafely(item: Item): Promise<void> {
   try {
     await look(item)
   } catch (error) {
-    measure('SweepFailures')
+    recordMetric('SweepFailures')
     log('error', 'The sweep failed at an item', { pk: item['pk'], sk: item['sk'], error: String(error) })
   }
 }
 
 async function look(item: Item): Promise<void> {
-  if (isOperation(item)) return lookAtOperation(parseOperation(item))
-  if (item['sk'] === 'JOB') return lookAtJob(parseJob(item))
+  if (isOperation(item)) return requeueIfStalled(parseOperation(item))
+  if (item['sk'] === 'JOB') return enforceDeadline(parseJob(item))
   if (item['sk'] === 'BATCH') return lookAtBatch(parseBatch(item))
-  if (item['sk'] === 'USER') return clearPreferences(item)
-  if (isRemovedCluster(item)) return clearCluster(item)
-  if (isUnusedSecret(item)) return disposeNoted(item)
-  return lookAtCluster(parseRow(item))
+  if (item['sk'] === 'USER') return purgePreferences(item)
+  if (isRemovedCluster(item)) return purgeCluster(item)
+  if (isOrphanedSecret(item)) return collectOrphans(item)
+  return lookAtCluster(parseCluster(item))
 }
 
 /** Persists what silence has made of a cluster's status, and files it where the next look is due. */
-async function lookAtCluster(row: ClusterRow): Promise<void> {
-  const status = statusNow(row)
-  const dueAtMs = dueAfterSweep(row, now(), config.PLAT_HEARTBEAT_INTERVAL_SECONDS)
+async function lookAtCluster(row: ClusterRecord): Promise<void> {
+  const status = currentStatus(row)
+  const dueAtMs = nextCheckAfterSweep(row, now(), config.PLAT_HEARTBEAT_INTERVAL_SECONDS)
   const due = dueAtMs === undefined ? {} : keys.due(row.id, dueAtMs)
   const change = {
-    set: { ...due, ...(status === row.status ? {} : filedUnder(row, status)) },
+    set: { ...due, ...(status === row.status ? {} : statusIndexKeys(row, status)) },
     remove: dueAtMs === undefined ? ['duepk', 'duesk'] : [],
   }
   // A beat that came meanwhile makes the condition fail, and is right.
@@ -128,15 +128,15 @@ async function lookAtCluster(row: ClusterRow): Promise<void> {
   await commit(system(row.organisationId), {
     steps: [
       patch(keys.cluster(row.organisationId, row.id), change, asRead),
-      ...(status === row.status ? [] : [tallyStep(row, row.status, status)]),
+      ...(status === row.status ? [] : [statusCountWrite(row, row.status, status)]),
     ],
     ...(status !== row.status && { events: [statusEvent(row, status)] }),
   })
 }
 
 /** A batch is due until it is finished: its message may have been lost, or what followed from the end of a job. */
-async function lookAtBatch({ organisationId, id }: BatchRow): Promise<void> {
-  await announceBatch({ organisationId, batchId: id })
-  const change = { set: keys.due(id, now() + 2 * announceAgainMs) }
+async function lookAtBatch({ organisationId, id }: BatchRecord): Promise<void> {
+  await enqueueBatch({ organisationId, batchId: id })
+  const change = { set: keys.due(id, now() + 2 * outboxRetryMs) }
   await transact([patch(keys.batch(organisationId, id), change, { finishedAtMs: { absent: true } })])
 }

@@ -2,7 +2,7 @@ import { clusterStatuses, clusterTypes } from '@platform/contract/cluster'
 import * as z from 'zod'
 import { type Caller } from '../caller.ts'
 import { type ClusterQuery } from './list.ts'
-import { fault } from '../error.ts'
+import { platformError } from '../error.ts'
 import { read } from '../accounts/saved-filter.ts'
 
 /** What clusters can be filtered by. */
@@ -23,7 +23,7 @@ export async function withSavedFilter<Query extends Pick<ClusterQuery, 'status' 
   if (filterId === undefined) return query
   const { context, filter } = await read(caller, filterId)
   const applicable = Applicable.safeParse(filter)
-  if (context !== 'clusters' || !applicable.success) throw fault('filter_not_applicable')
+  if (context !== 'clusters' || !applicable.success) throw platformError('filter_not_applicable')
   const { status, type, search } = applicable.data
   return { ...query, status: query.status ?? status, type: query.type ?? type, search: query.search ?? search }
 }

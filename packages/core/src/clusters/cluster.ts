@@ -4,22 +4,22 @@ import {
   type ClusterUpdate,
   type RegisteredCluster,
 } from '@platform/contract/cluster'
-import { isNamed, parseGate, removalStep } from './removal-guard.ts'
+import { isUsedByOpenBatch, parseRemovalGuard, countRemovalWrite } from './removal-guard.ts'
 import { type Caller } from '../caller.ts'
 import { commit } from '../outbox/commit.ts'
 import { clustersOf } from './list.ts'
-import { type ClusterRow, filedUnder, parseRow, statusNow, summary, tallyStep } from './record.ts'
+import { type ClusterRecord, statusIndexKeys, parseCluster, currentStatus, summary, statusCountWrite } from './record.ts'
 import { iso, now } from '../clock.ts'
 import { config } from '../config.ts'
-import { type Condition, sameAs } from '../db/expression.ts'
+import { type Condition, unchanged } from '../db/expression.ts'
 import * as keys from '../db/keys.ts'
-import { create, get, getAll, orFail, patch, remove as removal, type Step, upsert } from '../db/table.ts'
-import { mintEnrollment } from './enrollment-token.ts'
-import { fault } from '../error.ts'
+import { create, get, getConsistent, orThrow, patch, remove as removal, type WriteItem, upsert } from '../db/table.ts'
+import { createEnrollmentToken } from './enrollment-token.ts'
+import { platformError } from '../error.ts'
 import { isId, newId, timeOf } from '../id.ts'
 import { parseNodes } from './node.ts'
-import { enterStep, leaveStep, type ListHead, nextTimeMs, parseHead, takingTurns } from '../db/offset-list.ts'
-import { standingWith } from '../accounts/current-rights.ts'
+import { insertWrite, removeWrite, type ListHead, nextSortTimeMs, parseHead, retryOnConflict } from '../db/offset-list.ts'
+import { reauthorize } from '../accounts/current-rights.ts'
 import { nodeStatus, relayStatus } from './status.ts'
 
 export { list } from './list.ts'
@@ -29,16 +29,16 @@ export async function find(
   organisationId: string,
   clusterId: string,
   options: { stale?: boolean } = {},
-): Promise<ClusterRow | undefined> {
+): Promise<ClusterRecord | undefined> {
   if (!isId('clus', clusterId)) return undefined
   const item = await get(keys.cluster(organisationId, clusterId), options)
-  return item && parseRow(item)
+  return item && parseCluster(item)
 }
 
 /** Registers a cluster: Pending, with an enrollment token. Two calls without collisions. */
 export async function register(caller: Caller, request: ClusterRegistration): Promise<RegisteredCluster> {
   checkSiteId(request.siteId)
-  return takingTurns(() => tryRegister(caller, request))
+  return retryOnConflict(() => tryRegister(caller, request))
 }
 
 async function tryRegister(
@@ -48,14 +48,14 @@ async function tryRegister(
   const { organisationId } = caller
   const clusters = clustersOf(organisationId)
   // The enrollment token that comes with a cluster outlives the access token.
-  const [, headItem] = await standingWith(caller, ['clusters:write'], [clusters.head])
+  const [, headItem] = await reauthorize(caller, ['clusters:write'], [clusters.head])
   const head = parseHead(headItem)
-  const timeMs = nextTimeMs(head)
+  const timeMs = nextSortTimeMs(head)
   const id = newId('clus', timeMs)
-  const enrollment = mintEnrollment(organisationId, id)
+  const enrollment = createEnrollmentToken(organisationId, id)
   const counters = { activeJobs: 0, waitingJobs: 0 }
   const row = { id, name, type, siteId, enrollmentId: enrollment.id, ...counters }
-  const filed = { ...row, ...filedUnder({ organisationId, type }, 'Pending') }
+  const filed = { ...row, ...statusIndexKeys({ organisationId, type }, 'Pending') }
   const answer: RegisteredCluster = {
     id,
     name,
@@ -66,10 +66,10 @@ async function tryRegister(
   }
 
   const steps = [
-    orFail(create(keys.clusterName(organisationId, name), { clusterId: id }), 'cluster_name_taken'),
-    enterStep(clusters, head, timeMs),
+    orThrow(create(keys.clusterName(organisationId, name), { clusterId: id }), 'cluster_name_taken'),
+    insertWrite(clusters, head, timeMs),
     create(keys.cluster(organisationId, id), filed),
-    tallyStep({ organisationId, type }, undefined, 'Pending'),
+    statusCountWrite({ organisationId, type }, undefined, 'Pending'),
     enrollment.step,
     ...siteSteps(organisationId, siteId),
   ]
@@ -84,14 +84,14 @@ async function tryRegister(
 
 /** Text that is no id names no site, and makes no key. */
 function checkSiteId(siteId: string | null | undefined): void {
-  if (typeof siteId === 'string' && !isId('site', siteId)) throw fault('unknown_site')
+  if (typeof siteId === 'string' && !isId('site', siteId)) throw platformError('unknown_site')
 }
 
 /** A site counts its clusters, so that it cannot vanish under one. */
 const siteSteps = (organisationId: string, siteId: string | undefined) =>
   siteId === undefined
     ? []
-    : [orFail(patch(keys.site(organisationId, siteId), { add: { clusters: 1 } }), 'unknown_site')]
+    : [orThrow(patch(keys.site(organisationId, siteId), { add: { clusters: 1 } }), 'unknown_site')]
 
 const leaveSiteSteps = (organisationId: string, siteId: string | undefined) =>
   siteId === undefined ? [] : [upsert(keys.site(organisationId, siteId), { add: { clusters: -1 } })]
@@ -99,11 +99,11 @@ const leaveSiteSteps = (organisationId: string, siteId: string | undefined) =>
 /** One cluster with its nodes and relay. One call. */
 export async function read({ organisationId }: Caller, clusterId: string): Promise<ClusterDetail> {
   const item = isId('clus', clusterId)
-    ? await getAll([keys.cluster(organisationId, clusterId), keys.nodes(organisationId, clusterId)])
+    ? await getConsistent([keys.cluster(organisationId, clusterId), keys.nodes(organisationId, clusterId)])
     : []
-  if (item[0] === undefined) throw fault('cluster_not_found')
-  const row = parseRow(item[0])
-  const status = statusNow(row)
+  if (item[0] === undefined) throw platformError('cluster_not_found')
+  const row = parseCluster(item[0])
+  const status = currentStatus(row)
   return {
     ...summary(row),
     nodes: parseNodes(item[1]).map((node) => ({ ...node, status: nodeStatus(node.status, status) })),
@@ -123,18 +123,18 @@ export async function read({ organisationId }: Caller, clusterId: string): Promi
 export async function update(caller: Caller, clusterId: string, change: ClusterUpdate): Promise<ClusterDetail> {
   const { organisationId } = caller
   const row = await find(organisationId, clusterId)
-  if (row === undefined) throw fault('cluster_not_found')
+  if (row === undefined) throw platformError('cluster_not_found')
   const name = change.name ?? row.name
   checkSiteId(change.siteId)
   const siteId = change.siteId === undefined ? row.siteId : (change.siteId ?? undefined)
   const asRead: Condition = {
     name: { is: row.name },
-    siteId: sameAs(row.siteId),
+    siteId: unchanged(row.siteId),
   }
   const changed = { set: { name, siteId }, remove: siteId === undefined ? ['siteId'] : [] }
   await commit(caller, {
     steps: [
-      orFail(patch(keys.cluster(organisationId, clusterId), changed, asRead), 'conflict'),
+      orThrow(patch(keys.cluster(organisationId, clusterId), changed, asRead), 'conflict'),
       ...renameSteps(row, name),
       ...(siteId === row.siteId ? [] : moveSteps(row, siteId)),
     ],
@@ -144,16 +144,16 @@ export async function update(caller: Caller, clusterId: string, change: ClusterU
   return read(caller, clusterId)
 }
 
-function renameSteps(row: ClusterRow, name: string): Step[] {
+function renameSteps(row: ClusterRecord, name: string): WriteItem[] {
   const [from, to] = [keys.clusterName(row.organisationId, row.name), keys.clusterName(row.organisationId, name)]
   if (from.pk === to.pk) return []
   return [
-    orFail(create(to, { clusterId: row.id }), 'cluster_name_taken'),
-    orFail(removal(from, { clusterId: { is: row.id } }), 'conflict'),
+    orThrow(create(to, { clusterId: row.id }), 'cluster_name_taken'),
+    orThrow(removal(from, { clusterId: { is: row.id } }), 'conflict'),
   ]
 }
 
-const moveSteps = (row: ClusterRow, siteId: string | undefined): Step[] => [
+const moveSteps = (row: ClusterRecord, siteId: string | undefined): WriteItem[] => [
   ...siteSteps(row.organisationId, siteId),
   ...leaveSiteSteps(row.organisationId, row.siteId),
 ]
@@ -164,43 +164,43 @@ const moveSteps = (row: ClusterRow, siteId: string | undefined): Step[] => [
  * without collisions, one more while batches are open.
  */
 export async function remove(caller: Caller, clusterId: string): Promise<void> {
-  await takingTurns(() => tryRemove(caller, clusterId))
+  await retryOnConflict(() => tryRemove(caller, clusterId))
 }
 
 async function tryRemove(caller: Caller, clusterId: string): Promise<true | undefined> {
   const { organisationId } = caller
   const row = await find(organisationId, clusterId)
-  if (row === undefined) throw fault('cluster_not_found')
-  if (row.activeJobs > 0) throw fault('cluster_has_active_jobs')
-  const [head, item] = await getAll([keys.clusterRanks(organisationId), keys.openBatches(organisationId)])
-  const gate = parseGate(item)
-  if (await isNamed(organisationId, gate, clusterId)) throw fault('cluster_has_active_jobs')
+  if (row === undefined) throw platformError('cluster_not_found')
+  if (row.activeJobs > 0) throw platformError('cluster_has_active_jobs')
+  const [head, item] = await getConsistent([keys.clusterOffsets(organisationId), keys.removalGuard(organisationId)])
+  const gate = parseRemovalGuard(item)
+  if (await isUsedByOpenBatch(organisationId, gate, clusterId)) throw platformError('cluster_has_active_jobs')
   const refusal = await commit(caller, {
-    steps: [...removalSteps(row, parseHead(head)), removalStep(organisationId, gate)],
+    steps: [...removalSteps(row, parseHead(head)), countRemovalWrite(organisationId, gate)],
     audit: { action: 'cluster.delete', resource: clusterId, detail: row.name },
     events: [{ name: 'cluster.deleted', subject: clusterId, data: { clusterId, name: row.name } }],
   })
   return refusal === undefined ? true : undefined
 }
 
-function removalSteps(row: ClusterRow, head: ListHead) {
+function removalSteps(row: ClusterRecord, head: ListHead) {
   const { organisationId, id } = row
   const asRead: Condition = {
     activeJobs: { is: 0 },
     name: { is: row.name },
     status: { is: row.status },
-    enrollmentId: sameAs(row.enrollmentId),
-    siteId: sameAs(row.siteId),
+    enrollmentId: unchanged(row.enrollmentId),
+    siteId: unchanged(row.siteId),
   }
   return [
     removal(keys.cluster(organisationId, id), asRead),
     removal(keys.clusterName(organisationId, row.name)),
     removal(keys.nodes(organisationId, id)),
-    leaveStep(clustersOf(organisationId), head, timeOf(id)),
-    tallyStep(row, row.status, undefined),
+    removeWrite(clustersOf(organisationId), head, timeOf(id)),
+    statusCountWrite(row, row.status, undefined),
     ...leaveSiteSteps(organisationId, row.siteId),
     ...(row.enrollmentId === undefined ? [] : [removal(keys.enrollment(row.enrollmentId))]),
     ...(row.relayId === undefined ? [] : [removal(keys.relay(row.relayId))]),
-    create(keys.removedCluster(id), { organisationId, clusterId: id, removedAtMs: now(), ...keys.due(id, now()) }),
+    create(keys.clusterPurge(id), { organisationId, clusterId: id, removedAtMs: now(), ...keys.due(id, now()) }),
   ]
 }

@@ -1,5 +1,5 @@
 import * as keys from '../db/keys.ts'
-import { patch, type Step } from '../db/table.ts'
+import { patch, type WriteItem } from '../db/table.ts'
 
 /** What a job changes in the counters of its cluster: jobs it ever had, jobs that are not over, jobs in the inbox. */
 export interface CounterChange {
@@ -8,10 +8,10 @@ export interface CounterChange {
 }
 
 /** The steps that make many such changes, one for each cluster: a transaction may write an item once only. */
-export function counterSteps(
+export function counterWrites(
   organisationId: string,
   changes: readonly CounterChange[],
-): { clusterId: string; step: Step }[] {
+): { clusterId: string; step: WriteItem }[] {
   const sums = new Map<string, Record<string, number>>()
   for (const { clusterId, add } of changes) {
     const sum = sums.get(clusterId) ?? {}

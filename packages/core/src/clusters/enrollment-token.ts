@@ -12,7 +12,7 @@ const enrollmentLifeMs = 24 * 3_600_000
 /** Kept this much longer, so that a late second use is still recognised for what it is. */
 const rememberMs = 7 * 24 * 3_600_000
 
-export const EnrollmentRow = z.object({
+export const EnrollmentRecord = z.object({
   id: z.string(),
   organisationId: z.string(),
   clusterId: z.string(),
@@ -23,10 +23,10 @@ export const EnrollmentRow = z.object({
   keyThumbprint: z.string().optional(),
   relayId: z.string().optional(),
 })
-export type EnrollmentRow = z.infer<typeof EnrollmentRow>
+export type EnrollmentRecord = z.infer<typeof EnrollmentRecord>
 
 /** A fresh token: its id, what its owner is shown, and the step that stores it. */
-export function mintEnrollment(organisationId: string, clusterId: string) {
+export function createEnrollmentToken(organisationId: string, clusterId: string) {
   const id = newId('enroll')
   const secret = newSecret()
   const expiresAtMs = now() + enrollmentLifeMs

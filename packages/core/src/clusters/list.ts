@@ -6,17 +6,17 @@ import {
   clusterTypes,
 } from '@platform/contract/cluster'
 import { type Caller } from '../caller.ts'
-import { type ClusterRow, parseRow, statusNow, summary, tallyName } from './record.ts'
+import { type ClusterRecord, parseCluster, currentStatus, summary, statusCountName } from './record.ts'
 import * as keys from '../db/keys.ts'
-import { getAll, type Item } from '../db/table.ts'
+import { getConsistent, type Item } from '../db/table.ts'
 import { type Page, pageOfKeys } from '../db/index-page.ts'
-import { newestRows, parseHead, type RankedList, rowsFrom } from '../db/offset-list.ts'
+import { newestRecords, parseHead, type OffsetList, recordsFrom } from '../db/offset-list.ts'
 
 /** Pages of clusters, newest first (D12). Lists may lag behind writes by the store's replication, below a second. */
 
 /** The clusters of an organisation. */
-export const clustersOf = (organisationId: string): RankedList => ({
-  head: keys.clusterRanks(organisationId),
+export const clustersOf = (organisationId: string): OffsetList => ({
+  head: keys.clusterOffsets(organisationId),
   pk: keys.cluster(organisationId, '').pk,
   prefix: 'clus',
 })
@@ -53,22 +53,22 @@ export async function list(caller: Caller, { search = '', ids, ...query }: Clust
   const { organisationId } = caller
   const { status, type, page, pageSize } = query
   const offset = (page - 1) * pageSize
-  const answer = (rows: ClusterRow[], totalCount: number) => ({ items: rows.map(summary), totalCount, page, pageSize })
+  const answer = (rows: ClusterRecord[], totalCount: number) => ({ items: rows.map(summary), totalCount, page, pageSize })
 
   const clusters = clustersOf(organisationId)
   const part = keys.fold(search.trim())
   if (part !== '' || ids !== undefined) {
-    const looked = await (ids === undefined ? newestRows(clusters, searchLimit) : named(organisationId, ids))
-    const matching = looked.filter(isNamed(part)).map(parseRow).filter(matches(query))
+    const looked = await (ids === undefined ? newestRecords(clusters, searchLimit) : named(organisationId, ids))
+    const matching = looked.filter(isNamed(part)).map(parseCluster).filter(matches(query))
     return answer(matching.slice(offset, offset + pageSize), matching.length)
   }
   const isFiltered = status !== undefined || type !== undefined
-  const wanted = [keys.clusterRanks(organisationId), ...(isFiltered ? [keys.clusterTally(organisationId)] : [])]
-  const [headItem, tally] = await getAll(wanted, { stale: true })
+  const wanted = [keys.clusterOffsets(organisationId), ...(isFiltered ? [keys.clusterStatusCounts(organisationId)] : [])]
+  const [headItem, tally] = await getConsistent(wanted, { stale: true })
   const { total, ranks } = parseHead(headItem)
-  if (!isFiltered) return answer((await rowsFrom(clusters, ranks, offset, pageSize)).map(parseRow), total)
+  if (!isFiltered) return answer((await recordsFrom(clusters, ranks, offset, pageSize)).map(parseCluster), total)
   if (total <= exactFilterLimit) {
-    const matching = (await newestRows(clusters, exactFilterLimit)).map(parseRow).filter(matches(query))
+    const matching = (await newestRecords(clusters, exactFilterLimit)).map(parseCluster).filter(matches(query))
     return answer(matching.slice(offset, offset + pageSize), matching.length)
   }
   const count = tallied(tally, status, type)
@@ -78,7 +78,7 @@ export async function list(caller: Caller, { search = '', ids, ...query }: Clust
 /** Those of the ids that there are, in their order. */
 async function named(organisationId: string, ids: string): Promise<Item[]> {
   const wanted = [...new Set(ids.split(','))].map((id) => keys.cluster(organisationId, id))
-  return (await getAll(wanted, { stale: true })).filter((item) => item !== undefined)
+  return (await getConsistent(wanted, { stale: true })).filter((item) => item !== undefined)
 }
 
 const isNamed =
@@ -88,13 +88,13 @@ const isNamed =
 
 const matches =
   ({ status, type }: Filter) =>
-  (row: ClusterRow): boolean =>
-    (type ?? row.type) === row.type && (status ?? statusNow(row)) === statusNow(row)
+  (row: ClusterRecord): boolean =>
+    (type ?? row.type) === row.type && (status ?? currentStatus(row)) === currentStatus(row)
 
 const tallied = (tally: Item | undefined, status: ClusterStatus | undefined, type: ClusterType | undefined): number =>
   clusterTypes
     .filter((each) => (type ?? each) === each)
-    .flatMap((each) => clusterStatuses.filter((one) => (status ?? one) === one).map((one) => tallyName(each, one)))
+    .flatMap((each) => clusterStatuses.filter((one) => (status ?? one) === one).map((one) => statusCountName(each, one)))
     .reduce((sum, name) => sum + Number(tally?.[name] ?? 0), 0)
 
 type Filter = Pick<ClusterQuery, 'status' | 'type'>
@@ -105,9 +105,9 @@ async function pageByIndex(
   { status, type }: Filter,
   count: number,
   page: Page,
-): Promise<ClusterRow[]> {
+): Promise<ClusterRecord[]> {
   const index = status === undefined ? 'gsi2' : type === undefined ? 'gsi1' : 'gsi3'
   const pk = keys.clusterPartition(organisationId, { ...(status && { status }), ...(type && { type }) })
-  const items = await getAll(await pageOfKeys({ index, pk }, count, page), { stale: true })
-  return items.filter((item) => item !== undefined).map(parseRow)
+  const items = await getConsistent(await pageOfKeys({ index, pk }, count, page), { stale: true })
+  return items.filter((item) => item !== undefined).map(parseCluster)
 }

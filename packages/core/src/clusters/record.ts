@@ -45,7 +45,7 @@ const StoredCluster = z.object({
 })
 
 /** A cluster as its row and its keys tell. `dueAtMs` is 0 while the sweep has no reason to look at it. */
-export function parseRow(item: Item) {
+export function parseCluster(item: Item) {
   const { pk, duesk, ...row } = StoredCluster.parse(item)
   const facts = {
     organisationId: keys.organisationOf(pk),
@@ -54,18 +54,18 @@ export function parseRow(item: Item) {
   }
   return { ...row, ...facts }
 }
-export type ClusterRow = ReturnType<typeof parseRow>
+export type ClusterRecord = ReturnType<typeof parseCluster>
 
 /** A cluster's status now. */
-export const statusNow = (row: ClusterRow): ClusterStatus =>
+export const currentStatus = (row: ClusterRecord): ClusterStatus =>
   clusterStatus(row, now(), config.PLAT_HEARTBEAT_INTERVAL_SECONDS)
 
 /** The wire form of a row. */
-export const summary = (row: ClusterRow): ClusterSummary => ({
+export const summary = (row: ClusterRecord): ClusterSummary => ({
   id: row.id,
   name: row.name,
   type: row.type,
-  status: statusNow(row),
+  status: currentStatus(row),
   nodeCount: row.nodeCount,
   ...(row.siteId === undefined ? {} : { siteId: row.siteId }),
   registeredAt: iso(row.registeredAtMs),
@@ -73,14 +73,14 @@ export const summary = (row: ClusterRow): ClusterSummary => ({
 })
 
 /** The name of a tally of clusters. */
-export const tallyName = (type: string, status: string): string => `${type}#${status}`
+export const statusCountName = (type: string, status: string): string => `${type}#${status}`
 
 /** How many clusters of each status a stored item tallies. */
-export function tallyByStatus(item: Item | undefined): ClusterCounts {
+export function countByStatus(item: Item | undefined): ClusterCounts {
   const of = (status: ClusterStatus): number =>
     Math.max(
       0,
-      clusterTypes.reduce((sum, type) => sum + Number(item?.[tallyName(type, status)] ?? 0), 0),
+      clusterTypes.reduce((sum, type) => sum + Number(item?.[statusCountName(type, status)] ?? 0), 0),
     )
   return { Healthy: of('Healthy'), Degraded: of('Degraded'), Pending: of('Pending'), Offline: of('Offline') }
 }
@@ -89,22 +89,22 @@ export function tallyByStatus(item: Item | undefined): ClusterCounts {
  * The step that moves a cluster between tallies, in the transaction that changes its status. The revision tells which of two
  * looks at the tallies is the later one.
  */
-export const tallyStep = (
-  row: Pick<ClusterRow, 'organisationId' | 'type'>,
+export const statusCountWrite = (
+  row: Pick<ClusterRecord, 'organisationId' | 'type'>,
   from: ClusterStatus | undefined,
   to: ClusterStatus | undefined,
 ) =>
-  upsert(keys.clusterTally(row.organisationId), {
+  upsert(keys.clusterStatusCounts(row.organisationId), {
     add: {
-      ...(from === undefined ? {} : { [tallyName(row.type, from)]: -1 }),
-      ...(to === undefined ? {} : { [tallyName(row.type, to)]: 1 }),
+      ...(from === undefined ? {} : { [statusCountName(row.type, from)]: -1 }),
+      ...(to === undefined ? {} : { [statusCountName(row.type, to)]: 1 }),
       revision: 1,
     },
   })
 
 /** The event that a cluster's status has changed. */
 export const statusEvent = (
-  { id, name, status: previousStatus }: Pick<ClusterRow, 'id' | 'name' | 'status'>,
+  { id, name, status: previousStatus }: Pick<ClusterRecord, 'id' | 'name' | 'status'>,
   status: ClusterStatus,
 ) => ({
   name: 'cluster.status_changed' as const,
@@ -113,7 +113,7 @@ export const statusEvent = (
 })
 
 /** Attributes that file a row under a status. */
-export const filedUnder = (row: Pick<ClusterRow, 'organisationId' | 'type'>, status: ClusterStatus) => ({
+export const statusIndexKeys = (row: Pick<ClusterRecord, 'organisationId' | 'type'>, status: ClusterStatus) => ({
   status,
-  ...keys.clusterFiling(row.organisationId, row.type, status),
+  ...keys.clusterIndexKeys(row.organisationId, row.type, status),
 })

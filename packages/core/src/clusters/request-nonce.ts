@@ -1,7 +1,7 @@
 import { type RelayCaller } from '../caller.ts'
 import { sha256 } from '../id.ts'
 import * as keys from '../db/keys.ts'
-import { create, orFail } from '../db/table.ts'
+import { create, orThrow } from '../db/table.ts'
 
 /** No signed relay request works twice (D21). */
 
@@ -9,8 +9,8 @@ import { create, orFail } from '../db/table.ts'
 const rememberSeconds = 130
 
 /** The step that spends a request's token, in the transaction that does what the request asks. Refused: a replay. */
-export const spendToken = ({ relayId, tokenId, issuedAtMs }: RelayCaller) =>
-  orFail(create(keys.relayRequest(relayId, tokenId), { ttl: rememberedUntil(issuedAtMs) }), 'unauthenticated')
+export const consumeNonce = ({ relayId, tokenId, issuedAtMs }: RelayCaller) =>
+  orThrow(create(keys.relayRequest(relayId, tokenId), { ttl: rememberedUntil(issuedAtMs) }), 'unauthenticated')
 
 /** In seconds; by the relay's clock, which may be ahead of ours. */
 const rememberedUntil = (issuedAtMs: number): number => Math.ceil(issuedAtMs / 1000) + rememberSeconds
@@ -24,7 +24,7 @@ const keep = 32
 const hashDigits = 10
 
 /** The remembered tokens with this one, or undefined if it was used before. */
-export function spendBeat(remembered: string, { tokenId, issuedAtMs }: RelayCaller, nowMs: number): string | undefined {
+export function consumeHeartbeatNonce(remembered: string, { tokenId, issuedAtMs }: RelayCaller, nowMs: number): string | undefined {
   const [floor = '0', ...known] = remembered.split(',')
   const spent = sha256(tokenId).slice(0, hashDigits)
   const issued = Math.ceil(issuedAtMs / 1000)

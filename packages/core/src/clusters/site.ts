@@ -5,7 +5,7 @@ import { commit } from '../outbox/commit.ts'
 import { iso, now } from '../clock.ts'
 import * as keys from '../db/keys.ts'
 import * as table from '../db/table.ts'
-import { fault } from '../error.ts'
+import { platformError } from '../error.ts'
 import { isId, newId } from '../id.ts'
 
 const Row = z.object({ id: z.string(), name: z.string(), createdAtMs: z.number(), clusters: z.number().default(0) })
@@ -27,8 +27,8 @@ export async function create(caller: Caller, { name }: { name: string }): Promis
   const counted = table.upsert(keys.siteCount(organisationId), { add: { count: 1 } }, { count: { isNot: siteLimit } })
   await commit(caller, {
     steps: [
-      table.orFail(table.create(keys.siteName(organisationId, name), { siteId: row.id }), 'site_name_taken'),
-      table.orFail(counted, 'limit_reached'),
+      table.orThrow(table.create(keys.siteName(organisationId, name), { siteId: row.id }), 'site_name_taken'),
+      table.orThrow(counted, 'limit_reached'),
       table.create(keys.site(organisationId, row.id), row),
     ],
     answer,
@@ -41,7 +41,7 @@ export async function create(caller: Caller, { name }: { name: string }): Promis
 export async function remove(caller: Caller, siteId: string): Promise<void> {
   const { organisationId } = caller
   const item = isId('site', siteId) ? await table.get(keys.site(organisationId, siteId)) : undefined
-  if (item === undefined) throw fault('site_not_found')
+  if (item === undefined) throw platformError('site_not_found')
   const { name } = Row.parse(item)
   const refusal = await commit(caller, {
     steps: [
@@ -52,5 +52,5 @@ export async function remove(caller: Caller, siteId: string): Promise<void> {
     audit: { action: 'site.delete', resource: siteId, detail: name },
   })
   // Whoever removed it first leaves nothing; whoever moved a cluster into it leaves the site.
-  if (refusal) throw fault(refusal.item === undefined ? 'site_not_found' : 'site_in_use')
+  if (refusal) throw platformError(refusal.item === undefined ? 'site_not_found' : 'site_in_use')
 }

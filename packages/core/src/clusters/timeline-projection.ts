@@ -1,15 +1,15 @@
-import { type Book } from '../outbox/run-projections.ts'
+import { type Projection } from '../outbox/run-projections.ts'
 import { nowSeconds } from '../clock.ts'
 import * as keys from '../db/keys.ts'
-import { type Item, putAll } from '../db/table.ts'
+import { type Item, batchPut } from '../db/table.ts'
 import { derivedId, isId } from '../id.ts'
-import { type OutboxRecord, type RecordedEvent } from '../outbox/record.ts'
-import { keepSeconds, type TimelineRow } from './timeline.ts'
+import { type OutboxRecord, type StoredOutboxEvent } from '../outbox/record.ts'
+import { keepSeconds, type TimelineRecord } from './timeline.ts'
 
 /** The timelines of clusters: a row for each event and each audit entry that concerns one. One call per 25 rows. */
-export const timelineBook: Book = {
+export const timelineProjection: Projection = {
   name: 'timeline',
-  prepare: (_, records) => putAll(records.flatMap((record) => [...eventRows(record), ...auditRows(record)])),
+  prepare: (_, records) => batchPut(records.flatMap((record) => [...eventRows(record), ...auditRows(record)])),
 }
 
 /** What ends with its cluster leaves no row behind: the cluster's timeline goes with it. */
@@ -31,7 +31,7 @@ function auditRows(record: OutboxRecord): Item[] {
   return [row(record, resource, `${record.id} audit`, { kind: 'audit', title: action, ...more })]
 }
 
-type Content = Pick<TimelineRow, 'kind' | 'title' | 'detail' | 'resource' | 'extra'>
+type Content = Pick<TimelineRecord, 'kind' | 'title' | 'detail' | 'resource' | 'extra'>
 
 /** The row's id derives from what it tells of: written twice it is the same row. */
 const row = (
@@ -46,7 +46,7 @@ const row = (
   ttl: nowSeconds() + keepSeconds,
 })
 
-function contentOf({ name, data, subject }: RecordedEvent): Content {
+function contentOf({ name, data, subject }: StoredOutboxEvent): Content {
   const { status, previousStatus, statusReason, relayId } = data
   if (name === 'cluster.status_changed') {
     return { kind: 'status', title: `Became ${String(status)}`, detail: `It was ${String(previousStatus)} before.` }
@@ -65,7 +65,7 @@ function contentOf({ name, data, subject }: RecordedEvent): Content {
 
 const isText = (value: unknown): value is string => typeof value === 'string'
 
-const titles: Partial<Record<RecordedEvent['name'], string>> = {
+const titles: Partial<Record<StoredOutboxEvent['name'], string>> = {
   'cluster.registered': 'Cluster registered',
   'cluster.enrolled': 'Relay enrolled',
   'cluster.updated': 'Cluster changed',

@@ -6,10 +6,10 @@ import * as Cluster from './cluster.ts'
 import * as keys from '../db/keys.ts'
 import { type Item, query, queryAll, remove } from '../db/table.ts'
 import { transact } from '../db/transact.ts'
-import { fault } from '../error.ts'
+import { platformError } from '../error.ts'
 import { idsBefore, timeOf } from '../id.ts'
 import { type Page } from '../db/index-page.ts'
-import { RecordedActor } from '../outbox/record.ts'
+import { StoredActor } from '../outbox/record.ts'
 
 /** How long timelines are kept. */
 export const keepSeconds = 90 * 86_400
@@ -23,13 +23,13 @@ const Row = z.object({
   detail: z.string().optional(),
   resource: z.string().optional(),
   extra: z.literal(true).optional(),
-  actor: RecordedActor,
+  actor: StoredActor,
 })
-export type TimelineRow = z.infer<typeof Row>
+export type TimelineRecord = z.infer<typeof Row>
 
 /** One page of what happened to a cluster, newest first. Two calls, and another one per further 1 MB of rows. */
 export async function read({ organisationId }: Caller, clusterId: string, { page, pageSize }: Page) {
-  if ((await Cluster.find(organisationId, clusterId)) === undefined) throw fault('cluster_not_found')
+  if ((await Cluster.find(organisationId, clusterId)) === undefined) throw platformError('cluster_not_found')
   const rows = await shownRows(organisationId, clusterId)
   const items = rows.slice((page - 1) * pageSize, page * pageSize).map(viewOf)
   return { items, totalCount: rows.length, page, pageSize }
@@ -41,7 +41,7 @@ function shownRows(organisationId: string, clusterId: string): Promise<Item[]> {
 }
 
 /** Removes rows of a cluster that is gone, a thousand at most; answers whether none are left. One call per 50. */
-export async function clear(organisationId: string, clusterId: string): Promise<boolean> {
+export async function purgeTimeline(organisationId: string, clusterId: string): Promise<boolean> {
   const { pk } = keys.timeline(organisationId, clusterId, '')
   for (let part = 0; part < 20; part++) {
     const { items } = await query({ pk, limit: 50 })

@@ -1,9 +1,9 @@
 import { type JobStatus } from '@platform/contract/job'
-import { type Book } from '../outbox/run-projections.ts'
-import { tallyByStatus } from '../clusters/record.ts'
+import { type Projection } from '../outbox/run-projections.ts'
+import { countByStatus } from '../clusters/record.ts'
 import { now, nowSeconds } from '../clock.ts'
 import * as keys from '../db/keys.ts'
-import { get, type Item, query, type Step, tryUpdate, upsert } from '../db/table.ts'
+import { get, type Item, query, type WriteItem, tryUpdate, upsert } from '../db/table.ts'
 import { type OutboxRecord } from '../outbox/record.ts'
 
 /**
@@ -11,34 +11,34 @@ import { type OutboxRecord } from '../outbox/record.ts'
  * for the others. Jobs are counted where their records say that something happened to them, once; a job that is cleared
  * away stays counted. Clusters stand as the tallies say when the books are entered, and the last look of a slot counts.
  */
-export const historyBook: Book = { name: 'history', prepare, entries }
+export const historyProjection: Projection = { name: 'history', prepare, entries }
 
 /** How long a slot is. */
-export const slotMs = 15 * 60_000
+export const bucketMs = 15 * 60_000
 /** The longest range that is asked for, and a day. */
 const keepSeconds = 31 * 86_400
 
 /** The beginning of the slot that a time lies in. */
-export const slotAt = (ms: number): number => Math.floor(ms / slotMs) * slotMs
+export const bucketAt = (ms: number): number => Math.floor(ms / bucketMs) * bucketMs
 
 const counting = new Set(['cluster.registered', 'cluster.enrolled', 'cluster.status_changed', 'cluster.deleted'])
 
 /** No call where the status of no cluster has changed; else three, one more in a slot's first look. */
 async function prepare(organisationId: string, records: readonly OutboxRecord[]): Promise<void> {
   if (!records.some(({ events }) => events.some(({ name }) => counting.has(name)))) return
-  const [tally, last] = await Promise.all([get(keys.clusterTally(organisationId)), lastLook(organisationId)])
+  const [tally, last] = await Promise.all([get(keys.clusterStatusCounts(organisationId)), lastLook(organisationId)])
   // The clock of another process may be ahead.
-  const slot = Math.max(slotAt(now()), last?.slot ?? 0)
+  const slot = Math.max(bucketAt(now()), last?.slot ?? 0)
   if (last !== undefined && last.slot < slot) await letExpire(organisationId, last.slot)
   const revision = Number(tally?.['revision'] ?? 0)
-  const set = { ...tallyByStatus(tally), revision }
+  const set = { ...countByStatus(tally), revision }
   await tryUpdate(keys.clusterHistory(organisationId, slot), { set }, { revision: { absentOrAtMost: revision } })
 }
 
 async function lastLook(organisationId: string): Promise<{ slot: number } | undefined> {
   const { pk, sk } = keys.clusterHistory(organisationId, Number.MAX_SAFE_INTEGER)
   const { items } = await query({ pk, from: 'CLUSTERS#', to: sk, newestFirst: true, limit: 1 })
-  return items.map((item: Item) => ({ slot: keys.slotOf(item['sk']) }))[0]
+  return items.map((item: Item) => ({ slot: keys.bucketStartOf(item['sk']) }))[0]
 }
 
 /** A look holds until the next one, however long that takes: only from then on it grows old. */
@@ -56,10 +56,10 @@ const ended: Partial<Record<JobStatus, string>> = {
 }
 
 /** One write for each slot that the records lie in; nearly always one. */
-async function entries(organisationId: string, records: readonly OutboxRecord[]): Promise<readonly Step[]> {
+async function entries(organisationId: string, records: readonly OutboxRecord[]): Promise<readonly WriteItem[]> {
   const slots = new Map<number, Record<string, number>>()
   for (const { atMs, moves } of records) {
-    const slot = slotAt(atMs)
+    const slot = bucketAt(atMs)
     const counts = slots.get(slot) ?? {}
     const count = (name: string) => (counts[name] = (counts[name] ?? 0) + 1)
     for (const { from, to } of moves) {

@@ -1,11 +1,11 @@
 import { type History, type HistoryPoint, historyPoints } from '@platform/contract/history'
 import { type ClusterCounts } from '@platform/contract/portal'
 import { type Caller } from '../caller.ts'
-import { tallyByStatus } from '../clusters/record.ts'
+import { countByStatus } from '../clusters/record.ts'
 import { iso, now } from '../clock.ts'
 import * as keys from '../db/keys.ts'
 import { get, type Item, query, queryAll } from '../db/table.ts'
-import { slotMs } from './history-projection.ts'
+import { bucketMs } from './history-projection.ts'
 
 /** What was, as the portal draws it: see `book.ts` for what is kept of it. */
 
@@ -48,7 +48,7 @@ function stepsOf(hours: number): Steps {
 const slotsBetween = (from: keys.Key, to: keys.Key): Promise<Item[]> =>
   queryAll({ pk: from.pk, from: from.sk, to: to.sk, stale: true })
 
-const latestSlot = ({ starts, stepMs }: Steps): number => (starts.at(-1) ?? 0) + stepMs - slotMs
+const latestSlot = ({ starts, stepMs }: Steps): number => (starts.at(-1) ?? 0) + stepMs - bucketMs
 
 /** What is not known is undefined. The last step stands as the clusters stand now. */
 async function clustersOver(organisationId: string, steps: Steps): Promise<(ClusterCounts | undefined)[]> {
@@ -57,13 +57,13 @@ async function clustersOver(organisationId: string, steps: Steps): Promise<(Clus
   const [before, looks, tally] = await Promise.all([
     lookBefore(organisationId, firstMs),
     slotsBetween(key(firstMs), key(latestSlot(steps))),
-    get(keys.clusterTally(organisationId), { stale: true }),
+    get(keys.clusterStatusCounts(organisationId), { stale: true }),
   ])
   let next = 0
   let current = before
   return steps.starts.map((startMs, index) => {
-    if (index === steps.starts.length - 1) return tallyByStatus(tally)
-    for (; next < looks.length && keys.slotOf(looks[next]?.['sk']) < startMs + steps.stepMs; next++) {
+    if (index === steps.starts.length - 1) return countByStatus(tally)
+    for (; next < looks.length && keys.bucketStartOf(looks[next]?.['sk']) < startMs + steps.stepMs; next++) {
       current = looks[next]
     }
     return current && countsOf(current)
@@ -72,7 +72,7 @@ async function clustersOver(organisationId: string, steps: Steps): Promise<(Clus
 
 /** The last look before a time: it holds until the next one. One call. */
 async function lookBefore(organisationId: string, ms: number): Promise<Item | undefined> {
-  const { pk, sk } = keys.clusterHistory(organisationId, ms - slotMs)
+  const { pk, sk } = keys.clusterHistory(organisationId, ms - bucketMs)
   const { items } = await query({ pk, from: 'CLUSTERS#', to: sk, newestFirst: true, limit: 1, stale: true })
   return items[0]
 }
@@ -91,7 +91,7 @@ async function jobsOver(organisationId: string, steps: Steps): Promise<JobCounts
   const key = (slot: number) => keys.jobHistory(organisationId, slot)
   const counts = steps.starts.map(() => ({ submitted: 0, completed: 0, failed: 0, cancelled: 0 }))
   for (const item of await slotsBetween(key(firstMs), key(latestSlot(steps)))) {
-    const step = counts[Math.floor((keys.slotOf(item['sk']) - firstMs) / steps.stepMs)]
+    const step = counts[Math.floor((keys.bucketStartOf(item['sk']) - firstMs) / steps.stepMs)]
     if (step === undefined) continue
     for (const name of ['submitted', 'completed', 'failed', 'cancelled'] as const) {
       step[name] += Number(item[name] ?? 0)

@@ -3,7 +3,7 @@ import { type Permission } from '@platform/contract/permission'
 import { type NavigationEntry } from '@platform/contract/portal'
 import { type Caller } from '../caller.ts'
 import { isServing, readModules } from '../modules/module.ts'
-import { type ModuleRow } from '../modules/record.ts'
+import { type ModuleRecord } from '../modules/record.ts'
 
 /** The portal's navigation (D48): built-in entries, and those of modules that serve. */
 
@@ -44,13 +44,13 @@ export const navigation = async (caller: Caller): Promise<{ items: NavigationEnt
   navigationOf(caller, (await readModules()).modules)
 
 /** The entries that a caller may use while these are the modules. */
-export function navigationOf({ permissions }: Caller, modules: readonly ModuleRow[]): { items: NavigationEntry[] } {
+export function navigationOf({ permissions }: Caller, modules: readonly ModuleRecord[]): { items: NavigationEntry[] } {
   const own = builtIns.filter(({ needs }) => needs === undefined || permissions.has(needs))
   const entries = [...own.map(({ entry }) => entry), ...modules.filter(isServing).flatMap(entriesOf)]
   return { items: entries.toSorted((a, b) => a.order - b.order || compare(a.id, b.id) || compare(a.source, b.source)) }
 }
 
-const entriesOf = ({ id, release }: ModuleRow): NavigationEntry[] =>
+const entriesOf = ({ id, release }: ModuleRecord): NavigationEntry[] =>
   release.manifest.spec.navSlots.map((slot) => Object.assign({ source: `module:${id}` }, slot))
 
 const compare = (a: string, b: string): number => (a < b ? -1 : Number(a > b))

@@ -1,5 +1,5 @@
 import { type PortalConfiguration } from '@platform/contract/portal'
-import { isFresh, now } from '../clock.ts'
+import { isWithin, now } from '../clock.ts'
 import { type PlatformState, readState } from '../platform/state.ts'
 import { version } from '../lib/version.ts'
 
@@ -26,7 +26,7 @@ export async function portalConfiguration(): Promise<PortalConfiguration> {
 }
 
 async function currentState(): Promise<PlatformState> {
-  if (known !== undefined && isFresh(known.atMs, keepMs)) return known.state
+  if (known !== undefined && isWithin(known.atMs, keepMs)) return known.state
   const state = await readState()
   known = state.setupComplete ? { state, atMs: now() } : undefined
   return state

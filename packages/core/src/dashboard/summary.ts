@@ -4,16 +4,16 @@ import { type PortalSummary } from '@platform/contract/portal'
 import { type Caller } from '../caller.ts'
 import { isNewer } from '../modules/catalog/select.ts'
 import { latestVersions } from '../modules/catalog/catalog.ts'
-import { isFresh, now } from '../clock.ts'
-import { tallyByStatus } from '../clusters/record.ts'
+import { isWithin, now } from '../clock.ts'
+import { countByStatus } from '../clusters/record.ts'
 import * as keys from '../db/keys.ts'
-import { getAll, type Item } from '../db/table.ts'
+import { getConsistent, type Item } from '../db/table.ts'
 import { aggregateOf, moduleChecks } from '../platform/health.ts'
 import { sha256 } from '../id.ts'
-import { totalOf } from '../jobs/totals-projection.ts'
-import { healthNow, type InstalledModules, isInstalled, readModules } from '../modules/module.ts'
+import { countJobs } from '../jobs/totals-projection.ts'
+import { currentHealth, type InstalledModules, isInstalled, readModules } from '../modules/module.ts'
 import { navigationOf } from './navigation.ts'
-import { knownUpdate, parseCheck } from '../updates/check-result.ts'
+import { lastKnownUpdate, parseCheck } from '../updates/check-result.ts'
 import { parseUpdateState } from '../updates/record.ts'
 import { previousRelease } from '../updates/active-release.ts'
 import { unreadCount } from '../notifications/unread.ts'
@@ -50,14 +50,14 @@ interface Counters {
 /** The small items that the summary is made of. No call for a caller that may see none of them. */
 async function readCounters({ organisationId, permissions }: Caller): Promise<Counters> {
   const wanted: [Permission, keys.Key][] = [
-    ['clusters:read', keys.clusterTally(organisationId)],
+    ['clusters:read', keys.clusterStatusCounts(organisationId)],
     ['jobs:read', keys.jobTotals(organisationId)],
     ['modules:read', keys.catalogScan()],
     ['platform:admin', keys.updateCheck()],
     ['platform:admin', keys.updateState()],
   ]
   const readable = wanted.filter(([needs]) => permissions.has(needs)).map(([, key]) => key)
-  const items = await getAll(readable, { stale: true })
+  const items = await getConsistent(readable, { stale: true })
   const [clusters, jobs, scan, check, update] = wanted.map(([, key]) => items[readable.indexOf(key)])
   return { clusters, jobs, scan, check, update }
 }
@@ -66,15 +66,15 @@ const sum = (counts: Record<string, number>): number => Object.values(counts).re
 
 /** Each cluster is in one tally. */
 function clusterNumbers(tally: Item | undefined) {
-  const byStatus = tallyByStatus(tally)
+  const byStatus = countByStatus(tally)
   return { total: sum(byStatus), byStatus }
 }
 
 /** As the list of jobs tells its totals. */
 function jobNumbers(totals: Item | undefined) {
-  const of = (status: JobStatus): number => totalOf(totals, status)
+  const of = (status: JobStatus): number => countJobs(totals, status)
   return {
-    total: totalOf(totals),
+    total: countJobs(totals),
     byStatus: {
       Queued: of('Queued'),
       Running: of('Running'),
@@ -91,14 +91,14 @@ function moduleNumbers({ modules, healths }: InstalledModules, scan: Item | unde
   const isOutdated = (id: string, version: string) => isNewer(latest.get(id) ?? version, version)
   return {
     installed: installed.length,
-    unhealthy: installed.filter((row) => healthNow(row, healths.get(row.id)) === 'Unhealthy').length,
+    unhealthy: installed.filter((row) => currentHealth(row, healths.get(row.id)) === 'Unhealthy').length,
     updatesAvailable: installed.filter(({ id, release }) => isOutdated(id, release.version)).length,
   }
 }
 
 function updateNumbers(check: Item | undefined, state: Item | undefined) {
   const previous = previousRelease(parseUpdateState(state))
-  return { ...knownUpdate(parseCheck(check)), ...(previous && { previousVersion: previous.version }) }
+  return { ...lastKnownUpdate(parseCheck(check)), ...(previous && { previousVersion: previous.version }) }
 }
 
 /**
@@ -110,7 +110,7 @@ const sharedMs = 500
 let shared: { modules: Promise<InstalledModules>; atMs: number } | undefined
 
 function currentModules(): Promise<InstalledModules> {
-  if (shared !== undefined && isFresh(shared.atMs, sharedMs)) return shared.modules
+  if (shared !== undefined && isWithin(shared.atMs, sharedMs)) return shared.modules
   const mine = { modules: readModules(), atMs: now() }
   shared = mine
   mine.modules.catch(() => {

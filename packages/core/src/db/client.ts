@@ -1,11 +1,11 @@
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb'
 import { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb'
-import { fault } from '../error.ts'
-import { impatient } from '../aws/timeouts.ts'
+import { platformError } from '../error.ts'
+import { awsTimeouts } from '../aws/timeouts.ts'
 
 /** One connection per process. Timeouts are short: a caller waits at most a few seconds for a store that is away. */
 export const client: DynamoDBDocumentClient = DynamoDBDocumentClient.from(
-  new DynamoDBClient({ maxAttempts: 4, requestHandler: impatient }),
+  new DynamoDBClient({ maxAttempts: 4, requestHandler: awsTimeouts }),
   { marshallOptions: { removeUndefinedValues: true } },
 )
 
@@ -28,11 +28,11 @@ const isTransient = (error: unknown): boolean =>
   error instanceof Error && (transient.has(error.name) || isOfNetwork(error) || error.name.startsWith('AbortError'))
 
 /** Says "the store is not reachable" for what may pass by itself; anything else stays the defect that it is. */
-export async function reach<Answer>(call: Promise<Answer>): Promise<Answer> {
+export async function callStore<Answer>(call: Promise<Answer>): Promise<Answer> {
   try {
     return await call
   } catch (error) {
     if (!isTransient(error)) throw error
-    throw fault('database_unavailable', { retryAfterSeconds: 2 }, { cause: error })
+    throw platformError('database_unavailable', { retryAfterSeconds: 2 }, { cause: error })
   }
 }

@@ -1,7 +1,7 @@
 /** Conditions and changes as plain values, turned into DynamoDB expressions here and nowhere else. */
 
 /** What one attribute must satisfy for a write to happen. */
-export type Test =
+export type AttributeCondition =
   | { is: unknown }
   | { isNot: unknown }
   | { absent: true }
@@ -12,10 +12,10 @@ export type Test =
   | { oneOf: readonly unknown[] }
 
 /** The attribute is as it was read: equal, or still absent. */
-export const sameAs = (value: unknown): Test => (value === undefined ? { absent: true } : { is: value })
+export const unchanged = (value: unknown): AttributeCondition => (value === undefined ? { absent: true } : { is: value })
 
 /** All tests must hold. An empty condition always does. */
-export type Condition = Record<string, Test>
+export type Condition = Record<string, AttributeCondition>
 
 /** A change of single attributes. `add` starts from zero, and puts members into a set; `drop` takes them out. */
 export interface Change {
@@ -46,7 +46,7 @@ class Builder {
     return alias
   }
 
-  test(attribute: string, test: Test): string {
+  test(attribute: string, test: AttributeCondition): string {
     const name = this.name(attribute)
     if ('absent' in test) return `attribute_not_exists(${name})`
     if ('present' in test) return `attribute_exists(${name})`

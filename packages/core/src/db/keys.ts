@@ -34,7 +34,7 @@ export const accessKeys = (): Key => ({ pk: 'PLATFORM', sk: 'ACCESS-KEYS' })
 export const organisation = (organisationId: string): Key => ({ pk: 'ORGANISATIONS', sk: organisationId })
 export const organisationName = (name: string): Key => ({ pk: `ORGANISATION-NAME#${fold(name)}`, sk: 'NAME' })
 /** Where every bucket of organisations begins. */
-export const organisationRanks = (): Key => ({ pk: 'PLATFORM', sk: 'ORGANISATION-RANKS' })
+export const organisationOffsets = (): Key => ({ pk: 'PLATFORM', sk: 'ORGANISATION-RANKS' })
 
 /** What has happened in an organisation and is not in the books yet, oldest first. */
 export const outbox = (organisationId: string, recordId: string): Key => ({
@@ -43,12 +43,12 @@ export const outbox = (organisationId: string, recordId: string): Key => ({
 })
 
 /** Who keeps an organisation's books just now. */
-export const booksTurn = (organisationId: string): Key => ({ pk: `ORG#${organisationId}`, sk: 'BOOKS-TURN' })
+export const projectionLease = (organisationId: string): Key => ({ pk: `ORG#${organisationId}`, sk: 'BOOKS-TURN' })
 
 export const isOutbox = ({ pk }: Key): boolean => pk.endsWith('#OUTBOX')
 
 /** A record that nobody can read, for people to look at. */
-export const unreadableRecord = (outboxPk: string, recordId: string): Key => ({
+export const quarantinedRecord = (outboxPk: string, recordId: string): Key => ({
   pk: `UNREADABLE#${outboxPk}`,
   sk: recordId,
 })
@@ -61,7 +61,7 @@ export const auditEntry = (organisationId: string, seq: number): Key => ({
   sk: String(seq).padStart(12, '0'),
 })
 /** Index attributes that file an audit entry under who, what and to what. */
-export const auditFiling = (organisationId: string, { actor, action, resource }: Record<AuditFilter, string>) => ({
+export const auditIndexKeys = (organisationId: string, { actor, action, resource }: Record<AuditFilter, string>) => ({
   gsi1pk: auditPartition(organisationId, 'actor', actor),
   gsi2pk: auditPartition(organisationId, 'action', action),
   gsi3pk: auditPartition(organisationId, 'resource', resource),
@@ -83,7 +83,7 @@ export const notification = (organisationId: string, notificationId: string): Ke
   sk: notificationId,
 })
 /** Which events of a cluster were notified lately; expires. */
-export const notified = (organisationId: string, clusterId: string, type: string): Key => ({
+export const notificationCooldown = (organisationId: string, clusterId: string, type: string): Key => ({
   pk: `ORG#${organisationId}#NOTIFIED#${clusterId}`,
   sk: type,
 })
@@ -95,7 +95,7 @@ export const timeline = (organisationId: string, clusterId: string, entryId: str
 })
 
 /** The answer to a request that may be repeated, by a hash of caller and key; expires. */
-export const kept = (organisationId: string, hash: string): Key => ({
+export const idempotencyRecord = (organisationId: string, hash: string): Key => ({
   pk: `ORG#${organisationId}#KEPT#${hash}`,
   sk: 'ANSWER',
 })
@@ -127,7 +127,7 @@ export const savedFilter = (organisationId: string, userId: string, filterId: st
 })
 
 /** Where every bucket of an organisation's users begins. */
-export const userRanks = (organisationId: string): Key => ({ pk: `ORG#${organisationId}`, sk: 'USER-RANKS' })
+export const userOffsets = (organisationId: string): Key => ({ pk: `ORG#${organisationId}`, sk: 'USER-RANKS' })
 
 /** Sign-in by name: where the user is, and the password hash where it has one here. Names are unique on the platform. */
 export const username = (name: string): Key => ({ pk: `USERNAME#${fold(name)}`, sk: 'CREDENTIAL' })
@@ -136,7 +136,7 @@ export const username = (name: string): Key => ({ pk: `USERNAME#${fold(name)}`, 
 export const failedSignIns = (who: string, minute: number): Key => ({ pk: `FAILED#${fold(who)}`, sk: `M#${minute}` })
 
 /** What a failure leaves under a name that nobody has, where another one is put on record; expires. */
-export const decoy = (id: string): Key => ({ pk: `DECOY#${id}`, sk: 'DECOY' })
+export const dummyCredential = (id: string): Key => ({ pk: `DECOY#${id}`, sk: 'DECOY' })
 
 /** One sign-in. Its refresh tokens stand beside it: one family (D4). */
 export const session = (sessionId: string): Key => ({ pk: `SESSION#${sessionId}`, sk: 'SESSION' })
@@ -169,9 +169,9 @@ export const cluster = (organisationId: string, clusterId: string): Key => ({
 export const organisationOf = (pk: string): string => pk.split('#')[1] ?? ''
 
 /** Where every bucket of clusters begins: reading a page never walks the pages before it. */
-export const clusterRanks = (organisationId: string): Key => ({ pk: `ORG#${organisationId}`, sk: 'CLUSTER-RANKS' })
+export const clusterOffsets = (organisationId: string): Key => ({ pk: `ORG#${organisationId}`, sk: 'CLUSTER-RANKS' })
 /** Clusters per status and type, for totals of filtered lists. */
-export const clusterTally = (organisationId: string): Key => ({ pk: `ORG#${organisationId}`, sk: 'CLUSTER-TALLY' })
+export const clusterStatusCounts = (organisationId: string): Key => ({ pk: `ORG#${organisationId}`, sk: 'CLUSTER-TALLY' })
 /** Keeps names unique within an organisation. */
 export const clusterName = (organisationId: string, name: string): Key => ({
   pk: `ORG#${organisationId}#CLUSTER-NAME#${fold(name)}`,
@@ -184,10 +184,10 @@ export const nodes = (organisationId: string, clusterId: string): Key => ({
 })
 
 /** Says that a removed cluster has ended jobs to be cleared away. */
-export const removedCluster = (clusterId: string): Key => ({ pk: `REMOVED#${clusterId}`, sk: 'CLUSTER' })
+export const clusterPurge = (clusterId: string): Key => ({ pk: `REMOVED#${clusterId}`, sk: 'CLUSTER' })
 
 /** Says that a removed user has preferences to be cleared away, once its access tokens have expired. */
-export const removedUser = (userId: string): Key => ({ pk: `REMOVED#${userId}`, sk: 'USER' })
+export const userPurge = (userId: string): Key => ({ pk: `REMOVED#${userId}`, sk: 'USER' })
 
 /** An enrollment token by its public id; expires. */
 export const enrollment = (enrollmentId: string): Key => ({ pk: `ENROLLMENT#${enrollmentId}`, sk: 'ENROLLMENT' })
@@ -214,15 +214,15 @@ export const delivery = (organisationId: string, webhookId: string, deliveryId: 
   sk: deliveryId,
 })
 /** Deliveries that wait: for their first attempt, which is always due, then for another one, the earliest first; expires. */
-export const waitingDelivery = (
+export const pendingDelivery = (
   organisationId: string,
   webhookId: string,
   { isFirst, atMs, deliveryId }: { isFirst: boolean; atMs: number; deliveryId: string },
 ): Key => ({
-  pk: waitingDeliveries(organisationId, webhookId),
+  pk: pendingDeliveriesOf(organisationId, webhookId),
   sk: `${isFirst ? 'FIRST' : 'RETRY'}#${dueSort(atMs)}#${deliveryId}`,
 })
-export const waitingDeliveries = (organisationId: string, webhookId: string): string =>
+export const pendingDeliveriesOf = (organisationId: string, webhookId: string): string =>
   `ORG#${organisationId}#WEBHOOK#${webhookId}#WAITING`
 /** The index partition that holds the deliveries of a webhook. */
 export const webhookDeliveries = (organisationId: string, webhookId: string): string =>
@@ -247,21 +247,21 @@ export const output = (organisationId: string, jobId: string, offset: number): K
 })
 
 /** Index attributes that file a new job: under its cluster, its organisation, and its status there. */
-export const jobFiling = (job: { organisationId: string; clusterId: string; status: string }) => ({
+export const jobIndexKeys = (job: { organisationId: string; clusterId: string; status: string }) => ({
   gsi1pk: clusterJobs(job.clusterId),
   gsi2pk: organisationJobs(job.organisationId),
-  ...jobStatusFiling(job, job.status),
+  ...jobStatusIndexKey(job, job.status),
 })
 /** The index attribute that changes with a job's status. */
-export const jobStatusFiling = ({ organisationId }: { organisationId: string }, status: string) => ({
+export const jobStatusIndexKey = ({ organisationId }: { organisationId: string }, status: string) => ({
   gsi3pk: organisationJobs(organisationId, status),
 })
 
 /** Index attributes that file a job of the platform itself: it has no cluster, and is found by its type instead. */
-export const operationFiling = (operation: { organisationId: string; type: string; status: string }) => ({
+export const operationIndexKeys = (operation: { organisationId: string; type: string; status: string }) => ({
   gsi1pk: operationsOf(operation.organisationId, operation.type),
   gsi2pk: organisationJobs(operation.organisationId),
-  ...jobStatusFiling(operation, operation.status),
+  ...jobStatusIndexKey(operation, operation.status),
 })
 /** The index partition that holds the jobs of one type that the platform does on itself. */
 export const operationsOf = (organisationId: string, type: string): string => `${organisationId}#OPERATIONS#${type}`
@@ -291,7 +291,7 @@ export const batchChunk = (organisationId: string, batchId: string, chunk: numbe
 export const organisationBatches = (organisationId: string): string => `${organisationId}#BATCHES`
 
 /** What accepting a batch and removing a cluster agree on: which batches are open, how many clusters have gone (D30). */
-export const openBatches = (organisationId: string): Key => ({ pk: `ORG#${organisationId}`, sk: 'OPEN-BATCHES' })
+export const removalGuard = (organisationId: string): Key => ({ pk: `ORG#${organisationId}`, sk: 'OPEN-BATCHES' })
 
 /** How many jobs an organisation has, and how many of each status. */
 export const jobTotals = (organisationId: string): Key => ({ pk: `ORG#${organisationId}`, sk: 'JOB-TOTALS' })
@@ -308,7 +308,7 @@ export const jobHistory = (organisationId: string, slotMs: number): Key => ({
 })
 const history = (organisationId: string): string => `ORG#${organisationId}#HISTORY`
 /** When the slot of a sort key of either kind begins. */
-export const slotOf = (sk: unknown): number => Number(String(sk).split('#')[1])
+export const bucketStartOf = (sk: unknown): number => Number(String(sk).split('#')[1])
 
 /** Modules: each installed one, and its health beside it, which changes by itself. They belong to the platform as a whole. */
 export const modules = (): { pk: string } => ({ pk: 'MODULES' })
@@ -336,7 +336,7 @@ export const identityProviderCount = (organisationId: string): Key => ({
   sk: 'IDENTITY-PROVIDER-COUNT',
 })
 /** Says that a secret, by its name in Secrets Manager, is of no use any more, or may never come to be. */
-export const unusedSecret = (name: string): Key => ({ pk: `SECRET#${name}`, sk: 'UNUSED-SECRET' })
+export const orphanedSecret = (name: string): Key => ({ pk: `SECRET#${name}`, sk: 'UNUSED-SECRET' })
 /** Whom a provider's subject is here; the hash of the subject, which is as long as providers like. */
 export const externalIdentity = (providerId: string, subjectHash: string): Key => ({
   pk: `IDENTITY#${providerId}#${subjectHash}`,
@@ -354,7 +354,7 @@ export const updateState = (): Key => ({ pk: 'PLATFORM', sk: 'UPDATE' })
 /** What the last look at the releases has found. */
 export const updateCheck = (): Key => ({ pk: 'PLATFORM', sk: 'UPDATE-CHECK' })
 /** How often a version of the platform failed unexpectedly in one minute; expires. */
-export const versionFaults = (version: string, minute: number): Key => ({ pk: `FAULTS#${version}`, sk: `M#${minute}` })
+export const versionErrorCount = (version: string, minute: number): Key => ({ pk: `FAULTS#${version}`, sk: `M#${minute}` })
 
 /** Partitions of the due index: enough to spread writes, few enough to read them all every minute. */
 export const dueShards = 4
@@ -375,7 +375,7 @@ export const dueTimeOf = (duesk: string | undefined): number => Number(duesk?.sp
 export const dueSort = (ms: number): string => String(Math.floor(ms)).padStart(15, '0')
 
 /** Index attributes that file a cluster under its type and status. */
-export const clusterFiling = (organisationId: string, type: string, status: string) => ({
+export const clusterIndexKeys = (organisationId: string, type: string, status: string) => ({
   gsi1pk: clusterPartition(organisationId, { status }),
   gsi2pk: clusterPartition(organisationId, { type }),
   gsi3pk: clusterPartition(organisationId, { type, status }),

@@ -7,19 +7,19 @@
 const entryBytes = 7
 const bucketRows = 50
 
-export type Ranks = Uint8Array<ArrayBuffer>
+export type OffsetIndex = Uint8Array<ArrayBuffer>
 
-const view = (ranks: Ranks): DataView => new DataView(ranks.buffer, ranks.byteOffset, ranks.byteLength)
-const startMs = (ranks: Ranks, entry: number): number =>
+const view = (ranks: OffsetIndex): DataView => new DataView(ranks.buffer, ranks.byteOffset, ranks.byteLength)
+const startMs = (ranks: OffsetIndex, entry: number): number =>
   view(ranks).getUint16(entry * entryBytes) * 2 ** 32 + view(ranks).getUint32(entry * entryBytes + 2)
-const rowsIn = (ranks: Ranks, entry: number): number => ranks[entry * entryBytes + 6] ?? 0
-const entries = (ranks: Ranks): number => ranks.length / entryBytes
+const rowsIn = (ranks: OffsetIndex, entry: number): number => ranks[entry * entryBytes + 6] ?? 0
+const entries = (ranks: OffsetIndex): number => ranks.length / entryBytes
 
 /** An empty list. */
-export const noRanks = (): Ranks => new Uint8Array()
+export const emptyOffsets = (): OffsetIndex => new Uint8Array()
 
 /** The list with one more row, created at `timeMs`, which is later than every row before it. */
-export function withRow(ranks: Ranks, timeMs: number): Ranks {
+export function withRecord(ranks: OffsetIndex, timeMs: number): OffsetIndex {
   const last = entries(ranks) - 1
   if (last >= 0 && rowsIn(ranks, last) < bucketRows) return counted(ranks, last, 1)
   const longer = new Uint8Array(ranks.length + entryBytes)
@@ -32,7 +32,7 @@ export function withRow(ranks: Ranks, timeMs: number): Ranks {
 }
 
 /** The list without the row created at `timeMs`. */
-export function withoutRow(ranks: Ranks, timeMs: number): Ranks {
+export function withoutRecord(ranks: OffsetIndex, timeMs: number): OffsetIndex {
   const entry = entryOf(ranks, timeMs)
   if (entry < 0) return ranks
   if (rowsIn(ranks, entry) > 1) return counted(ranks, entry, -1)
@@ -42,14 +42,14 @@ export function withoutRow(ranks: Ranks, timeMs: number): Ranks {
   return shorter
 }
 
-function counted(ranks: Ranks, entry: number, by: number): Ranks {
+function counted(ranks: OffsetIndex, entry: number, by: number): OffsetIndex {
   const copy = ranks.slice()
   copy[entry * entryBytes + 6] = rowsIn(ranks, entry) + by
   return copy
 }
 
 /** The last bucket that begins at or before a time; -1 if none does. */
-function entryOf(ranks: Ranks, timeMs: number): number {
+function entryOf(ranks: OffsetIndex, timeMs: number): number {
   let low = 0
   let high = entries(ranks)
   while (low < high) {
@@ -64,7 +64,7 @@ function entryOf(ranks: Ranks, timeMs: number): number {
  * Where the row stands that has `offset` newer ones: read rows older than `beforeMs` (undefined: all) newest first and
  * skip `skip` of them. `skip` is below 50. Undefined if the list is shorter.
  */
-export function locate(ranks: Ranks, offset: number): { beforeMs: number | undefined; skip: number } | undefined {
+export function seekOffset(ranks: OffsetIndex, offset: number): { beforeMs: number | undefined; skip: number } | undefined {
   let skip = offset
   for (let entry = entries(ranks) - 1; entry >= 0; entry--) {
     const rows = rowsIn(ranks, entry)

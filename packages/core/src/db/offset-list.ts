@@ -2,10 +2,10 @@ import { type IdPrefix } from '@platform/contract/common'
 import * as z from 'zod'
 import { now } from '../clock.ts'
 import { type Key } from './keys.ts'
-import { get, type Item, pause, queryAll, replace, type Step } from './table.ts'
-import { contended } from '../error.ts'
+import { get, type Item, backOff, queryAll, replace, type WriteItem } from './table.ts'
+import { storeContention } from '../error.ts'
 import { idsBefore } from '../id.ts'
-import { locate, noRanks, type Ranks, withoutRow, withRow } from './offset-index.ts'
+import { seekOffset, emptyOffsets, type OffsetIndex, withoutRecord, withRecord } from './offset-index.ts'
 
 /**
  * Lists whose pages all cost the same, however deep (D12). The rows of a list stand in one partition by id, newest last;
@@ -14,7 +14,7 @@ import { locate, noRanks, type Ranks, withoutRow, withRow } from './offset-index
  */
 
 /** Where a list stands, and the prefix of the ids in it. */
-export interface RankedList {
+export interface OffsetList {
   head: Key
   pk: string
   prefix: IdPrefix
@@ -23,7 +23,7 @@ export interface RankedList {
 /** A list's head: how many rows there are, and where each bucket of them begins. */
 export const ListHead = z.object({
   total: z.number().default(0),
-  ranks: z.custom<Ranks>((value) => value instanceof Uint8Array).default(noRanks),
+  ranks: z.custom<OffsetIndex>((value) => value instanceof Uint8Array).default(emptyOffsets),
   lastTimeMs: z.number().default(0),
   version: z.number().default(0),
 })
@@ -33,20 +33,20 @@ export type ListHead = z.infer<typeof ListHead>
 export const parseHead = (item: Item | undefined): ListHead => ListHead.parse(item ?? {})
 
 /** A list's head as it stands now. One call. */
-export const readHead = async ({ head }: RankedList): Promise<ListHead> => parseHead(await get(head))
+export const readHead = async ({ head }: OffsetList): Promise<ListHead> => parseHead(await get(head))
 
 /** The creation time of the next row: times within one list are distinct and ascend, whatever the clocks of processes say. */
-export const nextTimeMs = ({ lastTimeMs }: ListHead): number => Math.max(now(), lastTimeMs + 1)
+export const nextSortTimeMs = ({ lastTimeMs }: ListHead): number => Math.max(now(), lastTimeMs + 1)
 
 /** The step that enters a row created at `timeMs`; refused where the list has changed since its head was read. */
-export const enterStep = (list: RankedList, head: ListHead, timeMs: number): Step =>
-  replaceHead(list, head, { total: head.total + 1, ranks: withRow(head.ranks, timeMs), lastTimeMs: timeMs })
+export const insertWrite = (list: OffsetList, head: ListHead, timeMs: number): WriteItem =>
+  replaceHead(list, head, { total: head.total + 1, ranks: withRecord(head.ranks, timeMs), lastTimeMs: timeMs })
 
 /** The step that takes out the row created at `timeMs`; refused where the list has changed since its head was read. */
-export const leaveStep = (list: RankedList, head: ListHead, timeMs: number): Step =>
-  replaceHead(list, head, { ...head, total: head.total - 1, ranks: withoutRow(head.ranks, timeMs) })
+export const removeWrite = (list: OffsetList, head: ListHead, timeMs: number): WriteItem =>
+  replaceHead(list, head, { ...head, total: head.total - 1, ranks: withoutRecord(head.ranks, timeMs) })
 
-const replaceHead = (list: RankedList, { version }: ListHead, next: Omit<ListHead, 'version'>): Step =>
+const replaceHead = (list: OffsetList, { version }: ListHead, next: Omit<ListHead, 'version'>): WriteItem =>
   replace(
     list.head,
     { ...next, version: version + 1 },
@@ -54,38 +54,38 @@ const replaceHead = (list: RankedList, { version }: ListHead, next: Omit<ListHea
   )
 
 /** The step that starts a list with its first row, whatever was there before. */
-export const startStep = ({ head }: RankedList, timeMs: number): Step =>
-  replace(head, { total: 1, ranks: withRow(noRanks(), timeMs), lastTimeMs: timeMs, version: 1 })
+export const initialiseWrite = ({ head }: OffsetList, timeMs: number): WriteItem =>
+  replace(head, { total: 1, ranks: withRecord(emptyOffsets(), timeMs), lastTimeMs: timeMs, version: 1 })
 
 /** Changes of one list are made one after another; this many may meet. */
 const turns = 20
 
 /** Makes a change that was refused because others changed the same once more, until it answers something. */
-export async function takingTurns<Result>(attempt: () => Promise<Result | undefined>): Promise<Result> {
+export async function retryOnConflict<Result>(attempt: () => Promise<Result | undefined>): Promise<Result> {
   for (let turn = 0; turn < turns; turn++) {
-    if (turn > 0) await pause(turn)
+    if (turn > 0) await backOff(turn)
     const result = await attempt()
     if (result !== undefined) return result
   }
-  throw contended()
+  throw storeContention()
 }
 
 /** One page of a list, newest first, and how many rows there are. Two calls. */
-export async function readPage(list: RankedList, { page, pageSize }: { page: number; pageSize: number }) {
+export async function readPage(list: OffsetList, { page, pageSize }: { page: number; pageSize: number }) {
   const { total, ranks } = parseHead(await get(list.head, { stale: true }))
-  return { items: await rowsFrom(list, ranks, (page - 1) * pageSize, pageSize), totalCount: total, page, pageSize }
+  return { items: await recordsFrom(list, ranks, (page - 1) * pageSize, pageSize), totalCount: total, page, pageSize }
 }
 
 /** The rows of a list behind the `offset` newest ones, newest first. One call. */
-export async function rowsFrom(list: RankedList, ranks: Ranks, offset: number, size: number): Promise<Item[]> {
-  const place = locate(ranks, offset)
+export async function recordsFrom(list: OffsetList, ranks: OffsetIndex, offset: number, size: number): Promise<Item[]> {
+  const place = seekOffset(ranks, offset)
   if (place === undefined) return []
-  const rows = await newestRows(list, place.skip + size, place.beforeMs)
+  const rows = await newestRecords(list, place.skip + size, place.beforeMs)
   return rows.slice(place.skip)
 }
 
 /** The newest rows of a list, or the newest of those created before a time. One call per 1 MB. */
-export async function newestRows({ pk, prefix }: RankedList, limit: number, beforeMs?: number): Promise<Item[]> {
+export async function newestRecords({ pk, prefix }: OffsetList, limit: number, beforeMs?: number): Promise<Item[]> {
   const before = beforeMs === undefined ? {} : { to: idsBefore(prefix, beforeMs) }
   return queryAll({ pk, ...before, newestFirst: true, stale: true }, limit)
 }

@@ -10,10 +10,10 @@ import {
   UpdateCommand,
 } from '@aws-sdk/lib-dynamodb'
 import { config } from '../config.ts'
-import { contended, fault } from '../error.ts'
+import { storeContention, platformError } from '../error.ts'
 import { jitter } from '../id.ts'
-import { partsOf } from '../lib/async.ts'
-import { client, reach } from './client.ts'
+import { chunk } from '../lib/async.ts'
+import { client, callStore } from './client.ts'
 import { type Change, type Condition, conditional, required, updating } from './expression.ts'
 import { type IndexName, type Key } from './keys.ts'
 import { tableIndexes } from './schema.ts'
@@ -23,7 +23,7 @@ import { tableIndexes } from './schema.ts'
 export type Item = Record<string, unknown>
 
 /** One write of a transaction, and the code that a caller hears when its condition does not hold. */
-export interface Step {
+export interface WriteItem {
   write: NonNullable<TransactWriteCommandInput['TransactItems']>[number]
   refusal?: ErrorCode
 }
@@ -34,20 +34,20 @@ const returnOld = { ReturnValuesOnConditionCheckFailure: 'ALL_OLD' } as const
 /** One item by its key, as it stands now. One call. */
 export async function get(key: Key, options: { stale?: boolean } = {}): Promise<Item | undefined> {
   const ConsistentRead = options.stale !== true
-  const answer = await reach(client.send(new GetCommand({ TableName, Key: { ...key }, ConsistentRead })))
+  const answer = await callStore(client.send(new GetCommand({ TableName, Key: { ...key }, ConsistentRead })))
   return answer.Item
 }
 
 /** Up to 100 items in the order of their keys, as they stand now. One call, unless the store leaves some out. */
-export async function getAll(keys: readonly Key[], options: { stale?: boolean } = {}): Promise<(Item | undefined)[]> {
+export async function getConsistent(keys: readonly Key[], options: { stale?: boolean } = {}): Promise<(Item | undefined)[]> {
   const found = new Map<string, Item>()
   // What an index tells of an item holds more than its key.
   let pending: Item[] = keys.map(({ pk, sk }) => ({ pk, sk }))
   for (let attempt = 0; pending.length > 0; attempt++) {
-    if (attempt > 4) throw fault('database_unavailable', { retryAfterSeconds: 2 })
-    if (attempt > 0) await pause(attempt)
+    if (attempt > 4) throw platformError('database_unavailable', { retryAfterSeconds: 2 })
+    if (attempt > 0) await backOff(attempt)
     const request = { RequestItems: { [TableName]: { Keys: pending, ConsistentRead: options.stale !== true } } }
-    const answer = await reach(client.send(new BatchGetCommand(request)))
+    const answer = await callStore(client.send(new BatchGetCommand(request)))
     for (const item of answer.Responses?.[TableName] ?? []) found.set(name(item), item)
     pending = answer.UnprocessedKeys?.[TableName]?.Keys ?? []
   }
@@ -56,7 +56,7 @@ export async function getAll(keys: readonly Key[], options: { stale?: boolean } 
 
 /** Any number of items in the order of their keys. One call per 100, all at once. */
 export async function getMany(keys: readonly Key[]): Promise<(Item | undefined)[]> {
-  return (await Promise.all(partsOf(keys, 100).map((part) => getAll(part)))).flat()
+  return (await Promise.all(chunk(keys, 100).map((part) => getConsistent(part)))).flat()
 }
 
 const name = ({ pk, sk }: Partial<Record<keyof Key, unknown>>): string => JSON.stringify([pk, sk])
@@ -75,7 +75,7 @@ export interface Range {
 
 /** One page of a range: at most 1 MB. `next` continues it. */
 export async function query(range: Range): Promise<{ items: Item[]; next: Item | undefined }> {
-  const answer = await reach(client.send(new QueryCommand(queryInput(range))))
+  const answer = await callStore(client.send(new QueryCommand(queryInput(range))))
   return { items: answer.Items ?? [], next: answer.LastEvaluatedKey }
 }
 
@@ -98,7 +98,7 @@ export async function count(range: Range): Promise<number> {
   let found = 0
   let after = range.after
   do {
-    const answer = await reach(client.send(new QueryCommand({ ...request, ExclusiveStartKey: after })))
+    const answer = await callStore(client.send(new QueryCommand({ ...request, ExclusiveStartKey: after })))
     found += answer.Count ?? 0
     after = answer.LastEvaluatedKey
   } while (after !== undefined)
@@ -137,12 +137,12 @@ export async function update(key: Key, change: Change, condition: Condition = {}
   const request = { TableName, Key: { ...key }, ...updating(change, condition), ReturnValues: 'ALL_NEW' as const }
   for (let attempt = 1; ; attempt++) {
     try {
-      return (await reach(client.send(new UpdateCommand(request)))).Attributes ?? {}
+      return (await callStore(client.send(new UpdateCommand(request)))).Attributes ?? {}
     } catch (error) {
       // The SDK does not try again where a transaction was under way at the item.
       if (!(error instanceof TransactionConflictException)) throw error
-      if (attempt === 6) throw contended()
-      await pause(attempt)
+      if (attempt === 6) throw storeContention()
+      await backOff(attempt)
     }
   }
 }
@@ -161,35 +161,35 @@ export async function tryUpdate(key: Key, change: Change, condition: Condition):
 }
 
 /** Steps of a transaction. Each says under which condition it may happen. */
-export const create = (key: Key, item: Item): Step => replace(key, item, { pk: { absent: true } })
-export const replace = (key: Key, item: Item, condition: Condition = {}): Step => ({
+export const create = (key: Key, item: Item): WriteItem => replace(key, item, { pk: { absent: true } })
+export const replace = (key: Key, item: Item, condition: Condition = {}): WriteItem => ({
   write: { Put: { TableName, Item: { ...key, ...item }, ...conditional(condition), ...returnOld } },
 })
 /** Changes an item that exists. */
-export const patch = (key: Key, change: Change, condition: Condition = {}): Step =>
+export const patch = (key: Key, change: Change, condition: Condition = {}): WriteItem =>
   upsert(key, change, { pk: { present: true }, ...condition })
 /** Changes an item or makes it. */
-export const upsert = (key: Key, change: Change, condition: Condition = {}): Step => ({
+export const upsert = (key: Key, change: Change, condition: Condition = {}): WriteItem => ({
   write: { Update: { TableName, Key: { ...key }, ...updating(change, condition), ...returnOld } },
 })
-export const remove = (key: Key, condition: Condition = {}): Step => ({
+export const remove = (key: Key, condition: Condition = {}): WriteItem => ({
   write: { Delete: { TableName, Key: { ...key }, ...conditional(condition), ...returnOld } },
 })
 /** Changes nothing; refuses the transaction where the condition does not hold. */
-export const check = (key: Key, condition: Condition): Step => ({
+export const check = (key: Key, condition: Condition): WriteItem => ({
   write: { ConditionCheck: { TableName, Key: { ...key }, ...required(condition), ...returnOld } },
 })
 
 /** The step, refused to the caller with this code where its condition does not hold. */
-export const orFail = (step: Step, refusal: ErrorCode): Step => ({ ...step, refusal })
+export const orThrow = (step: WriteItem, refusal: ErrorCode): WriteItem => ({ ...step, refusal })
 
 /** Writes items that may be written twice, in any order: each by itself, none of them conditional. One call per 25. */
-export async function putAll(items: readonly Item[]): Promise<void> {
+export async function batchPut(items: readonly Item[]): Promise<void> {
   let pending = items.map((Item) => ({ PutRequest: { Item } }))
   for (let attempt = 0; pending.length > 0; attempt++) {
-    if (attempt > 6) throw contended()
-    if (attempt > 0) await pause(attempt)
-    const left = await Promise.all(partsOf(pending, 25).map(writePart))
+    if (attempt > 6) throw storeContention()
+    if (attempt > 0) await backOff(attempt)
+    const left = await Promise.all(chunk(pending, 25).map(writePart))
     pending = left.flat()
   }
 }
@@ -197,13 +197,13 @@ export async function putAll(items: readonly Item[]): Promise<void> {
 type PutRequests = { PutRequest: { Item: Item } }[]
 
 async function writePart(part: PutRequests): Promise<PutRequests> {
-  const answer = await reach(client.send(new BatchWriteCommand({ RequestItems: { [TableName]: part } })))
+  const answer = await callStore(client.send(new BatchWriteCommand({ RequestItems: { [TableName]: part } })))
   const left = answer.UnprocessedItems?.[TableName] ?? []
   return left.map(({ PutRequest }) => ({ PutRequest: { Item: PutRequest?.Item ?? {} } }))
 }
 
 /** Waits with full jitter before another attempt: 20 ms, 40 ms, 80 ms … 640 ms at most. */
-export const pause = (attempt: number): Promise<void> =>
+export const backOff = (attempt: number): Promise<void> =>
   new Promise((resolve) => {
     setTimeout(resolve, jitter() * 10 * 2 ** Math.min(attempt, 6))
   })

@@ -2,12 +2,12 @@ import { randomUUID } from 'node:crypto'
 import { TransactionCanceledException } from '@aws-sdk/client-dynamodb'
 import { TransactWriteCommand } from '@aws-sdk/lib-dynamodb'
 import { unmarshall } from '@aws-sdk/util-dynamodb'
-import { contended, fault } from '../error.ts'
-import { client, reach } from './client.ts'
-import { type Item, pause, type Step } from './table.ts'
+import { storeContention, platformError } from '../error.ts'
+import { client, callStore } from './client.ts'
+import { type Item, backOff, type WriteItem } from './table.ts'
 
 /** Which step of a transaction was refused, and the item that refused it (undefined: there was none). */
-export interface Refusal {
+export interface ConditionFailure {
   step: number
   item: Item | undefined
 }
@@ -17,28 +17,28 @@ export interface Refusal {
  * failed, or throws its code where it has one; undefined when all happened. Collisions with other writers are retried.
  * One call without collisions.
  */
-export async function transact(steps: readonly Step[]): Promise<Refusal | undefined> {
+export async function transact(steps: readonly WriteItem[]): Promise<ConditionFailure | undefined> {
   let token = randomUUID()
   for (let attempt = 1; ; attempt++) {
-    const outcome = await reach(send(steps, token))
+    const outcome = await callStore(send(steps, token))
     if (outcome !== 'collided' && outcome !== 'collided when repeated') return told(steps, outcome)
-    if (attempt === 6) throw contended()
+    if (attempt === 6) throw storeContention()
     // The answer that was lost may have been that it is done: under another token it would be refused now.
     if (outcome === 'collided') token = randomUUID()
-    await pause(attempt)
+    await backOff(attempt)
   }
 }
 
-function told(steps: readonly Step[], refusal: Refusal | undefined): Refusal | undefined {
+function told(steps: readonly WriteItem[], refusal: ConditionFailure | undefined): ConditionFailure | undefined {
   const code = refusal && steps[refusal.step]?.refusal
-  if (code !== undefined) throw fault(code)
+  if (code !== undefined) throw platformError(code)
   return refusal
 }
 
 async function send(
-  steps: readonly Step[],
+  steps: readonly WriteItem[],
   ClientRequestToken: string,
-): Promise<Refusal | undefined | 'collided' | 'collided when repeated'> {
+): Promise<ConditionFailure | undefined | 'collided' | 'collided when repeated'> {
   try {
     const TransactItems = steps.map(({ write }) => write)
     await client.send(new TransactWriteCommand({ TransactItems, ClientRequestToken }))

@@ -8,7 +8,7 @@ import { signIn } from './sign-in.ts'
  * Begins the session of a browser, by whichever proof it has: with the same calls, refusals and records as sign-in by name and
  * password, by the code of an identity provider (`browser` is the secret that is bound to it), and refresh, which takes a session over.
  */
-export async function begin(
+export async function startBrowserSession(
   { code, refreshToken, ...credentials }: BrowserSignIn,
   { browser, origin }: { browser: string; origin: Origin },
 ): Promise<TokenSet> {

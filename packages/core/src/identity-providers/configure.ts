@@ -4,20 +4,20 @@ import { commit } from '../outbox/commit.ts'
 import { now } from '../clock.ts'
 import { config } from '../config.ts'
 import * as keys from '../db/keys.ts'
-import { orFail, replace, upsert } from '../db/table.ts'
+import { orThrow, replace, upsert } from '../db/table.ts'
 import { transact } from '../db/transact.ts'
-import { fault } from '../error.ts'
+import { platformError } from '../error.ts'
 import { derivedId, newSecret, sha256 } from '../id.ts'
 import { publicUrl, secretOf } from './provider.ts'
-import { parseProvider, type ProviderRow, type ProviderSecret } from './record.ts'
+import { parseProvider, type ProviderRecord, type ProviderSecret } from './record.ts'
 import { type Configuration, configurationOf, nameFrom, required } from './settings.ts'
 import { providerItem, providerView } from './view.ts'
 import { parseOrganisation } from '../accounts/organisation.ts'
-import { takingTurns } from '../db/offset-list.ts'
+import { retryOnConflict } from '../db/offset-list.ts'
 import { createSecret } from '../aws/secrets.ts'
-import { disposeSafely, noteUnused, putToUse } from './orphaned-secrets.ts'
-import { standingWith } from '../accounts/current-rights.ts'
-import { checkRoles } from '../accounts/delegation.ts'
+import { deleteOrphanQuietly, markOrphaned, adopt } from './orphaned-secrets.ts'
+import { reauthorize } from '../accounts/current-rights.ts'
+import { checkGrantable } from '../accounts/delegation.ts'
 
 /** Identity providers are added and changed (D41). */
 
@@ -33,7 +33,7 @@ export async function configure(caller: Caller, request: ProviderRequest): Promi
   const portal = await publicUrl()
   let secretName: string | undefined
   try {
-    const row = await takingTurns(async () => {
+    const row = await retryOnConflict(async () => {
       const { id, before } = await lookAt(caller, request, wanted)
       secretName ??= wanted.secret && (await keepNewSecret(id, wanted.secret))
       return tryConfigure(caller, before, configured(caller, id, { request, wanted, before, secretName }), portal)
@@ -41,7 +41,7 @@ export async function configure(caller: Caller, request: ProviderRequest): Promi
     return providerView(row, portal)
   } catch (error) {
     // Whether the change has happened after all or not: what is in use has no note, and stays.
-    if (secretName !== undefined) await disposeSafely(secretName)
+    if (secretName !== undefined) await deleteOrphanQuietly(secretName)
     throw error
   }
 }
@@ -55,15 +55,15 @@ async function lookAt(
   const { organisationId } = caller
   const id = derivedId('idp', 0, organisationId, request.type, place ?? '')
   const wanted = [keys.organisation(organisationId), keys.identityProvider(id)]
-  const [who, organisation, item] = await standingWith(caller, ['platform:admin'], wanted)
+  const [who, organisation, item] = await reauthorize(caller, ['platform:admin'], wanted)
   const before = item && parseProvider(item)
   const isKept = secret === undefined && before !== undefined && (await secretOf(before))[secretField] !== undefined
   const details = [...problems, ...(isKept || secret !== undefined ? [] : [required(secretField)])]
-  if (details.length > 0) throw fault('idp_config_invalid', { details: details.slice(0, 50) })
+  if (details.length > 0) throw platformError('idp_config_invalid', { details: details.slice(0, 50) })
 
   // A provider makes users: whoever chooses their roles hands those out.
   const isPlatform = organisation !== undefined && parseOrganisation(organisation).isPlatform
-  checkRoles(rolesOf(request), who, { organisationId, isOwn: true, isPlatform })
+  checkGrantable(rolesOf(request), who, { organisationId, isOwn: true, isPlatform })
   return { id, before }
 }
 
@@ -74,7 +74,7 @@ const rolesOf = ({ roleMappings = [], defaultRole = 'Viewer' }: ProviderRequest)
 /** Writes a secret under a name of its own, with a note that goes when a row names it. Answers the name. */
 async function keepNewSecret(providerId: string, secret: ProviderSecret): Promise<string> {
   const name = `${config.PLAT_SECRET_IDENTITY_PREFIX}/${providerId}/${sha256(newSecret()).slice(0, 16)}`
-  await transact([noteUnused(name)])
+  await transact([markOrphaned(name)])
   await createSecret(name, JSON.stringify(secret))
   return name
 }
@@ -82,7 +82,7 @@ async function keepNewSecret(providerId: string, secret: ProviderSecret): Promis
 interface Draft {
   request: ProviderRequest
   wanted: Configuration
-  before: ProviderRow | undefined
+  before: ProviderRecord | undefined
   secretName: string | undefined
 }
 
@@ -90,7 +90,7 @@ function configured(
   { organisationId }: Caller,
   id: string,
   { request, wanted, before, secretName }: Draft,
-): ProviderRow {
+): ProviderRecord {
   const { type, displayName, enabled = true, roleMappings = [], defaultRole = 'Viewer' } = request
   const { settings } = wanted
   // Consent was asked for one client.
@@ -116,10 +116,10 @@ function configured(
 /** Undefined where somebody else has changed the provider meanwhile. */
 async function tryConfigure(
   caller: Caller,
-  before: ProviderRow | undefined,
-  row: ProviderRow,
+  before: ProviderRecord | undefined,
+  row: ProviderRecord,
   portal: string,
-): Promise<ProviderRow | undefined> {
+): Promise<ProviderRecord | undefined> {
   const { id, type, displayName, organisationId } = row
   const isNewSecret = row.secretName !== before?.secretName
   const asRead = before && { revision: { is: before.revision }, secretName: { is: before.secretName } }
@@ -131,21 +131,21 @@ async function tryConfigure(
   const refusal = await commit(caller, {
     steps: [
       replace(keys.identityProvider(id), providerItem(row), asRead ?? { pk: { absent: true } }),
-      ...(isNewSecret ? [orFail(putToUse(row.secretName), 'conflict')] : []),
-      ...(before === undefined ? [orFail(counted, 'limit_reached')] : []),
-      ...(before !== undefined && isNewSecret ? [noteUnused(before.secretName)] : []),
+      ...(isNewSecret ? [orThrow(adopt(row.secretName), 'conflict')] : []),
+      ...(before === undefined ? [orThrow(counted, 'limit_reached')] : []),
+      ...(before !== undefined && isNewSecret ? [markOrphaned(before.secretName)] : []),
     ],
     answer: providerView(row, portal),
     audit: { action: 'identity_provider.configure', resource: id, detail: detailOf(row, before) },
     events: [{ name: 'identity.provider_configured', subject: id, data: { providerId: id, type, displayName } }],
   })
   if (refusal) return undefined
-  if (before !== undefined && isNewSecret) await disposeSafely(before.secretName)
+  if (before !== undefined && isNewSecret) await deleteOrphanQuietly(before.secretName)
   return row
 }
 
 /** For the audit trail: whom people are believed from now on, and what those may become. */
-function detailOf({ type, displayName, isEnabled, secretName, ...row }: ProviderRow, before?: ProviderRow): string {
+function detailOf({ type, displayName, isEnabled, secretName, ...row }: ProviderRecord, before?: ProviderRecord): string {
   const { settings, defaultRole, roleMappings } = row
   const where = settings.url ?? settings.issuer ?? settings.baseUrl ?? settings.tenantId
   const roles = [...new Set(roleMappings.map(({ role }) => role))]

@@ -4,13 +4,13 @@ import { type Actor, type Caller, type Origin, system } from '../caller.ts'
 import { commit } from '../outbox/commit.ts'
 import { now } from '../clock.ts'
 import * as keys from '../db/keys.ts'
-import { get, orFail, patch, remove, type Step } from '../db/table.ts'
-import { fault } from '../error.ts'
+import { get, orThrow, patch, remove, type WriteItem } from '../db/table.ts'
+import { platformError } from '../error.ts'
 import { sha256 } from '../id.ts'
 import { allProviders, findProvider, issuerOf, publicUrl } from './provider.ts'
-import { type ProviderRow } from './record.ts'
-import { takingTurns } from '../db/offset-list.ts'
-import { standingWith } from '../accounts/current-rights.ts'
+import { type ProviderRecord } from './record.ts'
+import { retryOnConflict } from '../db/offset-list.ts'
+import { reauthorize } from '../accounts/current-rights.ts'
 
 /** What comes back from a request for consent, by the browser of whoever runs the provider (D3). */
 
@@ -29,23 +29,23 @@ type Verdict = { consent: 'granted' | 'denied' } | { consent: 'error'; error: Co
 /** What came back, who vouches for it, and what is used up with it. */
 interface Given {
   actor: Actor
-  row: ProviderRow
+  row: ProviderRecord
   /** The client that consent was asked for. */
   clientId: string | undefined
-  spent: readonly Step[]
+  spent: readonly WriteItem[]
 }
 
 /**
  * Takes an answer, authorised by the `state` of the request or else by a caller with platform:admin; answers where the
  * browser goes. Four calls. Throws `unauthenticated` where nobody vouches for it, and for an answer that was taken before.
  */
-export async function receive(
+export async function handleConsentCallback(
   answer: ConsentCallback,
   origin: Origin,
   findCaller: () => Promise<Caller | undefined>,
 ): Promise<string> {
   const portal = await publicUrl()
-  return takingTurns(async () => {
+  return retryOnConflict(async () => {
     const given = (await byState(answer, origin)) ?? (await byCaller(answer, await findCaller()))
     if (given === undefined) return settingsPage(portal, undefined, { consent: 'error', error: 'provider_unknown' })
     const verdict = verdictOf(given, answer)
@@ -60,25 +60,25 @@ async function byState({ state = '' }: ConsentCallback, { address }: Origin): Pr
   if (asked === undefined || asked.expiresAtMs <= now()) return undefined
   const row = await findProvider(asked.providerId)
   if (row === undefined) return undefined
-  const spent = [orFail(remove(key, { pk: { present: true } }), 'unauthenticated')]
+  const spent = [orThrow(remove(key, { pk: { present: true } }), 'unauthenticated')]
   return { actor: system(row.organisationId, address), row, clientId: asked.clientId, spent }
 }
 
 /** Without a state, an answer names its provider by the tenant alone. */
 async function byCaller({ tenant }: ConsentCallback, caller: Caller | undefined): Promise<Given | undefined> {
-  if (caller === undefined) throw fault('unauthenticated')
-  await standingWith(caller, ['platform:admin'])
+  if (caller === undefined) throw platformError('unauthenticated')
+  await reauthorize(caller, ['platform:admin'])
   const rows = await allProviders()
-  const isMeant = (row: ProviderRow) => row.organisationId === caller.organisationId && isTenant(row, tenant)
+  const isMeant = (row: ProviderRecord) => row.organisationId === caller.organisationId && isTenant(row, tenant)
   const row = rows.find(isMeant)
   return row && { actor: caller, row, clientId: row.settings.clientId, spent: [] }
 }
 
-const isTenant = ({ type, settings }: ProviderRow, tenant: string | undefined): boolean =>
+const isTenant = ({ type, settings }: ProviderRecord, tenant: string | undefined): boolean =>
   type === 'CloudDirectory' && settings.tenantId?.toLowerCase() === tenant?.toLowerCase()
 
 /** As sign-in compares them: an issuer that is a host calls itself with a slash at the end or without. */
-const isIssuer = (row: ProviderRow, iss: string): boolean =>
+const isIssuer = (row: ProviderRecord, iss: string): boolean =>
   URL.canParse(iss) && new URL(iss).href === new URL(issuerOf(row)).href
 
 /** How providers say that somebody has said no. */

@@ -4,14 +4,14 @@ import { type Caller } from '../caller.ts'
 import { commit } from '../outbox/commit.ts'
 import { now } from '../clock.ts'
 import * as keys from '../db/keys.ts'
-import { create, orFail, patch } from '../db/table.ts'
-import { fault } from '../error.ts'
+import { create, orThrow, patch } from '../db/table.ts'
+import { platformError } from '../error.ts'
 import { newSecret, sha256 } from '../id.ts'
-import { problem } from './url.ts'
+import { addressError } from './url.ts'
 import { ownProvider } from './manage.ts'
 import { consentRedirectUri, issuerOf, publicUrl } from './provider.ts'
-import { type ProviderRow } from './record.ts'
-import { OutboundFailure } from '../outbound/outbound.ts'
+import { type ProviderRecord } from './record.ts'
+import { OutboundError } from '../outbound/outbound.ts'
 
 /** Whoever runs a provider is asked to let the platform in (D3). What comes back: `consent-answer.ts`. */
 
@@ -24,7 +24,7 @@ const requestMs = 10 * 60_000
  */
 export async function request(caller: Caller, providerId: string): Promise<{ url: string }> {
   const row = await ownProvider(caller, providerId)
-  if (row.type === 'LDAP') throw fault('consent_not_applicable')
+  if (row.type === 'LDAP') throw platformError('consent_not_applicable')
   const state = newSecret()
   const expiresAtMs = now() + requestMs
   const asked = { providerId: row.id, clientId: row.settings.clientId ?? '', expiresAtMs }
@@ -33,7 +33,7 @@ export async function request(caller: Caller, providerId: string): Promise<{ url
   await commit(caller, {
     steps: [
       create(keys.consentRequest(sha256(state)), { ...asked, ttl: Math.ceil(expiresAtMs / 1000) }),
-      orFail(patch(keys.identityProvider(row.id), pending), 'identity_provider_not_found'),
+      orThrow(patch(keys.identityProvider(row.id), pending), 'identity_provider_not_found'),
     ],
     answer,
     audit: { action: 'identity_provider.consent', resource: row.id, detail: row.displayName },
@@ -41,7 +41,7 @@ export async function request(caller: Caller, providerId: string): Promise<{ url
   return answer
 }
 
-async function addressOf(row: ProviderRow, returnTo: string, state: string): Promise<string> {
+async function addressOf(row: ProviderRecord, returnTo: string, state: string): Promise<string> {
   const { clientId = '', scopes = [] } = row.settings
   const common = { client_id: clientId, scope: scopes.join(' '), redirect_uri: returnTo, state }
   if (row.type === 'CloudDirectory') return withParameters(`${issuerOf(row)}/adminconsent`, common)
@@ -61,20 +61,20 @@ function withParameters(address: string, parameters: Record<string, string>): st
   return url.href
 }
 
-async function authorizationEndpoint(row: ProviderRow): Promise<string> {
-  const { knownOf } = await import('./oidc/client.ts')
+async function authorizationEndpoint(row: ProviderRecord): Promise<string> {
+  const { cachedIssuer } = await import('./oidc/client.ts')
   try {
-    const { authorization_endpoint: endpoint } = (await knownOf(row)).metadata
+    const { authorization_endpoint: endpoint } = (await cachedIssuer(row)).metadata
     if (endpoint !== undefined) return endpoint
   } catch (cause) {
-    throw fault('idp_config_invalid', { details: [whyUnknown(row, cause)] }, { cause })
+    throw platformError('idp_config_invalid', { details: [whyUnknown(row, cause)] }, { cause })
   }
-  throw fault('idp_config_invalid', { details: [whyUnknown(row)] })
+  throw platformError('idp_config_invalid', { details: [whyUnknown(row)] })
 }
 
 /** Tells no more of what is near the platform than one word. */
-function whyUnknown({ type }: ProviderRow, cause?: unknown): ErrorDetail {
-  const code = cause instanceof OutboundFailure ? cause.problem : 'discovery_failed'
+function whyUnknown({ type }: ProviderRecord, cause?: unknown): ErrorDetail {
+  const code = cause instanceof OutboundError ? cause.problem : 'discovery_failed'
   const field = type === 'OpenSourceIdp' ? 'baseUrl' : 'issuer'
-  return problem(field, code, 'does not tell where to ask for consent; see the test of the provider')
+  return addressError(field, code, 'does not tell where to ask for consent; see the test of the provider')
 }

@@ -5,15 +5,15 @@ import * as z from 'zod'
 import { type Origin, system } from '../caller.ts'
 import { commit } from '../outbox/commit.ts'
 import * as keys from '../db/keys.ts'
-import { getAll, type Item, orFail, patch, replace, type Step } from '../db/table.ts'
+import { getConsistent, type Item, orThrow, patch, replace, type WriteItem } from '../db/table.ts'
 import { normalDn } from './ldap/distinguished-name.ts'
-import { fault } from '../error.ts'
+import { platformError } from '../error.ts'
 import { newId, sha256 } from '../id.ts'
-import { type ExternalIdentity, type ProviderRow } from './record.ts'
-import { enterStep, nextTimeMs, parseHead, takingTurns } from '../db/offset-list.ts'
-import { recordStep, type Told } from '../outbox/record.ts'
-import { asUser, open, opened } from '../accounts/session.ts'
-import { createSteps, find, parseUser, type User, userAsRead, usersOf } from '../accounts/user.ts'
+import { type ExternalIdentity, type ProviderRecord } from './record.ts'
+import { insertWrite, nextSortTimeMs, parseHead, retryOnConflict } from '../db/offset-list.ts'
+import { outboxWrite, type Effects } from '../outbox/record.ts'
+import { signingInCaller, open, sessionOpenedEffects } from '../accounts/session.ts'
+import { createUserWrites, find, parseUser, type User, userUnchanged, usersOf } from '../accounts/user.ts'
 
 /**
  * Users whom an identity provider vouches for (D41). Provider and subject say who somebody is here, and nothing else
@@ -29,22 +29,22 @@ export interface UserReference {
 /** Somebody who arrives: the user, and what makes or changes it; no steps where the row says all of it. */
 interface Arrival {
   user: User
-  steps: readonly Step[]
-  told?: Told
+  steps: readonly WriteItem[]
+  told?: Effects
 }
 
 /**
  * Signs in somebody whom a provider vouches for; makes the user where there is none, and takes over what the provider
  * says of it. Two calls the first time, then three; without collisions.
  */
-export const signInExternal = (provider: ProviderRow, identity: ExternalIdentity, origin: Origin): Promise<TokenSet> =>
-  takingTurns(async () => {
+export const signInExternal = (provider: ProviderRecord, identity: ExternalIdentity, origin: Origin): Promise<TokenSet> =>
+  retryOnConflict(async () => {
     const { user, steps, told } = await arrivalOf(provider, identity)
     const session = open(user, origin, user.epoch)
     const tokens = await session.tokens()
-    const { audit, events } = opened(user, session.id)
-    const before = told?.audit && recordStep(system(user.organisationId, origin.address), { audit: told.audit })
-    const refusal = await commit(asUser(user, origin), {
+    const { audit, events } = sessionOpenedEffects(user, session.id)
+    const before = told?.audit && outboxWrite(system(user.organisationId, origin.address), { audit: told.audit })
+    const refusal = await commit(signingInCaller(user, origin), {
       steps: [...steps, ...(before ? [before] : []), ...session.steps],
       audit,
       // In one record: their order is theirs.
@@ -57,12 +57,12 @@ export const signInExternal = (provider: ProviderRow, identity: ExternalIdentity
  * The user of an identity, as `signInExternal` makes or changes it, without a session. Two calls, the second a write or a
  * read; three where something has changed.
  */
-export const externalSession = (
-  provider: ProviderRow,
+export const resolveExternalUser = (
+  provider: ProviderRecord,
   identity: ExternalIdentity,
   origin: Origin,
 ): Promise<UserReference> =>
-  takingTurns(async () => {
+  retryOnConflict(async () => {
     const { user, steps, told } = await arrivalOf(provider, identity)
     const { id: userId, organisationId } = user
     if (steps.length === 0) return { userId, organisationId }
@@ -74,18 +74,18 @@ export const externalSession = (
  * Opens a session of a user that `externalSession` has answered, in one transaction with the steps that use up what proves
  * the sign-in. Throws `sign_in_code_invalid` where the user is no more. Two calls.
  */
-export async function openSessionOf(
+export async function openExternalSession(
   { userId, organisationId }: UserReference,
   origin: Origin,
-  proof: readonly Step[],
+  proof: readonly WriteItem[],
 ): Promise<TokenSet> {
   const user = await find(organisationId, userId)
-  if (user === undefined) throw fault('sign_in_code_invalid')
+  if (user === undefined) throw platformError('sign_in_code_invalid')
   const session = open(user, origin, user.epoch)
   const tokens = await session.tokens()
-  await commit(asUser(user, origin), {
-    steps: [...proof, ...session.steps.map((step) => orFail(step, 'conflict'))],
-    ...opened(user, session.id),
+  await commit(signingInCaller(user, origin), {
+    steps: [...proof, ...session.steps.map((step) => orThrow(step, 'conflict'))],
+    ...sessionOpenedEffects(user, session.id),
   })
   return tokens
 }
@@ -93,17 +93,17 @@ export async function openSessionOf(
 const Link = z.object({ userId: z.string() })
 
 /** One call for somebody new, else two. */
-async function arrivalOf(provider: ProviderRow, identity: ExternalIdentity): Promise<Arrival> {
+async function arrivalOf(provider: ProviderRecord, identity: ExternalIdentity): Promise<Arrival> {
   const { organisationId } = provider
   const names = namesOf(provider, identity)
   const linkKey = keys.externalIdentity(provider.id, sha256(identity.subject))
   const wanted = [linkKey, usersOf(organisationId).head, ...names.map(keys.username)]
-  const [item, head, ...namesakes] = await getAll(wanted)
+  const [item, head, ...namesakes] = await getConsistent(wanted)
   const link = item && Link.parse(item)
   const known = link && (await find(organisationId, link.userId))
   if (known) return returning(known, provider, identity)
   const username = names.find((_name, index) => namesakes[index] === undefined)
-  if (username === undefined) throw fault('username_taken')
+  if (username === undefined) throw platformError('username_taken')
   return joining(provider, identity, { username, head, linkKey, userIdBefore: link?.userId })
 }
 
@@ -117,14 +117,14 @@ interface Entry {
 }
 
 function joining(
-  provider: ProviderRow,
+  provider: ProviderRecord,
   identity: ExternalIdentity,
   { username, head: headItem, linkKey, userIdBefore }: Entry,
 ): Arrival {
   const { organisationId, id: authProvider } = provider
   const list = usersOf(organisationId)
   const head = parseHead(headItem)
-  const createdAtMs = nextTimeMs(head)
+  const createdAtMs = nextSortTimeMs(head)
   const id = newId('user', createdAtMs)
   const facts = { email: emailOf(identity), roles: rolesOf(provider, identity) }
   const subjectHash = sha256(identity.subject)
@@ -134,8 +134,8 @@ function joining(
     user: parseUser(row),
     steps: [
       replace(linkKey, { userId: id, organisationId }, isAsFound),
-      ...createSteps(row),
-      enterStep(list, head, createdAtMs),
+      ...createUserWrites(row),
+      insertWrite(list, head, createdAtMs),
     ],
     told: {
       audit: {
@@ -149,7 +149,7 @@ function joining(
 }
 
 /** The row changes where the provider says something else than before, and only then. */
-function returning(user: User, provider: ProviderRow, identity: ExternalIdentity): Arrival {
+function returning(user: User, provider: ProviderRecord, identity: ExternalIdentity): Arrival {
   const [email, roles] = [emailOf(identity), rolesOf(provider, identity)]
   const isSame = email === user.email && roles.join() === user.roles.join()
   if (isSame) return { user, steps: [] }
@@ -161,13 +161,13 @@ function returning(user: User, provider: ProviderRow, identity: ExternalIdentity
   const change = { set: { email, roles }, add: { version: 1 } }
   return {
     user: { ...user, email, roles },
-    steps: [patch(keys.user(user.organisationId, user.id), change, userAsRead(user))],
+    steps: [patch(keys.user(user.organisationId, user.id), change, userUnchanged(user))],
     told: { audit: { action: 'user.update', resource: user.id, detail: detail.join('; ') } },
   }
 }
 
 /** All roles that the groups map to, in the order of the role list; the default role where there is none. */
-function rolesOf({ type, roleMappings, defaultRole }: ProviderRow, { groups }: ExternalIdentity): string[] {
+function rolesOf({ type, roleMappings, defaultRole }: ProviderRecord, { groups }: ExternalIdentity): string[] {
   const spelled = (group: string) => (type === 'LDAP' ? normalDn(group) : group)
   const held = new Set(groups.map(spelled))
   const mapped = new Set(roleMappings.filter(({ group }) => held.has(spelled(group))).map(({ role }) => role))
@@ -183,7 +183,7 @@ const emailOf = ({ email }: ExternalIdentity): string => (Email.safeParse(email)
  * The names that somebody may get, the first free one of them: as the provider says, where that has the form of a name,
  * else marked with what nobody else's provider and subject make.
  */
-function namesOf({ id }: ProviderRow, { username, subject }: ExternalIdentity): string[] {
+function namesOf({ id }: ProviderRecord, { username, subject }: ExternalIdentity): string[] {
   const mark = sha256(JSON.stringify([id, subject]))
   const plain = usernameForm.safeParse(username)
   const stem = username

@@ -3,11 +3,11 @@ import { type Caller } from '../caller.ts'
 import { commit } from '../outbox/commit.ts'
 import * as keys from '../db/keys.ts'
 import { remove as removal, upsert } from '../db/table.ts'
-import { fault } from '../error.ts'
+import { platformError } from '../error.ts'
 import { allProviders, findProvider, publicUrl, secretOf } from './provider.ts'
-import { type ProviderRow, type ProviderSecret } from './record.ts'
+import { type ProviderRecord, type ProviderSecret } from './record.ts'
 import { providerView } from './view.ts'
-import { disposeSafely, noteUnused } from './orphaned-secrets.ts'
+import { deleteOrphanQuietly, markOrphaned } from './orphaned-secrets.ts'
 
 /** What operators do with identity providers beside configuring them (`configure.ts`). */
 
@@ -20,9 +20,9 @@ export async function list({ organisationId }: Caller): Promise<{ items: Provide
 }
 
 /** A provider of the caller's organisation; throws `identity_provider_not_found`. One call. */
-export async function ownProvider({ organisationId }: Caller, providerId: string): Promise<ProviderRow> {
+export async function ownProvider({ organisationId }: Caller, providerId: string): Promise<ProviderRecord> {
   const row = await findProvider(providerId)
-  if (row === undefined || row.organisationId !== organisationId) throw fault('identity_provider_not_found')
+  if (row === undefined || row.organisationId !== organisationId) throw platformError('identity_provider_not_found')
   return row
 }
 
@@ -32,14 +32,14 @@ export async function remove(caller: Caller, providerId: string): Promise<void> 
   const refusal = await commit(caller, {
     steps: [
       removal(keys.identityProvider(id), { secretName: { is: secretName } }),
-      noteUnused(secretName),
+      markOrphaned(secretName),
       upsert(keys.identityProviderCount(organisationId), { add: { count: -1 } }),
     ],
     audit: { action: 'identity_provider.delete', resource: id, detail: `${type} ${displayName}` },
   })
   // Whoever removed it first leaves nothing; whoever changed it leaves another secret.
-  if (refusal) throw refusal.item === undefined ? fault('identity_provider_not_found') : fault('conflict')
-  await disposeSafely(secretName)
+  if (refusal) throw refusal.item === undefined ? platformError('identity_provider_not_found') : platformError('conflict')
+  await deleteOrphanQuietly(secretName)
 }
 
 /** Tries whether the platform can work with a provider, and tells of every try. Two calls, and what the provider is asked. */
@@ -54,7 +54,7 @@ export async function test(caller: Caller, providerId: string): Promise<Provider
 }
 
 /** What speaks to providers is loaded when it is needed: this function's first answers do not wait for it. */
-async function checksOf(row: ProviderRow, secret: ProviderSecret): Promise<ProviderTest['checks']> {
+async function checksOf(row: ProviderRecord, secret: ProviderSecret): Promise<ProviderTest['checks']> {
   if (row.type === 'LDAP') return (await import('./ldap/test.ts')).testLdap(row, secret)
   return (await import('./oidc/test.ts')).testOidc(row, secret)
 }

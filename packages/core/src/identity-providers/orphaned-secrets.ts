@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { now } from '../clock.ts'
 import * as keys from '../db/keys.ts'
-import { create, type Item, patch, remove, type Step } from '../db/table.ts'
+import { create, type Item, patch, remove, type WriteItem } from '../db/table.ts'
 import { transact } from '../db/transact.ts'
 import { log } from '../log.ts'
 import { deleteSecret } from '../aws/secrets.ts'
@@ -18,23 +18,23 @@ const graceMs = 10 * 60_000
 const Unused = z.object({ name: z.string() })
 
 /** The step that notes a secret as one that nothing uses: one that is going to be written, or one that may go. */
-export const noteUnused = (name: string): Step =>
-  create(keys.unusedSecret(name), { name, ...keys.due(name, now() + graceMs) })
+export const markOrphaned = (name: string): WriteItem =>
+  create(keys.orphanedSecret(name), { name, ...keys.due(name, now() + graceMs) })
 
 /** The step that puts a noted secret to use; refused once it is being removed. */
-export const putToUse = (name: string): Step =>
-  remove(keys.unusedSecret(name), { pk: { present: true }, isGoing: { absent: true } })
+export const adopt = (name: string): WriteItem =>
+  remove(keys.orphanedSecret(name), { pk: { present: true }, isGoing: { absent: true } })
 
 /** Removes a noted secret, then its note. Two calls, and one of Secrets Manager. */
 async function dispose(name: string): Promise<void> {
   // From here on nobody can put it to use; without a note somebody has, or it has gone.
-  if (await transact([patch(keys.unusedSecret(name), { set: { isGoing: true } })])) return
+  if (await transact([patch(keys.orphanedSecret(name), { set: { isGoing: true } })])) return
   await deleteSecret(name)
-  await transact([remove(keys.unusedSecret(name))])
+  await transact([remove(keys.orphanedSecret(name))])
 }
 
 /** The same, where nobody needs to wait for it: what fails is left to the sweep. */
-export async function disposeSafely(name: string): Promise<void> {
+export async function deleteOrphanQuietly(name: string): Promise<void> {
   try {
     await dispose(name)
   } catch (error) {
@@ -43,6 +43,6 @@ export async function disposeSafely(name: string): Promise<void> {
 }
 
 /** What the sweep does with a note that is due. */
-export const disposeNoted = (item: Item): Promise<void> => dispose(Unused.parse(item).name)
+export const collectOrphans = (item: Item): Promise<void> => dispose(Unused.parse(item).name)
 
-export const isUnusedSecret = ({ sk }: Item): boolean => sk === 'UNUSED-SECRET'
+export const isOrphanedSecret = ({ sk }: Item): boolean => sk === 'UNUSED-SECRET'

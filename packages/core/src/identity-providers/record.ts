@@ -2,7 +2,7 @@ import { providerTypes } from '@platform/contract/identity'
 import { roleNames } from '@platform/contract/permission'
 import * as z from 'zod'
 import { type Item } from '../db/table.ts'
-import { jsonText } from '../lib/json.ts'
+import { jsonString } from '../lib/json.ts'
 
 /** How identity providers are stored (D41). Their secrets are not: the row names the secret that holds them. */
 
@@ -29,15 +29,15 @@ const Settings = z.object({
 })
 export type ProviderSettings = z.infer<typeof Settings>
 
-export const ProviderRow = z.object({
+export const ProviderRecord = z.object({
   /** Derived of organisation, type and place: whoever removes a provider and adds it again finds its users again. */
   id: z.string(),
   organisationId: z.string(),
   type: z.enum(providerTypes),
   displayName: z.string(),
   isEnabled: z.boolean(),
-  settings: jsonText(Settings),
-  roleMappings: jsonText(z.array(z.object({ group: z.string(), role: z.enum(roleNames) }))),
+  settings: jsonString(Settings),
+  roleMappings: jsonString(z.array(z.object({ group: z.string(), role: z.enum(roleNames) }))),
   defaultRole: z.enum(roleNames),
   consent: z.enum(['Pending', 'Granted', 'Denied']).optional(),
   /** Of the secret in Secrets Manager that holds `ProviderSecret` as JSON; each change of it has a name of its own. */
@@ -47,9 +47,9 @@ export const ProviderRow = z.object({
   /** Goes up with every change. */
   revision: z.number(),
 })
-export type ProviderRow = z.infer<typeof ProviderRow>
+export type ProviderRecord = z.infer<typeof ProviderRecord>
 
-export const parseProvider = (item: Item): ProviderRow => ProviderRow.parse(item)
+export const parseProvider = (item: Item): ProviderRecord => ProviderRecord.parse(item)
 
 /** What is kept in Secrets Manager of a provider. */
 export const ProviderSecret = z.object({ clientSecret: z.string().optional(), bindPassword: z.string().optional() })

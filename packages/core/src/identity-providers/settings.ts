@@ -1,7 +1,7 @@
 import { X509Certificate } from 'node:crypto'
 import { type ErrorDetail } from '@platform/contract/common'
 import { type ProviderRequest, type ProviderType } from '@platform/contract/identity'
-import { ldapAddress, problem, problemsOfHttp } from './url.ts'
+import { ldapAddress, addressError, httpAddressErrors } from './url.ts'
 import { issuerOf } from './provider.ts'
 import { type ProviderSecret, type ProviderSettings } from './record.ts'
 
@@ -97,7 +97,7 @@ function settingsOf({ needs, defaults }: Kind, request: ProviderRequest): Provid
 }
 
 export const required = (field: string): ErrorDetail =>
-  problem(field, 'required', 'is needed for this type of provider')
+  addressError(field, 'required', 'is needed for this type of provider')
 
 const missing = ({ needs }: Kind, settings: ProviderSettings): ErrorDetail[] =>
   needs.filter((name) => settings[name] === undefined).map(required)
@@ -107,21 +107,21 @@ const everybody = /^(common|organizations|consumers)$/i
 
 const checks: Record<ProviderType, (settings: ProviderSettings) => ErrorDetail[]> = {
   CloudDirectory: ({ tenantId = '', authorityHost = '' }) => [
-    ...(everybody.test(tenantId) ? [problem('tenantId', 'not_one_tenant', 'must name one tenant')] : []),
-    ...problemsOfHttp('authorityHost', authorityHost),
+    ...(everybody.test(tenantId) ? [addressError('tenantId', 'not_one_tenant', 'must name one tenant')] : []),
+    ...httpAddressErrors('authorityHost', authorityHost),
   ],
-  OIDC: ({ issuer }) => (issuer === undefined ? [] : problemsOfHttp('issuer', issuer)),
-  OpenSourceIdp: ({ baseUrl }) => (baseUrl === undefined ? [] : problemsOfHttp('baseUrl', baseUrl)),
+  OIDC: ({ issuer }) => (issuer === undefined ? [] : httpAddressErrors('issuer', issuer)),
+  OpenSourceIdp: ({ baseUrl }) => (baseUrl === undefined ? [] : httpAddressErrors('baseUrl', baseUrl)),
   LDAP: ({ url, startTls }) => (url === undefined ? [] : ldapProblems(url, startTls === true)),
 }
 
 function ldapProblems(url: string, isStartTls: boolean): ErrorDetail[] {
-  if (ldapAddress(url) === undefined) return [problem('url', 'invalid_url', 'must be ldap(s)://host:port and no more')]
+  if (ldapAddress(url) === undefined) return [addressError('url', 'invalid_url', 'must be ldap(s)://host:port and no more')]
   if (url.startsWith('ldaps:')) {
-    return isStartTls ? [problem('startTls', 'not_applicable', 'is for ldap: alone; ldaps: is encrypted anyway')] : []
+    return isStartTls ? [addressError('startTls', 'not_applicable', 'is for ldap: alone; ldaps: is encrypted anyway')] : []
   }
   if (isStartTls) return []
-  return [problem('startTls', 'tls_required', 'must be true for ldap:, or passwords would travel in clear text')]
+  return [addressError('startTls', 'tls_required', 'must be true for ldap:, or passwords would travel in clear text')]
 }
 
 const certificates = /-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]+-----END CERTIFICATE-----/g
@@ -131,7 +131,7 @@ function certificateProblems({ caCertificate: text }: ProviderSettings): ErrorDe
   if (text === undefined) return []
   const blocks = text.match(certificates) ?? []
   const isPem = blocks.length > 0 && text.replaceAll(certificates, '').trim() === '' && blocks.every(isCertificate)
-  return isPem ? [] : [problem('caCertificate', 'invalid_certificate', 'must be certificates in PEM and nothing else')]
+  return isPem ? [] : [addressError('caCertificate', 'invalid_certificate', 'must be certificates in PEM and nothing else')]
 }
 
 function isCertificate(pem: string): boolean {

@@ -1,15 +1,15 @@
 import { type ErrorDetail } from '@platform/contract/common'
 import { config } from '../config.ts'
-import { fault } from '../error.ts'
+import { platformError } from '../error.ts'
 import { checkUrl } from '../outbound/outbound.ts'
-import { parseAllow, targetOf } from '../lib/settings/allowlist.ts'
+import { parseAllowlist, hostPortOf } from '../lib/settings/allowlist.ts'
 
 /** Addresses of identity providers, as far as their text tells. What their names lead to shows when they are called. */
 
-const allowed = parseAllow(config.PLAT_OUTBOUND_ALLOW)
+const allowed = parseAllowlist(config.PLAT_OUTBOUND_ALLOW)
 
 /** A field of a provider's configuration that will not do (D32). Values are never echoed. */
-export const problem = (field: string, code: string, message: string): ErrorDetail => ({
+export const addressError = (field: string, code: string, message: string): ErrorDetail => ({
   in: 'body',
   path: `/${field}`,
   code,
@@ -20,13 +20,13 @@ export const problem = (field: string, code: string, message: string): ErrorDeta
  * What is wrong with the address of something that speaks HTTP: plain http is for what `PLAT_OUTBOUND_ALLOW` names. Throws
  * `url_not_allowed` for private addresses and those with credentials.
  */
-export function problemsOfHttp(field: string, address: string): ErrorDetail[] {
+export function httpAddressErrors(field: string, address: string): ErrorDetail[] {
   const url = publicUrlOf(address)
   const isBare = url.search === '' && url.hash === '' && !/[?#]/.test(address)
-  const isSafe = url.protocol === 'https:' || allowed.has(targetOf(url))
+  const isSafe = url.protocol === 'https:' || allowed.has(hostPortOf(url))
   return [
-    ...(isBare ? [] : [problem(field, 'invalid_url', 'must hold no query and no fragment')]),
-    ...(isSafe ? [] : [problem(field, 'https_required', 'must be https: secrets travel there')]),
+    ...(isBare ? [] : [addressError(field, 'invalid_url', 'must hold no query and no fragment')]),
+    ...(isSafe ? [] : [addressError(field, 'https_required', 'must be https: secrets travel there')]),
   ]
 }
 
@@ -41,13 +41,13 @@ export function ldapAddress(address: string): string | undefined {
   const rest = pathname.replace(/^\/$/, '') + search + hash + username + password
   const guarded = `http://${host}${port === '' ? `:${ldapPorts[protocol]}` : ''}`
   if (rest !== '' || /[?#@]/.test(address) || host === '' || !URL.canParse(guarded)) return undefined
-  return `${protocol}//${targetOf(publicUrlOf(guarded))}`
+  return `${protocol}//${hostPortOf(publicUrlOf(guarded))}`
 }
 
 function publicUrlOf(address: string): URL {
   try {
     return checkUrl(address)
   } catch (cause) {
-    throw fault('url_not_allowed', {}, { cause })
+    throw platformError('url_not_allowed', {}, { cause })
   }
 }

@@ -2,11 +2,11 @@ import { type Provider } from '@platform/contract/identity'
 import { iso } from '../clock.ts'
 import { type Item } from '../db/table.ts'
 import { consentRedirectUri, redirectUri } from './provider.ts'
-import { type ProviderRow } from './record.ts'
+import { type ProviderRecord } from './record.ts'
 
 /** A provider as it is stored, and as its operators see it. */
 
-export const providerItem = ({ settings, roleMappings, ...row }: ProviderRow): Item => ({
+export const providerItem = ({ settings, roleMappings, ...row }: ProviderRecord): Item => ({
   ...row,
   settings: JSON.stringify(settings),
   roleMappings: JSON.stringify(roleMappings),
@@ -14,13 +14,13 @@ export const providerItem = ({ settings, roleMappings, ...row }: ProviderRow): I
 
 const consents = { Pending: 'ConsentPending', Granted: 'ConsentGranted', Denied: 'ConsentDenied' } as const
 
-function statusOf({ isEnabled, consent }: ProviderRow): Provider['status'] {
+function statusOf({ isEnabled, consent }: ProviderRecord): Provider['status'] {
   if (!isEnabled) return 'Disabled'
   return consent === undefined ? 'Configured' : consents[consent]
 }
 
 /** The wire form of a provider; `portal` is where people reach the portal. Nothing secret stands in a row. */
-export const providerView = (row: ProviderRow, portal: string): Provider => ({
+export const providerView = (row: ProviderRecord, portal: string): Provider => ({
   id: row.id,
   type: row.type,
   status: statusOf(row),

@@ -1,7 +1,7 @@
 import * as keys from '../db/keys.ts'
 import { getMany, type Item, query } from '../db/table.ts'
 import { indexedKeys } from '../db/index-page.ts'
-import { totalOf } from './totals-projection.ts'
+import { countJobs } from './totals-projection.ts'
 import { organisations } from '../accounts/organisation.ts'
 
 /** With more organisations than this some job always runs. */
@@ -21,7 +21,7 @@ export async function isAnyJobRunning(limit = organisationLimit): Promise<boolea
     const part = await query({ pk: organisations.pk, limit: pageSize, ...(after && { after }) })
     const ids = part.items.map(({ sk }) => String(sk))
     const totals = await getMany(ids.map(keys.jobTotals))
-    const busy = ids.filter((_, index) => totalOf(totals[index], 'Running') > 0)
+    const busy = ids.filter((_, index) => countJobs(totals[index], 'Running') > 0)
     for (const organisationId of busy) if (await isJobRunningIn(organisationId)) return true
     if (part.next === undefined) return false
     after = part.next

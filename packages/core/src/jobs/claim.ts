@@ -3,25 +3,25 @@ import { CompactSign } from 'jose'
 import { type RelayCaller } from '../caller.ts'
 import { commit } from '../outbox/commit.ts'
 import { iso, now, nowSeconds } from '../clock.ts'
-import { silenceLimits } from '../clusters/status.ts'
+import { heartbeatTimeouts } from '../clusters/status.ts'
 import { config } from '../config.ts'
-import { sameAs } from '../db/expression.ts'
+import { unchanged } from '../db/expression.ts'
 import * as keys from '../db/keys.ts'
-import { getAll, orFail, patch, remove, tryUpdate } from '../db/table.ts'
+import { getConsistent, orThrow, patch, remove, tryUpdate } from '../db/table.ts'
 import { transact } from '../db/transact.ts'
 import { failpoint } from '../lib/failpoint.ts'
-import { contended, fault, invalid } from '../error.ts'
+import { storeContention, platformError, validationFailed } from '../error.ts'
 import { isId, newId, sha256 } from '../id.ts'
-import { isOver, jobFacts, type JobRow, parsePayload, parseRelayed, toldOfEnd } from './record.ts'
-import { moveOf } from '../outbox/record.ts'
-import { spendToken } from '../clusters/request-nonce.ts'
-import { exitCodeOf, resultStep } from './result.ts'
+import { isTerminal, jobEventData, type JobRecord, parsePayload, parseRelayed, effectsOfFinish } from './record.ts'
+import { transitionOf } from '../outbox/record.ts'
+import { consumeNonce } from '../clusters/request-nonce.ts'
+import { exitCodeOf, resultWrite } from './result.ts'
 import { signer } from '../signing/keys.ts'
 
 /** What a relay does with a job: claim, run under a lease, complete (D21, D24, D25). */
 
 /** A lease dies this long after the relay last spoke of the job (D25), but no sooner than a relay that beats seldom is late (D20). */
-const leaseMs = Math.max(600_000, silenceLimits(config.PLAT_HEARTBEAT_INTERVAL_SECONDS).degradedMs)
+const leaseMs = Math.max(600_000, heartbeatTimeouts(config.PLAT_HEARTBEAT_INTERVAL_SECONDS).degradedMs)
 /** Beats renew a lease only when this much of it is gone: one write per several beats. */
 const renewAfterMs = 150_000
 /** A relay ends a job at its time limit; the server does when the relay has not by this much later. */
@@ -31,8 +31,8 @@ const claimKeyLimit = 200
 const attempts = 4
 
 /** When the sweep must look at a running job. */
-export const dueWhileRunning = (
-  job: Pick<JobRow, 'startedAtMs' | 'timeoutSeconds' | 'leaseRenewedAtMs' | 'cancelRequestedAtMs'>,
+export const nextCheckWhileRunning = (
+  job: Pick<JobRecord, 'startedAtMs' | 'timeoutSeconds' | 'leaseRenewedAtMs' | 'cancelRequestedAtMs'>,
   confirmMs: number,
 ): number =>
   Math.min(
@@ -42,7 +42,7 @@ export const dueWhileRunning = (
   )
 
 /** The job of a relay's own cluster; any other is not found. A relay that was replaced is refused. One call. */
-export async function jobOf(caller: RelayCaller, jobId: string): Promise<JobRow> {
+export async function findOwnJob(caller: RelayCaller, jobId: string): Promise<JobRecord> {
   return (await jobAndPayloadOf(caller, jobId)).job
 }
 
@@ -51,13 +51,13 @@ async function jobAndPayloadOf(
   jobId: string,
   withPayload = false,
 ) {
-  if (!isId('job', jobId)) throw fault('job_not_found')
+  if (!isId('job', jobId)) throw platformError('job_not_found')
   const wanted = [keys.job(organisationId, jobId), keys.cluster(organisationId, clusterId)]
   if (withPayload) wanted.push(keys.payload(organisationId, jobId))
-  const [item, cluster, payload] = await getAll(wanted)
-  if (cluster?.['relayId'] !== relayId) throw fault('unauthenticated')
+  const [item, cluster, payload] = await getConsistent(wanted)
+  if (cluster?.['relayId'] !== relayId) throw platformError('unauthenticated')
   const job = parseRelayed(item)
-  if (job?.clusterId !== clusterId) throw fault('job_not_found')
+  if (job?.clusterId !== clusterId) throw platformError('job_not_found')
   return { job, payload: String(payload?.['payload']) }
 }
 
@@ -69,14 +69,14 @@ export async function claim(caller: RelayCaller, jobId: string, claimKey: string
   const { organisationId, clusterId, relayId } = caller
   if (claimKey !== undefined && claimKey.length > claimKeyLimit) {
     const message = `must be at most ${claimKeyLimit} characters`
-    throw invalid([{ in: 'header', path: '/idempotency-key', code: 'too_big', message }])
+    throw validationFailed([{ in: 'header', path: '/idempotency-key', code: 'too_big', message }])
   }
   const { job, payload } = await jobAndPayloadOf(caller, jobId, true)
   const isRepeat =
     job.status === 'Running' && job.relayId === relayId && claimKey !== undefined && job.claimKey === claimKey
   if (isRepeat && job.leaseId !== undefined) return leased(job, job.leaseId, payload)
   if (job.status !== 'Queued' || job.dispatchedAtMs === undefined || job.expiresAtMs <= now())
-    throw fault('job_not_claimable')
+    throw platformError('job_not_claimable')
 
   const leaseId = newId('lease')
   const running = {
@@ -89,26 +89,26 @@ export async function claim(caller: RelayCaller, jobId: string, claimKey: string
     leaseRenewedAtMs: now(),
   }
   const { status, startedAtMs, leaseRenewedAtMs } = running
-  const due = keys.due(jobId, dueWhileRunning(running, 0))
-  const filed = keys.jobStatusFiling(job, status)
+  const due = keys.due(jobId, nextCheckWhileRunning(running, 0))
+  const filed = keys.jobStatusIndexKey(job, status)
   const change = { set: { status, startedAtMs, relayId, leaseId, claimKey, leaseRenewedAtMs, ...due, ...filed } }
   const isOurs = { relayId: { is: relayId } }
   await commit(caller, {
     steps: [
-      orFail(patch(keys.job(organisationId, jobId), change, { status: { is: 'Queued' } }), 'job_not_claimable'),
-      orFail(patch(keys.cluster(organisationId, clusterId), { add: { waitingJobs: -1 } }, isOurs), 'unauthenticated'),
+      orThrow(patch(keys.job(organisationId, jobId), change, { status: { is: 'Queued' } }), 'job_not_claimable'),
+      orThrow(patch(keys.cluster(organisationId, clusterId), { add: { waitingJobs: -1 } }, isOurs), 'unauthenticated'),
       remove(keys.inbox(clusterId, jobId)),
-      spendToken(caller),
+      consumeNonce(caller),
     ],
-    events: [{ name: 'job.started', subject: jobId, data: { ...jobFacts(job), relayId } }],
-    moves: [moveOf(job, 'Queued', 'Running')],
+    events: [{ name: 'job.started', subject: jobId, data: { ...jobEventData(job), relayId } }],
+    moves: [transitionOf(job, 'Queued', 'Running')],
   })
   await failpoint('claim.written')
   return leased(running, leaseId, payload)
 }
 
 /** The statement binds what the relay verifies: this job, this cluster, this payload, for a short while (D24). */
-async function leased(job: JobRow, leaseId: string, payload: string): Promise<Claim> {
+async function leased(job: JobRecord, leaseId: string, payload: string): Promise<Claim> {
   const { kid, key } = await signer('statement')
   const claims = {
     jobId: job.id,
@@ -125,34 +125,34 @@ async function leased(job: JobRow, leaseId: string, payload: string): Promise<Cl
 }
 
 /** Keeps a running job's lease alive; writes only when much of it is gone. May happen twice. */
-export async function renewLease(job: JobRow): Promise<void> {
+export async function renewLease(job: JobRecord): Promise<void> {
   if (now() - job.leaseRenewedAtMs < renewAfterMs) return
   const condition = { status: { is: 'Running' }, leaseId: { is: job.leaseId } } as const
   await tryUpdate(keys.job(job.organisationId, job.id), { set: { leaseRenewedAtMs: now() } }, condition)
 }
 
 /** Throws unless the relay holds the lease that it names. */
-export function checkLease(job: JobRow, { relayId }: RelayCaller, leaseId: string): void {
-  if (job.leaseId !== leaseId || job.relayId !== relayId) throw fault('lease_not_held')
+export function checkLease(job: JobRecord, { relayId }: RelayCaller, leaseId: string): void {
+  if (job.leaseId !== leaseId || job.relayId !== relayId) throw platformError('lease_not_held')
 }
 
 /** Ends a job as its relay reports. Repeating answers the same; after another end the report is kept as `lateResult`. */
 export async function complete(caller: RelayCaller, jobId: string, report: Completion): Promise<CompletionResponse> {
   const completion = sha256(JSON.stringify([report.leaseId, report.outcome, report.exitCode, report.nodes]))
   for (let attempt = 0; attempt < attempts; attempt++) {
-    const job = await jobOf(caller, jobId)
+    const job = await findOwnJob(caller, jobId)
     checkLease(job, caller, report.leaseId)
-    if (isOver(job)) return afterEnd(caller, job, report, completion)
+    if (isTerminal(job)) return afterEnd(caller, job, report, completion)
     const ended = endOf(report, job)
     const refusal = await commit(caller, {
-      steps: [...endSteps(job, { ...ended, completion }), await resultStep(job, report), spendToken(caller)],
-      ...toldOfEnd(job, { ...ended, exitCode: exitCodeOf(report.nodes, report.exitCode) }),
+      steps: [...finishWrites(job, { ...ended, completion }), await resultWrite(job, report), consumeNonce(caller)],
+      ...effectsOfFinish(job, { ...ended, exitCode: exitCodeOf(report.nodes, report.exitCode) }),
     })
     if (refusal !== undefined) continue
     await failpoint('complete.written')
     return { jobId, status: ended.status }
   }
-  throw contended()
+  throw storeContention()
 }
 
 const reasons = {
@@ -161,9 +161,9 @@ const reasons = {
   interrupted: 'interrupted',
   // Nobody had asked for it.
   cancelled: 'interrupted',
-} as const satisfies Partial<Record<Outcome, JobRow['statusReason']>>
+} as const satisfies Partial<Record<Outcome, JobRecord['statusReason']>>
 
-function endOf({ outcome, exitCode, nodes }: Completion, job: JobRow) {
+function endOf({ outcome, exitCode, nodes }: Completion, job: JobRecord) {
   const isCancelled = outcome === 'cancelled' && job.cancelRequestedAtMs !== undefined
   if (isCancelled) return { status: 'Cancelled', statusReason: 'cancelled_by_user' } as const
   if (outcome !== 'exited') return { status: 'Failed', statusReason: reasons[outcome] } as const
@@ -172,25 +172,25 @@ function endOf({ outcome, exitCode, nodes }: Completion, job: JobRow) {
 }
 
 /** The steps that end a running job: its row, and the counter that its cluster keeps of it. */
-export const endSteps = (
-  job: JobRow,
-  ended: { status: JobRow['status']; statusReason?: JobRow['statusReason']; completion?: string },
+export const finishWrites = (
+  job: JobRecord,
+  ended: { status: JobRecord['status']; statusReason?: JobRecord['statusReason']; completion?: string },
 ) => [
   patch(
     keys.job(job.organisationId, job.id),
     {
-      set: { ...ended, ...keys.jobStatusFiling(job, ended.status), completedAtMs: now() },
+      set: { ...ended, ...keys.jobStatusIndexKey(job, ended.status), completedAtMs: now() },
       remove: ['duepk', 'duesk'],
     },
     // Output that arrives between reading the job and ending it must not miss the result.
-    { status: { is: 'Running' }, leaseId: { is: job.leaseId }, outputBytes: sameAs(job.outputBytes || undefined) },
+    { status: { is: 'Running' }, leaseId: { is: job.leaseId }, outputBytes: unchanged(job.outputBytes || undefined) },
   ),
   patch(keys.cluster(job.organisationId, job.clusterId), { add: { activeJobs: -1 } }),
 ]
 
 async function afterEnd(
   caller: RelayCaller,
-  job: JobRow,
+  job: JobRecord,
   report: Completion,
   completion: string,
 ): Promise<CompletionResponse> {
@@ -201,8 +201,8 @@ async function afterEnd(
     const lateResult = { outcome: report.outcome, exitCode: report.exitCode, reportedAtMs: now() }
     await transact([
       patch(keys.job(job.organisationId, job.id), { set: { lateResult } }, { lateResult: { absent: true } }),
-      spendToken(caller),
+      consumeNonce(caller),
     ])
   }
-  throw fault('job_already_finished')
+  throw platformError('job_already_finished')
 }

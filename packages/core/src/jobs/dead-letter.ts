@@ -1,12 +1,12 @@
-import { tendBatch } from './batches/advance.ts'
+import { advanceBatch } from './batches/advance.ts'
 import { system } from '../caller.ts'
 import { now } from '../clock.ts'
 import * as keys from '../db/keys.ts'
 import { get, patch } from '../db/table.ts'
 import { transact } from '../db/transact.ts'
-import { contended } from '../error.ts'
-import { endQueued } from './cancel.ts'
-import { JobRow } from './record.ts'
+import { storeContention } from '../error.ts'
+import { finishQueued } from './cancel.ts'
+import { JobRecord } from './record.ts'
 import { log } from '../log.ts'
 import { type BatchReference, type JobReference } from '../aws/queues.ts'
 
@@ -15,19 +15,19 @@ import { type BatchReference, type JobReference } from '../aws/queues.ts'
 const deadLettered = { status: 'Failed', statusReason: 'dead_lettered' } as const
 
 /** Fails a job that could not be put into its cluster's inbox. One that got there, or ended, stays as it is. Two calls. */
-export async function buryJob({ organisationId, jobId }: JobReference): Promise<void> {
+export async function deadLetterJob({ organisationId, jobId }: JobReference): Promise<void> {
   const item = await get(keys.job(organisationId, jobId))
   if (item === undefined) return
-  const { success, data: job } = JobRow.safeParse(item)
+  const { success, data: job } = JobRecord.safeParse(item)
   if (!success) return log('error', 'A job cannot be read, and stays as it is', { organisationId, jobId })
   if (job.status !== 'Queued' || job.dispatchedAtMs !== undefined || job.isHeld) return
-  if (!(await endQueued(system(organisationId), [job], deadLettered))) throw contended()
+  if (!(await finishQueued(system(organisationId), [job], deadLettered))) throw storeContention()
 }
 
 /** Fails the jobs of a batch that could not be made to stand in the table. Those that do run, or wait their turn. */
-export async function buryBatch(reference: BatchReference): Promise<void> {
+export async function deadLetterBatch(reference: BatchReference): Promise<void> {
   const { organisationId, batchId } = reference
   const isOpen = { starts: { present: true }, deadLetteredAtMs: { absent: true } } as const
   await transact([patch(keys.batch(organisationId, batchId), { set: { deadLetteredAtMs: now() } }, isOpen)])
-  await tendBatch(reference)
+  await advanceBatch(reference)
 }

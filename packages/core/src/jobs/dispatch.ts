@@ -3,9 +3,9 @@ import * as keys from '../db/keys.ts'
 import { create, get, patch } from '../db/table.ts'
 import { transact } from '../db/transact.ts'
 import { failpoint } from '../lib/failpoint.ts'
-import { isOver, parseJob } from './record.ts'
-import { announceRecords, type JobReference } from '../aws/queues.ts'
-import { ring } from '../lib/relay-notify.ts'
+import { isTerminal, parseJob } from './record.ts'
+import { enqueueProjections, type JobReference } from '../aws/queues.ts'
+import { notifyRelay } from '../lib/relay-notify.ts'
 
 /**
  * Puts an announced job into its cluster's inbox, where the relay's next beat finds it, and wakes a waiting relay. A
@@ -15,7 +15,7 @@ export async function dispatch({ organisationId, jobId }: JobReference): Promise
   const item = await get(keys.job(organisationId, jobId))
   if (item === undefined) return
   const job = parseJob(item)
-  if (isOver(job)) return
+  if (isTerminal(job)) return
   if (job.status === 'Queued' && job.dispatchedAtMs === undefined && !job.isHeld) {
     await transact([
       patch(
@@ -28,5 +28,5 @@ export async function dispatch({ organisationId, jobId }: JobReference): Promise
     ])
   }
   await failpoint('dispatch.written')
-  await Promise.all([ring(job.clusterId), announceRecords(organisationId)])
+  await Promise.all([notifyRelay(job.clusterId), enqueueProjections(organisationId)])
 }

@@ -6,22 +6,22 @@ import {
   type JobSubmission,
 } from '@platform/contract/job'
 import { batchIdOf } from './batches/id.ts'
-import { locate } from './batches/find-job.ts'
+import { findJob } from './batches/find-job.ts'
 import { type Caller } from '../caller.ts'
 import { commit } from '../outbox/commit.ts'
 import { iso, now } from '../clock.ts'
 import * as keys from '../db/keys.ts'
-import { create, get, getAll, orFail, patch } from '../db/table.ts'
+import { create, get, getConsistent, orThrow, patch } from '../db/table.ts'
 import { expand } from './batches/expand.ts'
-import { fault } from '../error.ts'
+import { platformError } from '../error.ts'
 import { isId, newId } from '../id.ts'
-import { askToStop, endQueued } from './cancel.ts'
-import { isOver, jobView, parseJob, parsePayload, toldOfQueued } from './record.ts'
+import { requestCancel, finishQueued } from './cancel.ts'
+import { isTerminal, jobView, parseJob, parsePayload, effectsOfQueued } from './record.ts'
 import { payloadOf, type SubmittedPayload } from './submission.ts'
 import { parseNodes } from '../clusters/node.ts'
-import { isEnded, isOperation, parseOperation } from '../operations/record.ts'
+import { isOperationTerminal, isOperation, parseOperation } from '../operations/record.ts'
 import { operationView } from '../operations/view.ts'
-import { announceAgainMs, announceJob } from '../aws/queues.ts'
+import { outboxRetryMs, enqueueJob } from '../aws/queues.ts'
 import { readResult } from './result.ts'
 
 /** Jobs as callers see them: submit, read, cancel (D25 to D30). */
@@ -33,7 +33,7 @@ export async function submit(caller: Caller, submission: JobSubmission): Promise
   const { organisationId } = caller
   const payload = payloadOf(submission)
   const clusterId = isId('clus', submission.clusterId) ? submission.clusterId : undefined
-  if (clusterId === undefined) throw fault('cluster_not_found')
+  if (clusterId === undefined) throw platformError('cluster_not_found')
   if (payload.targetNodeIds) await checkTargets(organisationId, clusterId, payload.targetNodeIds)
 
   const job = newJob(caller, clusterId, payload, submission.deliverWithinSeconds)
@@ -44,20 +44,20 @@ export async function submit(caller: Caller, submission: JobSubmission): Promise
     status: 'Queued',
     createdAt: iso(job.createdAtMs),
   }
-  const filed = { ...job, ...keys.jobFiling(job), ...keys.due(job.id, now() + announceAgainMs) }
+  const filed = { ...job, ...keys.jobIndexKeys(job), ...keys.due(job.id, now() + outboxRetryMs) }
   await commit(caller, {
     steps: [
-      orFail(patch(keys.cluster(organisationId, clusterId), { add: { activeJobs: 1, jobs: 1 } }), 'cluster_not_found'),
+      orThrow(patch(keys.cluster(organisationId, clusterId), { add: { activeJobs: 1, jobs: 1 } }), 'cluster_not_found'),
       create(keys.job(organisationId, job.id), filed),
       create(keys.payload(organisationId, job.id), { payload: payload.text }),
     ],
     answer,
     audit: { action: 'job.submit', resource: job.id, detail: clusterId },
-    ...toldOfQueued(job),
+    ...effectsOfQueued(job),
     // Whoever puts the job into the inbox leads its record to the books: one message does both.
     isAnnounced: true,
   })
-  await announceJob({ organisationId, jobId: job.id })
+  await enqueueJob({ organisationId, jobId: job.id })
   return answer
 }
 
@@ -67,7 +67,7 @@ async function checkTargets(organisationId: string, clusterId: string, targets: 
   if (targets.every((id) => known.has(id))) return
   // Nodes of a cluster that is not there must not look different from the cluster not being there.
   const isThere = item ?? (await get(keys.cluster(organisationId, clusterId)))
-  throw fault(isThere === undefined ? 'cluster_not_found' : 'node_not_in_cluster')
+  throw platformError(isThere === undefined ? 'cluster_not_found' : 'node_not_in_cluster')
 }
 
 const newJob = (
@@ -92,7 +92,7 @@ const newJob = (
 
 /** One job with its result. One call; output beyond 32 KiB takes more, and so does a batch's job that is not stored yet. */
 export async function read({ organisationId }: Caller, jobId: string): Promise<Job> {
-  const found = await locate(organisationId, jobId, () => storedWhole(organisationId, jobId))
+  const found = await findJob(organisationId, jobId, () => storedWhole(organisationId, jobId))
   if ('operation' in found) return operationView(found.operation)
   const { job, payload, ...rest } = found
   const view = jobView(job, parsePayload(payload))
@@ -102,7 +102,7 @@ export async function read({ organisationId }: Caller, jobId: string): Promise<J
 
 async function storedWhole(organisationId: string, jobId: string) {
   const resultKey = keys.result(organisationId, jobId)
-  const [row, payload, result] = await getAll([
+  const [row, payload, result] = await getConsistent([
     keys.job(organisationId, jobId),
     keys.payload(organisationId, jobId),
     resultKey,
@@ -111,7 +111,7 @@ async function storedWhole(organisationId: string, jobId: string) {
   if (!row || !payload) return undefined
   const job = parseJob(row)
   // The three are read one by one: the job may have ended after its result was looked for.
-  const isMissing = result === undefined && isOver(job) && job.startedAtMs !== undefined
+  const isMissing = result === undefined && isTerminal(job) && job.startedAtMs !== undefined
   return { job, payload: payload['payload'], result: isMissing ? await get(resultKey) : result }
 }
 
@@ -119,14 +119,14 @@ async function storedWhole(organisationId: string, jobId: string) {
 export async function cancel(caller: Caller, jobId: string): Promise<Job> {
   const { organisationId } = caller
   for (let attempt = 0; attempt < attempts; attempt++) {
-    const found = await locate(organisationId, jobId, () => storedWhole(organisationId, jobId))
-    if ('operation' in found) throw fault(isEnded(found.operation) ? 'job_already_finished' : 'job_not_cancellable')
+    const found = await findJob(organisationId, jobId, () => storedWhole(organisationId, jobId))
+    if ('operation' in found) throw platformError(isOperationTerminal(found.operation) ? 'job_already_finished' : 'job_not_cancellable')
     if ('isPlanned' in found) {
       await expand(organisationId, batchIdOf(jobId))
       continue
     }
     const { job, payload } = found
-    if (isOver(job)) throw fault('job_already_finished')
+    if (isTerminal(job)) throw platformError('job_already_finished')
     const isQueued = job.status === 'Queued'
     const atMs = now()
     const after = isQueued
@@ -134,10 +134,10 @@ export async function cancel(caller: Caller, jobId: string): Promise<Job> {
       : { ...job, cancelRequestedAtMs: job.cancelRequestedAtMs ?? atMs }
     const answer = jobView(after, parsePayload(payload))
     const occasion = { atMs, answer }
-    const isDone = await (isQueued ? endQueued(caller, [job], cancelled, occasion) : askToStop(caller, job, occasion))
+    const isDone = await (isQueued ? finishQueued(caller, [job], cancelled, occasion) : requestCancel(caller, job, occasion))
     if (isDone) return answer
   }
-  throw fault('conflict')
+  throw platformError('conflict')
 }
 
 const cancelled = { status: 'Cancelled', statusReason: 'cancelled_by_user' } as const

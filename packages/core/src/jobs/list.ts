@@ -1,16 +1,16 @@
 import { type JobStatus, type JobSummary, type jobTypes } from '@platform/contract/job'
 import { jobIdOf } from './batches/id.ts'
-import { allPlanned } from './batches/find-job.ts'
+import { listPendingJobs } from './batches/find-job.ts'
 import { findBatch } from './batches/record.ts'
 import { type Caller } from '../caller.ts'
 import * as Cluster from '../clusters/cluster.ts'
 import * as keys from '../db/keys.ts'
-import { get, getAll, getMany, type Item } from '../db/table.ts'
+import { get, getConsistent, getMany, type Item } from '../db/table.ts'
 import { type FoundKeys, type Page, pageOfAll, pageOfRange } from '../db/index-page.ts'
-import { type JobRow, jobSummary, parseJob } from './record.ts'
-import { submittedOf, totalOf } from './totals-projection.ts'
+import { type JobRecord, jobSummary, parseJob } from './record.ts'
+import { countSubmitted, countJobs } from './totals-projection.ts'
 import { pageOfType, pageWithoutOperations } from '../operations/list.ts'
-import { isOperation, type OperationRow, parseOperation } from '../operations/record.ts'
+import { isOperation, type OperationRecord, parseOperation } from '../operations/record.ts'
 import { operationSummary } from '../operations/view.ts'
 
 /** Pages of jobs, newest first (D12, D28). They lag behind writes as indexes do, and totals until the books are closed. */
@@ -38,7 +38,7 @@ export async function list(caller: Caller, { page, pageSize, ...filter }: JobFil
 }
 
 interface Found {
-  jobs: (JobRow | OperationRow)[]
+  jobs: (JobRecord | OperationRecord)[]
   totalCount: number
 }
 
@@ -71,25 +71,25 @@ async function findJobs({ organisationId }: Caller, filter: JobFilter, page: Pag
   return readPage(
     filter,
     type === undefined
-      ? pageOfRange(range, async () => totalOf(await totals(), status), page)
-      : pageWithoutOperations(organisationId, range, async () => submittedOf(await totals(), status), page),
+      ? pageOfRange(range, async () => countJobs(await totals(), status), page)
+      : pageWithoutOperations(organisationId, range, async () => countSubmitted(await totals(), status), page),
   )
 }
 
-const parse = (item: Item): JobRow | OperationRow => (isOperation(item) ? parseOperation(item) : parseJob(item))
+const parse = (item: Item): JobRecord | OperationRecord => (isOperation(item) ? parseOperation(item) : parseJob(item))
 
-const summary = (job: JobRow | OperationRow): JobSummary =>
+const summary = (job: JobRecord | OperationRecord): JobSummary =>
   'clusterId' in job ? jobSummary(job) : operationSummary(job)
 
-const clusterOf = (job: JobRow | OperationRow) => ('clusterId' in job ? job.clusterId : undefined)
+const clusterOf = (job: JobRecord | OperationRecord) => ('clusterId' in job ? job.clusterId : undefined)
 
-const matches = (job: JobRow | OperationRow, { clusterId, status }: JobFilter): boolean =>
+const matches = (job: JobRecord | OperationRecord, { clusterId, status }: JobFilter): boolean =>
   (clusterId === undefined || clusterId === clusterOf(job)) && (status ?? job.status) === job.status
 
 /** What the index still shows, and is gone or has another status by now, is not counted either. */
 async function readPage(filter: JobFilter, wanted: Promise<FoundKeys>): Promise<Found> {
   const { found, totalCount } = await wanted
-  const items = found.length === 0 ? [] : await getAll(found, { stale: true })
+  const items = found.length === 0 ? [] : await getConsistent(found, { stale: true })
   const jobs = items.filter((item) => item !== undefined).map(parse)
   const matching = jobs.filter((job) => matches(job, filter))
   return { jobs: matching, totalCount: totalCount - (found.length - matching.length) }
@@ -99,7 +99,7 @@ async function readPage(filter: JobFilter, wanted: Promise<FoundKeys>): Promise<
 async function pageOfBatch(organisationId: string, batchId: string, filter: JobFilter, page: Page): Promise<Found> {
   const batch = await findBatch(organisationId, batchId)
   if (batch === undefined) return nothing
-  const planned = new Map((await allPlanned(batch)).map((job) => [job.id, job]))
+  const planned = new Map((await listPendingJobs(batch)).map((job) => [job.id, job]))
   const jobIds = Array.from({ length: batch.submittedCount }, (_, index) => jobIdOf(batchId, index)).toReversed()
   const items = await getMany(jobIds.map((id) => keys.job(organisationId, id)))
   const jobs = jobIds.flatMap((id, place) => {

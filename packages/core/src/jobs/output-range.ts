@@ -4,7 +4,7 @@ export const headBytes = 262_144
 export const tailBytes = 786_432
 
 /** A stretch of output at its place in the whole. */
-export interface Stretch {
+export interface ByteRange {
   offset: number
   data: string
 }
@@ -24,7 +24,7 @@ function cutStart(bytes: Buffer, start: number): Buffer {
 }
 
 /** The kept text of stretches in order, out of `totalBytes` that there were. */
-export function keptText(stretches: readonly Stretch[], totalBytes: number): string {
+export function retainedOutput(stretches: readonly ByteRange[], totalBytes: number): string {
   if (totalBytes <= headBytes + tailBytes) return stretches.map(({ data }) => data).join('')
   const tailFrom = totalBytes - tailBytes
   const parts = stretches.map(({ offset, data }) => {
@@ -39,14 +39,14 @@ export function keptText(stretches: readonly Stretch[], totalBytes: number): str
 }
 
 /** A stretch without what lies before an offset; the cut moves on to the next whole character. */
-export function cutBefore({ offset, data }: Stretch, from: number): Stretch {
+export function truncateAt({ offset, data }: ByteRange, from: number): ByteRange {
   const bytes = Buffer.from(data)
   const rest = cutStart(bytes, from - offset)
   return { offset: offset + bytes.length - rest.length, data: rest.toString() }
 }
 
 /** The text, or so much of its first quarter and its end that it takes no more than `carriedBytes` of a function's answer. */
-export function fitting(text: string, carriedBytes: number): string {
+export function fitToResponse(text: string, carriedBytes: number): string {
   let kept = text
   for (let size = carriedSize(kept); size > carriedBytes; size = carriedSize(kept)) {
     const quarter = Math.floor((kept.length * carriedBytes * 0.24) / size)

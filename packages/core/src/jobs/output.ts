@@ -1,19 +1,19 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { type JobOutput, type OutputChunk } from '@platform/contract/job-output'
 import { type OutputResponse, outputChunkBytes, type OutputReport } from '@platform/contract/relay'
-import { locate, storedJob } from './batches/find-job.ts'
+import { findJob, storedJob } from './batches/find-job.ts'
 import { type Caller, type RelayCaller } from '../caller.ts'
 import { now } from '../clock.ts'
 import * as keys from '../db/keys.ts'
 import { removeAll } from '../db/remove-all.ts'
 import { create, patch } from '../db/table.ts'
 import { transact } from '../db/transact.ts'
-import { contended, fault } from '../error.ts'
-import { isOver, type JobRow } from './record.ts'
-import { checkLease, jobOf } from './claim.ts'
-import { isEnded, type OperationRow } from '../operations/record.ts'
-import { cutBefore, headBytes, tailBytes } from './output-range.ts'
-import { spendToken } from '../clusters/request-nonce.ts'
+import { storeContention, platformError } from '../error.ts'
+import { isTerminal, type JobRecord } from './record.ts'
+import { checkLease, findOwnJob } from './claim.ts'
+import { isOperationTerminal, type OperationRecord } from '../operations/record.ts'
+import { truncateAt, headBytes, tailBytes } from './output-range.ts'
+import { consumeNonce } from '../clusters/request-nonce.ts'
 import { lastChunk, readChunks } from './result.ts'
 
 /** Live output: relays append, callers read from an offset on. */
@@ -30,20 +30,20 @@ const longestPauseMs = 1000
 /** Appends output. Two calls. The same seq twice changes nothing. */
 export async function append(caller: RelayCaller, jobId: string, report: OutputReport): Promise<OutputResponse> {
   for (let attempt = 0; attempt < attempts; attempt++) {
-    const job = await jobOf(caller, jobId)
+    const job = await findOwnJob(caller, jobId)
     checkLease(job, caller, report.leaseId)
-    if (isOver(job)) throw fault('job_already_finished')
+    if (isTerminal(job)) throw platformError('job_already_finished')
     const cancel = job.cancelRequestedAtMs !== undefined
     if (report.seq < job.nextSeq) return { nextSeq: job.nextSeq, cancel }
-    if (report.seq > job.nextSeq) throw fault('output_out_of_order')
+    if (report.seq > job.nextSeq) throw platformError('output_out_of_order')
     if (await transact(appendSteps(caller, job, report))) continue
     await clearMiddle(job, Buffer.byteLength(report.data))
     return { nextSeq: report.seq + 1, cancel }
   }
-  throw contended()
+  throw storeContention()
 }
 
-function appendSteps(caller: RelayCaller, job: JobRow, { seq, nodeId, stream, data, leaseId }: OutputReport) {
+function appendSteps(caller: RelayCaller, job: JobRecord, { seq, nodeId, stream, data, leaseId }: OutputReport) {
   const { organisationId, id, outputBytes } = job
   const isNext = seq === 0 ? ({ absent: true } as const) : { is: seq }
   return [
@@ -53,12 +53,12 @@ function appendSteps(caller: RelayCaller, job: JobRow, { seq, nodeId, stream, da
       { status: { is: 'Running' }, leaseId: { is: leaseId }, nextSeq: isNext },
     ),
     create(keys.output(organisationId, id, outputBytes), { offset: outputBytes, nodeId, stream, data }),
-    spendToken(caller),
+    consumeNonce(caller),
   ]
 }
 
 /** Removes what lies between the first 256 KiB and the last 768 KiB. What a kill leaves behind, the next time takes. */
-async function clearMiddle({ organisationId, id, outputBytes }: JobRow, addedBytes: number): Promise<void> {
+async function clearMiddle({ organisationId, id, outputBytes }: JobRecord, addedBytes: number): Promise<void> {
   const total = outputBytes + addedBytes
   const isDue = Math.floor(total / clearEveryBytes) > Math.floor(outputBytes / clearEveryBytes)
   // One chunk may reach into the window from before it: it stays.
@@ -84,28 +84,28 @@ export async function readOutput(caller: Caller, jobId: string, offset: number, 
 }
 
 async function outputNow({ organisationId }: Caller, jobId: string, offset: number): Promise<JobOutput> {
-  const stored = await locate(organisationId, jobId, () => storedJob(organisationId, jobId))
+  const stored = await findJob(organisationId, jobId, () => storedJob(organisationId, jobId))
   // What the platform does on itself tells by its steps.
   if ('operation' in stored) return silent(stored.operation, offset)
   const { job } = stored
   const items = offset >= job.outputBytes ? [] : await readFrom(job, offset)
   const last = items.at(-1)
   const nextOffset = last === undefined ? Math.max(offset, job.outputBytes) : last.offset + Buffer.byteLength(last.data)
-  return { items, nextOffset, status: job.status, finished: isOver(job) && nextOffset >= job.outputBytes }
+  return { items, nextOffset, status: job.status, finished: isTerminal(job) && nextOffset >= job.outputBytes }
 }
 
-const silent = (operation: OperationRow, offset: number): JobOutput => ({
+const silent = (operation: OperationRecord, offset: number): JobOutput => ({
   items: [],
   nextOffset: offset,
   status: operation.status,
-  finished: isEnded(operation),
+  finished: isOperationTerminal(operation),
 })
 
 /** Chunks from an offset on; one that begins before the offset and reaches past it is cut there. */
-async function readFrom(job: JobRow, offset: number): Promise<OutputChunk[]> {
+async function readFrom(job: JobRecord, offset: number): Promise<OutputChunk[]> {
   const chunks = await readChunks(job, offset, readChunkLimit)
   if (chunks[0]?.offset === offset) return chunks
   const before = await lastChunk(job, offset)
   const isCut = before !== undefined && before.offset + Buffer.byteLength(before.data) > offset
-  return isCut ? [{ ...before, ...cutBefore(before, offset) }, ...chunks] : chunks
+  return isCut ? [{ ...before, ...truncateAt(before, offset) }, ...chunks] : chunks
 }

@@ -3,8 +3,8 @@ import { now } from '../clock.ts'
 import * as keys from '../db/keys.ts'
 import { type Item, patch, remove } from '../db/table.ts'
 import { transact } from '../db/transact.ts'
-import { clearJobs } from './purge.ts'
-import { clear as clearTimeline } from '../clusters/timeline.ts'
+import { purgeJobs } from './purge.ts'
+import { purgeTimeline as clearTimeline } from '../clusters/timeline.ts'
 
 const Removed = z.object({ organisationId: z.string(), clusterId: z.string(), removedAtMs: z.number() })
 
@@ -15,11 +15,11 @@ const clearForMs = 5000
 const watchForMs = 60_000
 
 /** Clears away the ended jobs and the timeline of a removed cluster, for some seconds, and last what says that it is to be done. */
-export async function clearCluster(marker: Item): Promise<void> {
+export async function purgeCluster(marker: Item): Promise<void> {
   const { organisationId, clusterId, removedAtMs } = Removed.parse(marker)
-  const areJobsClear = await clearJobs(organisationId, clusterId, now() + clearForMs)
+  const areJobsClear = await purgeJobs(organisationId, clusterId, now() + clearForMs)
   const isClear = (await clearTimeline(organisationId, clusterId)) && areJobsClear
   const isDone = isClear && removedAtMs + watchForMs <= now()
-  const key = keys.removedCluster(clusterId)
+  const key = keys.clusterPurge(clusterId)
   await transact([isDone ? remove(key) : patch(key, { set: keys.due(clusterId, now() + 1000) })])
 }

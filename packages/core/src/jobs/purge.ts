@@ -3,9 +3,9 @@ import { commit } from '../outbox/commit.ts'
 import { now } from '../clock.ts'
 import * as keys from '../db/keys.ts'
 import { removeAll } from '../db/remove-all.ts'
-import { getAll, type Item, query, remove } from '../db/table.ts'
+import { getConsistent, type Item, query, remove } from '../db/table.ts'
 import { parseJob } from './record.ts'
-import { moveOf } from '../outbox/record.ts'
+import { transitionOf } from '../outbox/record.ts'
 
 /** Rows that go in one transaction, and are counted out of the totals with it. */
 const atOnce = 50
@@ -17,7 +17,7 @@ const sideBySide = 10
  * Clears ended jobs of a removed cluster until none is left or some time is over; answers whether there were none. One walk:
  * what the index still shows of jobs that went is passed.
  */
-export async function clearJobs(organisationId: string, clusterId: string, untilMs: number): Promise<boolean> {
+export async function purgeJobs(organisationId: string, clusterId: string, untilMs: number): Promise<boolean> {
   let isClear = true
   let after: Item | undefined
   do {
@@ -39,10 +39,10 @@ async function clear(organisationId: string, found: readonly keys.Key[]): Promis
     // The first text behind that of the row itself.
     await Promise.all(found.slice(from, from + sideBySide).map(({ pk, sk }) => removeAll({ pk, from: `${sk} ` })))
   }
-  const rows = (await getAll(found)).filter((item) => item !== undefined).map(parseJob)
+  const rows = (await getConsistent(found)).filter((item) => item !== undefined).map(parseJob)
   if (rows.length === 0) return
   await commit(system(organisationId), {
     steps: rows.map(({ id, status }) => remove(keys.job(organisationId, id), { status: { is: status } })),
-    moves: rows.map((row) => moveOf(row, row.status, undefined)),
+    moves: rows.map((row) => transitionOf(row, row.status, undefined)),
   })
 }

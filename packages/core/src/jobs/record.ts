@@ -7,13 +7,13 @@ import {
   statusReasons,
 } from '@platform/contract/job'
 import * as z from 'zod'
-import { iso, now, when } from '../clock.ts'
+import { iso, now, optionalTimestamp } from '../clock.ts'
 import { type Item } from '../db/table.ts'
 import { isOperation } from '../operations/record.ts'
-import { moveOf } from '../outbox/record.ts'
+import { transitionOf } from '../outbox/record.ts'
 
 /** How a job is stored. Payload and result stand in items of their own: a change of status does not rewrite them. */
-export const JobRow = z.object({
+export const JobRecord = z.object({
   id: z.string(),
   organisationId: z.string(),
   clusterId: z.string(),
@@ -47,12 +47,12 @@ export const JobRow = z.object({
   completion: z.string().optional(),
   lateResult: z.object({ outcome: z.string(), exitCode: z.number().nullable(), reportedAtMs: z.number() }).optional(),
 })
-export type JobRow = z.infer<typeof JobRow>
+export type JobRecord = z.infer<typeof JobRecord>
 
-export const parseJob = (item: Item): JobRow => JobRow.parse(item)
+export const parseJob = (item: Item): JobRecord => JobRecord.parse(item)
 
 /** The job of a stored item, where relays have a part in it: none in what the platform does on itself. */
-export const parseRelayed = (item: Item | undefined): JobRow | undefined =>
+export const parseRelayed = (item: Item | undefined): JobRecord | undefined =>
   item === undefined || isOperation(item) ? undefined : parseJob(item)
 
 const Payload = z.record(z.string(), z.unknown())
@@ -61,25 +61,25 @@ const Payload = z.record(z.string(), z.unknown())
 export const parsePayload = (text: unknown): Record<string, unknown> => Payload.parse(JSON.parse(String(text)))
 
 /** Whether a job has ended: its status does not change any more. */
-export const isOver = ({ status }: JobRow): boolean => status !== 'Queued' && status !== 'Running'
+export const isTerminal = ({ status }: JobRecord): boolean => status !== 'Queued' && status !== 'Running'
 
 /** How a job ends. */
 export interface JobEnd {
   status: 'Completed' | 'Failed' | 'Cancelled'
-  statusReason?: JobRow['statusReason']
+  statusReason?: JobRecord['statusReason']
   exitCode?: number | null
 }
 
 const endNames = { Completed: 'job.completed', Failed: 'job.failed', Cancelled: 'job.cancelled' } as const
 
 /** What every event of a job tells. */
-export const jobFacts = ({
+export const jobEventData = ({
   id,
   clusterId,
   batchId,
   type,
   createdBy,
-}: Pick<JobRow, 'id' | 'clusterId' | 'batchId' | 'type' | 'createdBy'>) => ({
+}: Pick<JobRecord, 'id' | 'clusterId' | 'batchId' | 'type' | 'createdBy'>) => ({
   jobId: id,
   clusterId,
   batchId,
@@ -88,29 +88,29 @@ export const jobFacts = ({
 })
 
 /** What a new job tells. */
-export const toldOfQueued = (job: Parameters<typeof jobFacts>[0]) => ({
-  events: [{ name: 'job.queued' as const, subject: job.id, data: jobFacts(job) }],
-  moves: [moveOf(job, undefined, 'Queued')],
+export const effectsOfQueued = (job: Parameters<typeof jobEventData>[0]) => ({
+  events: [{ name: 'job.queued' as const, subject: job.id, data: jobEventData(job) }],
+  moves: [transitionOf(job, undefined, 'Queued')],
 })
 
 /** What the end of a job tells: the event, and where totals move it. */
-export function toldOfEnd(job: JobRow, { status, statusReason, exitCode }: JobEnd) {
+export function effectsOfFinish(job: JobRecord, { status, statusReason, exitCode }: JobEnd) {
   const previousStatus = job.status === 'Running' ? ('Running' as const) : ('Queued' as const)
-  const data = { ...jobFacts(job), previousStatus, statusReason, exitCode }
+  const data = { ...jobEventData(job), previousStatus, statusReason, exitCode }
   return {
     events: [{ name: endNames[status], subject: job.id, data }],
-    moves: [moveOf(job, job.status, status)],
+    moves: [transitionOf(job, job.status, status)],
   }
 }
 
 /** What a job tells that has ended before it could stand in the table as Queued. */
-export const toldOfStillborn = (job: JobRow, end: JobEnd) => ({
-  ...toldOfEnd(job, end),
-  moves: [moveOf(job, undefined, end.status)],
+export const effectsOfFailedCreation = (job: JobRecord, end: JobEnd) => ({
+  ...effectsOfFinish(job, end),
+  moves: [transitionOf(job, undefined, end.status)],
 })
 
 /** The wire form in lists: without payload and result. */
-export const jobSummary = (row: JobRow): JobSummary => ({
+export const jobSummary = (row: JobRecord): JobSummary => ({
   id: row.id,
   clusterId: row.clusterId,
   ...(row.batchId === undefined ? {} : { batchId: row.batchId }),
@@ -118,13 +118,13 @@ export const jobSummary = (row: JobRow): JobSummary => ({
   status: row.status,
   ...(row.statusReason === undefined ? {} : { statusReason: row.statusReason }),
   createdAt: iso(row.createdAtMs),
-  ...when('startedAt', row.startedAtMs),
-  ...when('completedAt', row.completedAtMs),
-  ...when('cancelRequestedAt', row.cancelRequestedAtMs),
+  ...optionalTimestamp('startedAt', row.startedAtMs),
+  ...optionalTimestamp('completedAt', row.completedAtMs),
+  ...optionalTimestamp('cancelRequestedAt', row.cancelRequestedAtMs),
 })
 
 /** The wire form, but for the result. */
-export const jobView = (row: JobRow, payload: Record<string, unknown>): Job => ({
+export const jobView = (row: JobRecord, payload: Record<string, unknown>): Job => ({
   ...jobSummary(row),
   payload,
   expiresAt: iso(expiryOf(row)),
@@ -132,11 +132,11 @@ export const jobView = (row: JobRow, payload: Record<string, unknown>): Job => (
 })
 
 /** The time of a job that is held back begins when it is let go. */
-function expiryOf({ status, isHeld, expiresAtMs, deliverWithinSeconds = defaultDeliverWithinSeconds }: JobRow): number {
+function expiryOf({ status, isHeld, expiresAtMs, deliverWithinSeconds = defaultDeliverWithinSeconds }: JobRecord): number {
   return isHeld && status === 'Queued' ? now() + deliverWithinSeconds * 1000 : expiresAtMs
 }
 
-const lateView = ({ outcome, exitCode, reportedAtMs }: NonNullable<JobRow['lateResult']>) => ({
+const lateView = ({ outcome, exitCode, reportedAtMs }: NonNullable<JobRecord['lateResult']>) => ({
   outcome,
   exitCode,
   reportedAt: iso(reportedAtMs),

@@ -4,8 +4,8 @@ import { type Completion } from '@platform/contract/relay'
 import * as z from 'zod'
 import * as keys from '../db/keys.ts'
 import { type Item, query, queryAll, replace } from '../db/table.ts'
-import { type JobRow } from './record.ts'
-import { fitting, headBytes, keptText, tailBytes } from './output-range.ts'
+import { type JobRecord } from './record.ts'
+import { fitToResponse, headBytes, retainedOutput, tailBytes } from './output-range.ts'
 
 /** Results of ended jobs (D27). Output up to 32 KiB stands in the result's own item, more in the items it arrived in. */
 
@@ -24,7 +24,7 @@ const NodeExits = z.array(z.object({ nodeId: z.string(), exitCode: z.number().nu
 const Row = z.object({ exitCode: z.number().nullable(), nodes: z.string(), chunks: z.string().optional() })
 
 /** The step that stores the result of a run. One call where there is little output. */
-export async function resultStep(job: JobRow, { exitCode, nodes }: Pick<Completion, 'exitCode' | 'nodes'>) {
+export async function resultWrite(job: JobRecord, { exitCode, nodes }: Pick<Completion, 'exitCode' | 'nodes'>) {
   const chunks = await inlined(job)
   return replace(keys.result(job.organisationId, job.id), {
     exitCode: exitCodeOf(nodes, exitCode),
@@ -33,7 +33,7 @@ export async function resultStep(job: JobRow, { exitCode, nodes }: Pick<Completi
   })
 }
 
-async function inlined(job: JobRow): Promise<string | undefined> {
+async function inlined(job: JobRecord): Promise<string | undefined> {
   if (job.outputBytes > inlineBytes || job.nextSeq > inlineChunks) return undefined
   const chunks = JSON.stringify(job.outputBytes === 0 ? [] : await readChunks(job, 0))
   return Buffer.byteLength(chunks) <= inlineJsonBytes ? chunks : undefined
@@ -48,7 +48,7 @@ export function exitCodeOf(nodes: Completion['nodes'], reported: number | null):
 
 /** All stored output from a byte offset on. One call per MB. */
 export async function readChunks(
-  { organisationId, id }: JobRow,
+  { organisationId, id }: JobRecord,
   fromOffset: number,
   limit?: number,
 ): Promise<OutputChunk[]> {
@@ -58,7 +58,7 @@ export async function readChunks(
 }
 
 /** The last stored chunk that begins at or before a byte offset. One call. */
-export async function lastChunk({ organisationId, id }: JobRow, offset: number): Promise<OutputChunk | undefined> {
+export async function lastChunk({ organisationId, id }: JobRecord, offset: number): Promise<OutputChunk | undefined> {
   const { pk, sk: to } = keys.output(organisationId, id, offset)
   const { sk: from } = keys.output(organisationId, id, 0)
   const { items } = await query({ pk, from, to, limit: 1, newestFirst: true })
@@ -66,13 +66,13 @@ export async function lastChunk({ organisationId, id }: JobRow, offset: number):
 }
 
 /** The wire form of a stored result. */
-export async function readResult(job: JobRow, item: Item): Promise<JobResult> {
+export async function readResult(job: JobRecord, item: Item): Promise<JobResult> {
   const row = Row.parse(item)
   const chunks = row.chunks === undefined ? await readChunks(job, 0) : Chunks.parse(JSON.parse(row.chunks))
-  const textOf = (part: readonly OutputChunk[], share: number) => fitting(keptText(part, job.outputBytes), share)
+  const textOf = (part: readonly OutputChunk[], share: number) => fitToResponse(retainedOutput(part, job.outputBytes), share)
   const nodes = NodeExits.parse(JSON.parse(row.nodes))
-  const whole = keptText(chunks, job.outputBytes)
-  const output = fitting(whole, shownBytes)
+  const whole = retainedOutput(chunks, job.outputBytes)
+  const output = fitToResponse(whole, shownBytes)
   const isCut = output !== whole
   const share = isCut ? shownBytes / nodes.length : shownBytes
   return {

@@ -1,5 +1,5 @@
 import { InvokeScriptPayload, type JobSubmission, jobTypes } from '@platform/contract/job'
-import { fault } from '../error.ts'
+import { platformError } from '../error.ts'
 import { parseBody } from '../lib/validate.ts'
 
 /** What a submitted job must be, whether it comes alone or in a batch (D26, D35). */
@@ -17,10 +17,10 @@ export interface SubmittedPayload extends InvokeScriptPayload {
  */
 export function payloadOf({ type, payload }: JobSubmission, under: readonly PropertyKey[] = []): SubmittedPayload {
   if (type !== 'InvokeScript') {
-    throw fault((jobTypes as readonly string[]).includes(type) ? 'job_type_not_submittable' : 'unknown_job_type')
+    throw platformError((jobTypes as readonly string[]).includes(type) ? 'job_type_not_submittable' : 'unknown_job_type')
   }
   const parsed = parseBody(InvokeScriptPayload, payload, [...under, 'payload'])
   const text = JSON.stringify(parsed)
-  if (Buffer.byteLength(text) > payloadBytes) throw fault('payload_too_large')
+  if (Buffer.byteLength(text) > payloadBytes) throw platformError('payload_too_large')
   return { ...parsed, text }
 }

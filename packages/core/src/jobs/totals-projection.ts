@@ -1,27 +1,27 @@
 import { type JobStatus } from '@platform/contract/job'
-import { type Book } from '../outbox/run-projections.ts'
+import { type Projection } from '../outbox/run-projections.ts'
 import * as keys from '../db/keys.ts'
-import { type Item, type Step, upsert } from '../db/table.ts'
+import { type Item, type WriteItem, upsert } from '../db/table.ts'
 import { type OutboxRecord } from '../outbox/record.ts'
 
 /**
  * How many jobs an organisation has, in all and by status: one write for each closing of the books. Transactions of jobs
  * never touch it, or they would all meet there.
  */
-export const jobTotalsBook: Book = { name: 'job totals', entries }
+export const jobTotalsProjection: Projection = { name: 'job totals', entries }
 
 /** The jobs that a stored item counts, in all or of one status. */
-export const totalOf = (item: Item | undefined, status: JobStatus | 'total' = 'total'): number =>
+export const countJobs = (item: Item | undefined, status: JobStatus | 'total' = 'total'): number =>
   Math.max(0, Number(item?.[status] ?? 0))
 
 /** Those of them that clients have submitted. */
-export const submittedOf = (item: Item | undefined, status: JobStatus | 'total' = 'total'): number =>
-  Math.max(0, totalOf(item, status) - Number(item?.[operationsOf(status)] ?? 0))
+export const countSubmitted = (item: Item | undefined, status: JobStatus | 'total' = 'total'): number =>
+  Math.max(0, countJobs(item, status) - Number(item?.[operationsOf(status)] ?? 0))
 
 /** Where the jobs among them are counted once more that the platform does on itself. */
 const operationsOf = (status: string): string => `operations ${status}`
 
-async function entries(organisationId: string, records: readonly OutboxRecord[]): Promise<readonly Step[]> {
+async function entries(organisationId: string, records: readonly OutboxRecord[]): Promise<readonly WriteItem[]> {
   const sums: Record<string, number> = {}
   const count = (name: string, by: number) => (sums[name] = (sums[name] ?? 0) + by)
   for (const { clusterId, from, to } of records.flatMap(({ moves }) => moves)) {

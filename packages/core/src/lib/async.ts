@@ -1,12 +1,12 @@
 /** Items in parts of a size; the last one may be smaller. */
-export const partsOf = <Item>(items: readonly Item[], size: number): Item[][] =>
+export const chunk = <Item>(items: readonly Item[], size: number): Item[][] =>
   Array.from({ length: Math.ceil(items.length / size) }, (_, part) => items.slice(part * size, (part + 1) * size))
 
 /**
  * Does some work for each item, so many at once, and begins in their order. When one throws nothing else is begun, and the
  * caller hears of it when what was under way has ended.
  */
-export async function fewAtOnce<Item>(
+export async function forEachLimit<Item>(
   count: number,
   items: readonly Item[],
   work: (item: Item) => Promise<unknown>,

@@ -1,5 +1,5 @@
 /** A map that keeps its latest entries and forgets the oldest beyond a limit. */
-export class Recent<Value> {
+export class BoundedCache<Value> {
   private readonly entries = new Map<string, Value>()
   private readonly limit: number
 

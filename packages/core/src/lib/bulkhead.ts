@@ -1,8 +1,8 @@
 /** Does work, unless `most` of that name are under way already. */
-export type UnlessCrowded = <Result>(name: string, most: number, work: () => Promise<Result>) => Promise<Result>
+export type Bulkhead = <Result>(name: string, most: number, work: () => Promise<Result>) => Promise<Result>
 
 /** Counts the work of this process by name. Nobody waits: what would be too much fails at once. */
-export function unlessCrowded(refusal: () => Error): UnlessCrowded {
+export function bulkhead(refusal: () => Error): Bulkhead {
   const underWay = new Map<string, number>()
   return async (name, most, work) => {
     const others = underWay.get(name) ?? 0

@@ -12,7 +12,7 @@ import { version } from './version.ts'
 type Unit = 'Count' | 'Seconds' | 'Milliseconds'
 
 /** Every metric there is, with its unit. Within one line counts add up, and of times the longest stays. */
-export const measures = {
+export const metricUnits = {
   /** Answers of the API, and how long they took. */
   Requests: 'Count',
   RequestDuration: 'Milliseconds',
@@ -43,27 +43,27 @@ export const measures = {
 } as const satisfies Record<string, Unit>
 
 /** The name of a metric. */
-export type Measure = keyof typeof measures
+export type MetricName = keyof typeof metricUnits
 
 const namespace = 'Platform'
 /** One: every combination of values is a metric of its own, paid for by the month. What else a line says can be searched for. */
 const dimensions = [['Function']]
 
-type Values = Map<Measure, number>
+type Values = Map<MetricName, number>
 
 const measuring = new AsyncLocalStorage<Values>()
 
 /** Adds to what the running piece of work tells; outside of one it does nothing. */
-export function measure(name: Measure, value = 1): void {
+export function recordMetric(name: MetricName, value = 1): void {
   const values = measuring.getStore()
   if (values === undefined || !Number.isFinite(value)) return
   const earlier = values.get(name)
   if (earlier === undefined) values.set(name, value)
-  else values.set(name, measures[name] === 'Count' ? earlier + value : Math.max(earlier, value))
+  else values.set(name, metricUnits[name] === 'Count' ? earlier + value : Math.max(earlier, value))
 }
 
 /** Does a piece of work, and then writes one line of what was measured in it, even where it fails. */
-export async function measured<Result>(work: () => Promise<Result>): Promise<Result> {
+export async function withMetrics<Result>(work: () => Promise<Result>): Promise<Result> {
   if (config.PLAT_METRICS === 'off') return work()
   const values: Values = new Map()
   try {
@@ -76,7 +76,7 @@ export async function measured<Result>(work: () => Promise<Result>): Promise<Res
 /** The line in the embedded metric format. The trace leads from a number to the log of its request. */
 function metricLine(values: Values): object {
   const traceId = currentTraceId()
-  const Metrics = [...values.keys()].map((Name) => ({ Name, Unit: measures[Name] }))
+  const Metrics = [...values.keys()].map((Name) => ({ Name, Unit: metricUnits[Name] }))
   return {
     _aws: { Timestamp: now(), CloudWatchMetrics: [{ Namespace: namespace, Dimensions: dimensions, Metrics }] },
     Function: config.AWS_LAMBDA_FUNCTION_NAME,

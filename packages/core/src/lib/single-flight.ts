@@ -3,7 +3,7 @@
  * each name. Whoever comes while one is under way goes at once, and when it has ended `again` sees to it that another
  * begins: nobody holds a slot of a queue only to wait.
  */
-export function oneAtATime(
+export function singleFlight(
   work: (name: string) => Promise<void>,
   again: (name: string) => Promise<void>,
 ): (name: string) => Promise<void> {

@@ -1,6 +1,6 @@
 import { type ErrorDetail } from '@platform/contract/common'
 import type * as z from 'zod'
-import { invalid } from '../error.ts'
+import { validationFailed } from '../error.ts'
 
 /** Parses a part of a request by its schema; refuses it with one detail per field (D32). Values are never echoed. */
 export function parsePart<Schema extends z.ZodType>(
@@ -11,10 +11,10 @@ export function parsePart<Schema extends z.ZodType>(
 ): z.output<Schema> {
   const parsed = schema.safeParse(value)
   if (parsed.success) return parsed.data
-  throw invalid(
+  throw validationFailed(
     parsed.error.issues.map((issue) => ({
       in: where,
-      path: pointer([...under, ...issue.path]),
+      path: jsonPointer([...under, ...issue.path]),
       code: issue.code,
       message: issue.message.slice(0, 500),
     })),
@@ -29,7 +29,7 @@ export const parseBody = <Schema extends z.ZodType>(
 ): z.output<Schema> => parsePart('body', schema, value, under)
 
 /** A JSON Pointer (RFC 6901). */
-export const pointer = (path: readonly PropertyKey[]): string =>
+export const jsonPointer = (path: readonly PropertyKey[]): string =>
   path
     .map((segment) => `/${String(segment).replaceAll('~', '~0').replaceAll('/', '~1')}`)
     .join('')

@@ -1,10 +1,10 @@
-import { type Book } from '../outbox/run-projections.ts'
+import { type Projection } from '../outbox/run-projections.ts'
 import { now, nowSeconds } from '../clock.ts'
 import { cloudEvent } from '../webhooks/cloud-event.ts'
 import * as keys from '../db/keys.ts'
-import { get, type Item, putAll } from '../db/table.ts'
+import { get, type Item, batchPut } from '../db/table.ts'
 import { parseRoutes } from './routes.ts'
-import { announceModule } from '../aws/queues.ts'
+import { enqueueModuleDelivery } from '../aws/queues.ts'
 import { type OutboxRecord } from '../outbox/record.ts'
 import { isSubscribed } from '../webhooks/record.ts'
 
@@ -15,7 +15,7 @@ import { isSubscribed } from '../webhooks/record.ts'
  */
 
 /** What no module has taken by then is dropped. */
-export const keepEventsSeconds = 24 * 3600
+export const eventRetentionSeconds = 24 * 3600
 /** Who has subscribed is read again after this long: the event bus costs a busy process one small read in it, an idle one none. */
 const subscribersMs = 2000
 
@@ -40,19 +40,19 @@ async function subscribersNow(): Promise<readonly Subscriber[]> {
 /** Modules that have got something, by the records that brought it, until those are closed. */
 const told = new WeakMap<readonly OutboxRecord[], ReadonlySet<string>>()
 
-export const moduleBook: Book = {
+export const moduleEventProjection: Projection = {
   name: 'modules',
   /** One call in two seconds, and one per 25 items that modules get. */
   prepare: async (_, records) => {
     if (!records.some(({ events }) => events.length > 0)) return
     const waiting = (await subscribersNow()).map((subscriber) => ({ subscriber, items: itemsFor(subscriber, records) }))
-    await putAll(waiting.flatMap(({ items }) => items))
+    await batchPut(waiting.flatMap(({ items }) => items))
     const woken = waiting.filter(({ items }) => items.length > 0).map(({ subscriber: { moduleId } }) => moduleId)
     told.set(records, new Set(woken))
   },
   /** One message for each module. Should it be lost, the next heartbeat finds what waits. */
   follow: async (organisationId, records) => {
-    await Promise.all([...(told.get(records) ?? [])].map((moduleId) => announceModule(organisationId, moduleId)))
+    await Promise.all([...(told.get(records) ?? [])].map((moduleId) => enqueueModuleDelivery(organisationId, moduleId)))
   },
 }
 
@@ -64,6 +64,6 @@ const itemsFor = ({ moduleId, subscriptions }: Subscriber, records: readonly Out
       const isOwn = envelope.type.startsWith(`module.${moduleId}.`)
       if (isOwn || !isSubscribed({ events: [...subscriptions] }, envelope.type)) return []
       const key = keys.moduleEvent(moduleId, `${record.id}.${String(index).padStart(3, '0')}`)
-      return [{ ...key, event: JSON.stringify(envelope), ttl: nowSeconds() + keepEventsSeconds }]
+      return [{ ...key, event: JSON.stringify(envelope), ttl: nowSeconds() + eventRetentionSeconds }]
     }),
   )

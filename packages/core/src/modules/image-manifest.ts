@@ -4,8 +4,8 @@ import { type RegistryClient } from '@platform/oci/client'
 import { RegistryFailure } from '@platform/oci/error'
 import { readFile } from '@platform/oci/image'
 import { type Image } from '@platform/oci/types'
-import { Fault } from '../error.ts'
-import { readManifest, type ReadManifest, tooLarge } from './manifest.ts'
+import { PlatformError } from '../error.ts'
+import { readManifest, type ReadManifest, manifestTooLarge } from './manifest.ts'
 import { fetchManifest } from './manifest-source.ts'
 
 /** The manifest that belongs to an image (D47). */
@@ -26,13 +26,13 @@ export async function manifestOf(
 ): Promise<ModuleManifest> {
   if (manifestUrl === undefined) {
     const own = await manifestIn(found)
-    if (own === undefined) throw new Fault('image_not_a_module', noManifest)
+    if (own === undefined) throw new PlatformError('image_not_a_module', noManifest)
     return own.manifest
   }
   const named = readManifest(await fetchManifest(manifestUrl))
   const own = isVerified ? await manifestIn(found) : undefined
   if (own !== undefined && !isDeepStrictEqual(own.document, named.document)) {
-    throw new Fault('manifest_mismatch', 'The manifest at manifestUrl is not the one in the signed image.')
+    throw new PlatformError('manifest_mismatch', 'The manifest at manifestUrl is not the one in the signed image.')
   }
   return named.manifest
 }
@@ -48,7 +48,7 @@ function manifestPaths({ config: { config } }: Image): string[] {
 async function manifestIn({ client, image }: FoundImage): Promise<ReadManifest | undefined> {
   const bytes = await readFile(client, image, manifestPaths(image), manifestBytes).catch((cause: unknown) => {
     const isTooLarge = cause instanceof RegistryFailure && cause.problem === 'too_large'
-    throw isTooLarge ? tooLarge({ cause }) : cause
+    throw isTooLarge ? manifestTooLarge({ cause }) : cause
   })
   return bytes && readManifest(bytes)
 }

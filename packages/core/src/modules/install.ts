@@ -2,10 +2,10 @@ import { type ImageInstallation, type InstallAccepted } from '@platform/contract
 import { parseReference } from '@platform/oci/reference'
 import { type Caller } from '../caller.ts'
 import { readCatalog } from './catalog/catalog.ts'
-import { latestOf, offersOf, releaseOf } from './catalog/select.ts'
-import { Fault, fault } from '../error.ts'
-import { acceptInstall, refuseKnown } from './request-install.ts'
-import { refuseIfLocked, standingOf } from './install-state.ts'
+import { latestOf, choicesByModule, releaseOf } from './catalog/select.ts'
+import { PlatformError, platformError } from '../error.ts'
+import { requestInstall, rejectIfInstalled } from './request-install.ts'
+import { rejectIfLocked, readInstallState } from './install-state.ts'
 import { resolveRelease } from './release.ts'
 import { isModuleId } from './record.ts'
 
@@ -23,21 +23,21 @@ export async function installFromCatalog(
   moduleId: string,
   { version }: { version?: string | undefined },
 ): Promise<InstallAccepted> {
-  if (!isModuleId(moduleId)) throw fault('module_not_found')
-  const [standing, { repositories }] = await Promise.all([standingOf(caller, moduleId), readCatalog()])
+  if (!isModuleId(moduleId)) throw platformError('module_not_found')
+  const [standing, { repositories }] = await Promise.all([readInstallState(caller, moduleId), readCatalog()])
   const { row } = standing
-  const offers = offersOf(repositories).get(moduleId)
-  if (offers === undefined && row === undefined) throw fault('module_not_found')
-  refuseIfLocked(row)
+  const offers = choicesByModule(repositories).get(moduleId)
+  if (offers === undefined && row === undefined) throw platformError('module_not_found')
+  rejectIfLocked(row)
   // What the catalog says of signatures may be outdated: the image itself is asked.
   const offer = version === undefined ? latestOf(offers ?? []) : releaseOf(offers ?? [], version)
-  if (offer === undefined) throw fault('version_not_available')
+  if (offer === undefined) throw platformError('version_not_available')
   const isUnasked = version === undefined
-  if (row !== undefined) refuseKnown(row, offer.version, isUnasked)
+  if (row !== undefined) rejectIfInstalled(row, offer.version, isUnasked)
   const reference = parseReference(`${offer.reference}@${offer.digest}`)
-  if (reference === undefined) throw fault('version_not_available')
+  if (reference === undefined) throw platformError('version_not_available')
   const release = await resolveRelease({ reference, id: moduleId, version: offer.version })
-  return acceptInstall(caller, release, { first: standing, isUnasked })
+  return requestInstall(caller, release, { first: standing, isUnasked })
 }
 
 /**
@@ -49,7 +49,7 @@ export async function installFromImage(
   { imageRef, manifestUrl }: ImageInstallation,
 ): Promise<InstallAccepted> {
   const reference = parseReference(imageRef)
-  if (reference === undefined) throw new Fault('image_unreachable', 'imageRef must name its registry: host/name:tag.')
+  if (reference === undefined) throw new PlatformError('image_unreachable', 'imageRef must name its registry: host/name:tag.')
   const release = await resolveRelease({ reference, manifestUrl })
-  return acceptInstall(caller, release, { first: await standingOf(caller, release.moduleId), isUnasked: false })
+  return requestInstall(caller, release, { first: await readInstallState(caller, release.moduleId), isUnasked: false })
 }

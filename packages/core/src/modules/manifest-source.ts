@@ -1,9 +1,9 @@
 import { manifestBytes } from '@platform/contract/manifest'
 import { now } from '../clock.ts'
-import { Fault, fault } from '../error.ts'
-import { callOut, checkUrl, type OutboundAnswer, OutboundFailure } from '../outbound/outbound.ts'
-import { targetOf } from '../lib/settings/allowlist.ts'
-import { registryAllow } from './registries.ts'
+import { PlatformError, platformError } from '../error.ts'
+import { outboundFetch, checkUrl, type OutboundResponse, OutboundError } from '../outbound/outbound.ts'
+import { hostPortOf } from '../lib/settings/allowlist.ts'
+import { registryAllowlist } from './registries.ts'
 
 /** Where the manifest of an image is when it is not in the image: at an address that a caller names (D47). */
 
@@ -30,30 +30,30 @@ export async function fetchManifest(address: string): Promise<Uint8Array> {
 
 function checked(address: string): URL {
   try {
-    const url = checkUrl(address, { allow: registryAllow })
-    if (url.protocol === 'https:' || registryAllow.has(targetOf(url))) return url
+    const url = checkUrl(address, { allow: registryAllowlist })
+    if (url.protocol === 'https:' || registryAllowlist.has(hostPortOf(url))) return url
   } catch (cause) {
-    throw fault('url_not_allowed', {}, { cause })
+    throw platformError('url_not_allowed', {}, { cause })
   }
-  throw new Fault('url_not_allowed', 'The manifest has to be reached by https.')
+  throw new PlatformError('url_not_allowed', 'The manifest has to be reached by https.')
 }
 
-async function ask(url: URL, leftMs: number): Promise<OutboundAnswer> {
+async function ask(url: URL, leftMs: number): Promise<OutboundResponse> {
   if (leftMs <= 0) throw unreadable('timed_out')
   const request = { method: 'GET', headers: { accept: 'application/json' }, maxBytes: manifestBytes + 1 }
   try {
-    return await callOut(url.href, { ...request, timeoutMs: leftMs }, { allow: registryAllow })
+    return await outboundFetch(url.href, { ...request, timeoutMs: leftMs }, { allow: registryAllowlist })
   } catch (cause) {
-    const problem = cause instanceof OutboundFailure ? cause.problem : 'connection_failed'
-    if (problem === 'address_not_allowed') throw fault('url_not_allowed', {}, { cause })
+    const problem = cause instanceof OutboundError ? cause.problem : 'connection_failed'
+    if (problem === 'address_not_allowed') throw platformError('url_not_allowed', {}, { cause })
     throw unreadable(problem, { cause })
   }
 }
 
-function contentOf({ status, body }: OutboundAnswer): Uint8Array {
+function contentOf({ status, body }: OutboundResponse): Uint8Array {
   if (status !== 200) throw unreadable(`status ${status}`)
   return body
 }
 
-const unreadable = (reason: string, options?: ErrorOptions): Fault =>
-  new Fault('image_unreachable', `The manifest could not be read: ${reason}. Check manifestUrl.`, {}, options)
+const unreadable = (reason: string, options?: ErrorOptions): PlatformError =>
+  new PlatformError('image_unreachable', `The manifest could not be read: ${reason}. Check manifestUrl.`, {}, options)

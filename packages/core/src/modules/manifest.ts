@@ -1,8 +1,8 @@
 import { type ErrorDetail } from '@platform/contract/common'
 import { manifestBytes, ModuleManifest } from '@platform/contract/manifest'
-import { type Fault, fault } from '../error.ts'
+import { type PlatformError, platformError } from '../error.ts'
 import { checkManifest, type ManifestProblem } from './check-manifest.ts'
-import { pointer } from '../lib/validate.ts'
+import { jsonPointer } from '../lib/validate.ts'
 
 /** `module.json` as it is found somewhere: nothing of it is known to be true before it is read here. */
 
@@ -17,7 +17,7 @@ export interface ReadManifest {
 
 /** Reads a manifest. Throws `manifest_invalid` with a detail for each field, or for the whole where there are none. */
 export function readManifest(bytes: Uint8Array): ReadManifest {
-  if (bytes.length > manifestBytes) throw tooLarge()
+  if (bytes.length > manifestBytes) throw manifestTooLarge()
   const document = jsonOf(bytes)
   const deep = boundsProblem(document)
   if (deep !== undefined) throw refused([deep])
@@ -31,19 +31,19 @@ export function readManifest(bytes: Uint8Array): ReadManifest {
 }
 
 /** The fault for one that nobody has read to its end. */
-export const tooLarge = (options?: ErrorOptions): Fault =>
+export const manifestTooLarge = (options?: ErrorOptions): PlatformError =>
   refused([whole('too_large', `must have at most ${manifestBytes} bytes`)], options)
 
 const segment = (key: PropertyKey): string | number => (typeof key === 'number' ? key : String(key))
 
 const whole = (code: string, message: string): ManifestProblem => ({ path: [], code, message })
 
-const refused = (problems: readonly ManifestProblem[], options?: ErrorOptions): Fault =>
-  fault('manifest_invalid', { details: problems.slice(0, maximumDetails).map(detail) }, options)
+const refused = (problems: readonly ManifestProblem[], options?: ErrorOptions): PlatformError =>
+  platformError('manifest_invalid', { details: problems.slice(0, maximumDetails).map(detail) }, options)
 
 const detail = ({ path, code, message }: ManifestProblem): ErrorDetail => ({
   in: 'manifest',
-  path: pointer(path).toWellFormed(),
+  path: jsonPointer(path).toWellFormed(),
   code,
   message: message.slice(0, 500).toWellFormed(),
 })

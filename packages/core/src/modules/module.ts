@@ -9,19 +9,19 @@ import { type Caller } from '../caller.ts'
 import { iso, now } from '../clock.ts'
 import { config } from '../config.ts'
 import * as keys from '../db/keys.ts'
-import { getAll, type Item, queryAll } from '../db/table.ts'
-import { fault } from '../error.ts'
+import { getConsistent, type Item, queryAll } from '../db/table.ts'
+import { platformError } from '../error.ts'
 import { log } from '../log.ts'
-import { isModuleId, ModuleHealthRow, type ModuleRow, parseModule, type StoredCheck } from './record.ts'
+import { isModuleId, ModuleHealthRecord, type ModuleRecord, parseModule, type StoredCheck } from './record.ts'
 
 /** Installed modules as callers see them. They belong to the platform as a whole: every organisation sees the same. */
 
 /** All modules by id, and what the last probe of each has found. */
 export interface InstalledModules {
-  modules: readonly ModuleRow[]
+  modules: readonly ModuleRecord[]
   /** Ids of modules whose rows cannot be read: another release of the platform has written them. */
   unreadable: ReadonlySet<string>
-  healths: ReadonlyMap<string, ModuleHealthRow>
+  healths: ReadonlyMap<string, ModuleHealthRecord>
 }
 
 /** All installed modules, those included that are on their way in or out. One call per 1 MB. */
@@ -55,7 +55,7 @@ function readableOf<Row>(items: ReadonlyMap<string, Item>, parse: (item: Item) =
   return rows
 }
 
-const healthOf = (item: Item): ModuleHealthRow => ModuleHealthRow.parse(item)
+const healthOf = (item: Item): ModuleHealthRecord => ModuleHealthRecord.parse(item)
 
 /** The installed modules, by id. One call. */
 export async function list(): Promise<{ items: Module[] }> {
@@ -69,10 +69,10 @@ export async function read(moduleId: string): Promise<Module> {
   return moduleView(row, health)
 }
 
-async function readRows(moduleId: string): Promise<[ModuleRow, ModuleHealthRow | undefined]> {
-  if (!isModuleId(moduleId)) throw fault('module_not_found')
-  const [item, health] = await getAll([keys.module(moduleId), keys.moduleHealth(moduleId)])
-  if (item === undefined) throw fault('module_not_found')
+async function readRows(moduleId: string): Promise<[ModuleRecord, ModuleHealthRecord | undefined]> {
+  if (!isModuleId(moduleId)) throw platformError('module_not_found')
+  const [item, health] = await getConsistent([keys.module(moduleId), keys.moduleHealth(moduleId)])
+  if (item === undefined) throw platformError('module_not_found')
   return [parseModule(item), health && healthOf(health)]
 }
 
@@ -103,21 +103,21 @@ export const isStale = (checkedAtMs: number): boolean =>
   checkedAtMs + staleAfterTicks * config.PLAT_MODULE_TICK_SECONDS * 1000 < now()
 
 /** Whether something of a module serves, whatever else is done with it. */
-export const isServing = ({ state }: ModuleRow): boolean => state === 'Running' || state === 'Upgrading'
+export const isServing = ({ state }: ModuleRecord): boolean => state === 'Running' || state === 'Upgrading'
 
 /** One that is being installed for the first time is not installed yet; one that is being uninstalled still is. */
-export const isInstalled = (row: ModuleRow | undefined): row is ModuleRow =>
+export const isInstalled = (row: ModuleRecord | undefined): row is ModuleRecord =>
   row !== undefined && (row.state !== 'Installing' || row.installedAtMs !== undefined)
 
 /** How a module is, by what is known of it. */
-export function healthNow(row: ModuleRow, health: ModuleHealthRow | undefined): ModuleHealth {
+export function currentHealth(row: ModuleRecord, health: ModuleHealthRecord | undefined): ModuleHealth {
   if (row.state === 'Failed') return 'Unhealthy'
   if (!isServing(row) || health === undefined) return 'Unknown'
   return health.checks.some(({ checkedAtMs }) => isStale(checkedAtMs)) ? 'Unknown' : health.health
 }
 
 /** What is known of its checks. Nobody looks at one any more that has failed: whatever it said last, nothing of it is well. */
-export function checksNow({ state, error }: ModuleRow, health: ModuleHealthRow | undefined): readonly StoredCheck[] {
+export function currentChecks({ state, error }: ModuleRecord, health: ModuleHealthRecord | undefined): readonly StoredCheck[] {
   const { checks = [] } = health ?? {}
   if (state !== 'Failed' || error === undefined || health === undefined) return checks
   const seen = { status: 'Unhealthy', description: `It has failed: ${error.code}.`, checkedAtMs: error.atMs } as const
@@ -136,7 +136,7 @@ const checkView = ({ name, status, tags, description, durationMs, checkedAtMs }:
 })
 
 /** The wire form. */
-function moduleView(row: ModuleRow, health: ModuleHealthRow | undefined): Module {
+function moduleView(row: ModuleRecord, health: ModuleHealthRecord | undefined): Module {
   const { repository, digest, version, manifest, isVerified, verifiedBy } = row.release
   return {
     id: row.id,
@@ -144,8 +144,8 @@ function moduleView(row: ModuleRow, health: ModuleHealthRow | undefined): Module
     description: manifest.metadata.description,
     version,
     state: row.state,
-    health: healthNow(row, health),
-    checks: checksNow(row, health).map(checkView),
+    health: currentHealth(row, health),
+    checks: currentChecks(row, health).map(checkView),
     verified: isVerified,
     ...(verifiedBy !== undefined && { verifiedBy }),
     image: `${repository}@${digest}`,

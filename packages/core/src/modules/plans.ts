@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { ModuleRelease } from './record.ts'
-import { type OperationRow } from '../operations/record.ts'
+import { type OperationRecord } from '../operations/record.ts'
 
 /** What the operations on modules are done with, and their steps in order (D47). */
 
@@ -19,7 +19,7 @@ const UninstallPlan = z.object({ moduleId: z.string(), version: z.string() })
 export type UninstallPlan = z.infer<typeof UninstallPlan>
 
 /** The plan of a `ModuleInstall`. */
-export const installPlan = ({ plan }: OperationRow): InstallPlan => InstallPlan.parse(plan)
+export const installPlan = ({ plan }: OperationRecord): InstallPlan => InstallPlan.parse(plan)
 
 /** The plan of a `ModuleUninstall`. What is to be stopped stands in the module's row. */
-export const uninstallPlan = ({ plan }: OperationRow): UninstallPlan => UninstallPlan.parse(plan)
+export const uninstallPlan = ({ plan }: OperationRecord): UninstallPlan => UninstallPlan.parse(plan)

@@ -2,7 +2,7 @@ import { ModuleId, ModuleManifest } from '@platform/contract/manifest'
 import { moduleErrorCodes, moduleHealths, moduleStates } from '@platform/contract/module'
 import * as z from 'zod'
 import { type Item } from '../db/table.ts'
-import { jsonText } from '../lib/json.ts'
+import { jsonString } from '../lib/json.ts'
 
 /** How modules are stored. JSON on purpose is what is free-form, or never read but whole. */
 
@@ -47,33 +47,33 @@ export type ModuleRelease = z.infer<typeof ModuleRelease>
 const ModuleError = z.object({ code: z.enum(moduleErrorCodes), message: z.string(), atMs: z.number() })
 
 /** An installed module, or one that is being installed for the first time: then nothing of it serves yet. */
-export const ModuleRow = z.object({
+export const ModuleRecord = z.object({
   id: z.string(),
   /** The platform organisation: where its jobs, events and audit entries belong. */
   organisationId: z.string(),
   state: z.enum(moduleStates),
   /** The release that serves or has failed; while Installing for the first time the one that shall serve. */
-  release: jsonText(ModuleRelease),
+  release: jsonString(ModuleRelease),
   /** Where it runs; absent while Installing and after it Failed. */
-  deployment: jsonText(Deployment).optional(),
+  deployment: jsonString(Deployment).optional(),
   /** Event types that it has subscribed to. */
   subscriptions: z.array(z.string()).default([]),
   warnings: z.array(z.string()).default([]),
-  error: jsonText(ModuleError).optional(),
+  error: jsonString(ModuleError).optional(),
   /** The job that changes it just now: the lock of install, upgrade and uninstall. */
   jobId: z.string().optional(),
   installedAtMs: z.number().optional(),
   updatedAtMs: z.number(),
 })
-export type ModuleRow = z.infer<typeof ModuleRow>
+export type ModuleRecord = z.infer<typeof ModuleRecord>
 
 /** Whether a text may be the id of a module; anything else names none. */
 export const isModuleId = (text: string): boolean => ModuleId.safeParse(text).success
 
-export const parseModule = (item: Item): ModuleRow => ModuleRow.parse(item)
+export const parseModule = (item: Item): ModuleRecord => ModuleRecord.parse(item)
 
 /** The stored form of whatever the row holds as JSON. */
-export const stored = (value: object): string => JSON.stringify(value)
+export const serialise = (value: object): string => JSON.stringify(value)
 
 const StoredCheck = z.object({
   name: z.string(),
@@ -86,9 +86,9 @@ const StoredCheck = z.object({
 export type StoredCheck = z.infer<typeof StoredCheck>
 
 /** The last probe of a module: `missed` counts probes without an answer, in a row (D44). */
-export const ModuleHealthRow = z.object({
+export const ModuleHealthRecord = z.object({
   health: z.enum(moduleHealths),
-  checks: jsonText(z.array(StoredCheck)),
+  checks: jsonString(z.array(StoredCheck)),
   missed: z.number().default(0),
   /** Background job → its last runs that were missed, in a row; nothing of one that ran well. */
   missedRuns: z.record(z.string(), z.number()).default({}),
@@ -97,4 +97,4 @@ export const ModuleHealthRow = z.object({
   /** Counts what was written of it: of two ticks at once one calls the jobs. */
   revision: z.number().default(0),
 })
-export type ModuleHealthRow = z.infer<typeof ModuleHealthRow>
+export type ModuleHealthRecord = z.infer<typeof ModuleHealthRecord>

@@ -5,16 +5,16 @@ import * as z from 'zod'
 import { now } from '../clock.ts'
 import { config } from '../config.ts'
 import { log } from '../log.ts'
-import { callOut, OutboundFailure } from '../outbound/outbound.ts'
-import { parseAllow } from '../lib/settings/allowlist.ts'
+import { outboundFetch, OutboundError } from '../outbound/outbound.ts'
+import { parseAllowlist } from '../lib/settings/allowlist.ts'
 import { readSecret } from '../aws/secrets.ts'
 
 /** The registries that modules come from, asked by the platform's one way out and with the operator's credentials. */
 
 /** Private targets that may be asked for images and manifests. */
-export const registryAllow: ReadonlySet<string> = new Set([
-  ...parseAllow(config.PLAT_OUTBOUND_ALLOW),
-  ...parseAllow(config.PLAT_REGISTRY_ALLOW),
+export const registryAllowlist: ReadonlySet<string> = new Set([
+  ...parseAllowlist(config.PLAT_OUTBOUND_ALLOW),
+  ...parseAllowlist(config.PLAT_REGISTRY_ALLOW),
 ])
 
 /** Until when an exchange has to be over, in this process's time. */
@@ -26,15 +26,15 @@ const transport =
   ({ untilMs = Infinity }: Limits): Transport =>
   async (url, request) => {
     const timeoutMs = Math.min(request.timeoutMs, untilMs - now())
-    if (timeoutMs <= 0) throw new OutboundFailure('timed_out')
-    return callOut(url, { ...request, timeoutMs }, { allow: registryAllow })
+    if (timeoutMs <= 0) throw new OutboundError('timed_out')
+    return outboundFetch(url, { ...request, timeoutMs }, { allow: registryAllowlist })
   }
 
 /**
  * A client of a registry (`host[:port]`): https, and plain http where the setting names a target on this machine. No call
  * yet; the credentials are asked for where the registry asks for them. Throws `RegistryFailure` for what is no host.
  */
-export const clientOf = (
+export const registryClientFor = (
   registry: string,
   { credentials = () => credentialsOf(registry), ...limits }: Limits & Pick<ClientOptions, 'credentials'> = {},
 ): RegistryClient => registryClient(registry, { transport: transport(limits), credentials })
@@ -42,8 +42,8 @@ export const clientOf = (
 const privateRegistry = 'The registry has a private address. The operator may allow it by PLAT_REGISTRY_ALLOW.'
 
 /** What people are told of a registry that was of no help. */
-export const wordsOf = ({ cause, message }: RegistryFailure): string =>
-  cause instanceof OutboundFailure && cause.problem === 'address_not_allowed' ? privateRegistry : message
+export const describeRegistryError = ({ cause, message }: RegistryFailure): string =>
+  cause instanceof OutboundError && cause.problem === 'address_not_allowed' ? privateRegistry : message
 
 const keepMs = 5 * 60_000
 

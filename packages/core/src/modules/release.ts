@@ -7,10 +7,10 @@ import { verifyImage, type Verdict } from '@platform/oci/signature/verify'
 import { type Image } from '@platform/oci/types'
 import { now } from '../clock.ts'
 import { config } from '../config.ts'
-import { Fault, fault } from '../error.ts'
+import { PlatformError, platformError } from '../error.ts'
 import { manifestOf } from './image-manifest.ts'
 import { type ModuleRelease } from './record.ts'
-import { clientOf, wordsOf } from './registries.ts'
+import { registryClientFor, describeRegistryError } from './registries.ts'
 import { sdkVersion, supportsSdk } from './sdk-range.ts'
 
 /** What an image reference stands for, found good or refused (D46, D47). Nothing is stored here, and nothing is run. */
@@ -26,7 +26,7 @@ const labels = {
 } as const
 
 /** What is wanted: an image, where its manifest is if not in it, and what it has to be. */
-export interface WantedRelease {
+export interface ReleaseRequest {
   reference: ImageReference
   manifestUrl?: string | undefined
   id?: string
@@ -38,7 +38,7 @@ export interface WantedRelease {
  * once: what is read, verified and answered is one digest. Throws the faults of D31, `module_signature_unverified` last. No
  * store calls; a handful of requests to the registry, which has 20 seconds for them all.
  */
-export async function resolveRelease(wanted: WantedRelease): Promise<ModuleRelease> {
+export async function resolveRelease(wanted: ReleaseRequest): Promise<ModuleRelease> {
   try {
     return await resolve(wanted)
   } catch (error) {
@@ -46,15 +46,15 @@ export async function resolveRelease(wanted: WantedRelease): Promise<ModuleRelea
   }
 }
 
-async function resolve({ reference, manifestUrl, ...expected }: WantedRelease): Promise<ModuleRelease> {
+async function resolve({ reference, manifestUrl, ...expected }: ReleaseRequest): Promise<ModuleRelease> {
   const { registry, repository } = reference
-  const client = clientOf(registry, { untilMs: now() + registryMs })
+  const client = registryClientFor(registry, { untilMs: now() + registryMs })
   const image = await readImage(client, repository, targetOf(reference))
   if (image === undefined) {
-    throw new Fault('image_unreachable', `Registry ${registry} has no ${formatReference(reference)}.`)
+    throw new PlatformError('image_unreachable', `Registry ${registry} has no ${formatReference(reference)}.`)
   }
   const claims = claimsOf(image)
-  if (claims === undefined) throw fault('image_not_a_module')
+  if (claims === undefined) throw platformError('image_not_a_module')
   const verdict = await verifyImage(client, repository, [image.topDigest, image.digest], config.PLAT_MODULE_KEYS, {
     atMs: now(),
   })
@@ -93,26 +93,26 @@ function checkAgreement(
   expected: { id?: string; version?: string },
 ): void {
   if (claims.id !== id) {
-    throw new Fault('manifest_id_mismatch', `The manifest is of ${id}, the image of another module by its labels.`)
+    throw new PlatformError('manifest_id_mismatch', `The manifest is of ${id}, the image of another module by its labels.`)
   }
   if ((expected.id ?? id) !== id) {
-    throw new Fault('manifest_id_mismatch', `The image is of ${id}, not of ${expected.id}.`)
+    throw new PlatformError('manifest_id_mismatch', `The image is of ${id}, not of ${expected.id}.`)
   }
   if (claims.version !== version || (expected.version ?? version) !== version) {
-    throw new Fault('manifest_mismatch', `The manifest is of version ${version}, the image of another one.`)
+    throw new PlatformError('manifest_mismatch', `The manifest is of version ${version}, the image of another one.`)
   }
 }
 
-const incompatible = ({ spec }: ModuleManifest): Fault =>
-  new Fault('sdk_incompatible', `The module needs SDK ${spec.sdkVersion}; the platform has ${sdkVersion}.`)
+const incompatible = ({ spec }: ModuleManifest): PlatformError =>
+  new PlatformError('sdk_incompatible', `The module needs SDK ${spec.sdkVersion}; the platform has ${sdkVersion}.`)
 
-const unverified = ({ reason }: Extract<Verdict, { isVerified: false }>): Fault =>
+const unverified = ({ reason }: Extract<Verdict, { isVerified: false }>): PlatformError =>
   refusal('module_signature_unverified', `${reason} Sign it, or trust the key that did.`)
 
-const faultOf = (failure: RegistryFailure): Fault => refusal('image_unreachable', wordsOf(failure), failure)
+const faultOf = (failure: RegistryFailure): PlatformError => refusal('image_unreachable', describeRegistryError(failure), failure)
 
 const messageLength = 1000
 
 /** What a registry or an image says of itself is as long as they like. */
-const refusal = (code: ErrorCode, message: string, cause?: unknown): Fault =>
-  new Fault(code, message.slice(0, messageLength).toWellFormed(), {}, { cause })
+const refusal = (code: ErrorCode, message: string, cause?: unknown): PlatformError =>
+  new PlatformError(code, message.slice(0, messageLength).toWellFormed(), {}, { cause })

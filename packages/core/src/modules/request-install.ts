@@ -4,24 +4,24 @@ import { isNewer } from './catalog/select.ts'
 import { commit } from '../outbox/commit.ts'
 import { now } from '../clock.ts'
 import * as keys from '../db/keys.ts'
-import { create, type Step } from '../db/table.ts'
-import { Fault, fault } from '../error.ts'
-import { lockStep, refuseIfLocked, type Standing, standingOf } from './install-state.ts'
+import { create, type WriteItem } from '../db/table.ts'
+import { PlatformError, platformError } from '../error.ts'
+import { lockWrite, rejectIfLocked, type InstallState, readInstallState } from './install-state.ts'
 import { installSteps } from './plans.ts'
-import { claimStep, collisionOf, hasRoom } from './routes.ts'
-import { type ModuleRelease, type ModuleRow, stored } from './record.ts'
-import { newOperation, queueing } from '../operations/operation.ts'
-import { type OperationRow } from '../operations/record.ts'
-import { announceOperation } from '../aws/queues.ts'
-import { takingTurns } from '../db/offset-list.ts'
+import { reserveRoutesWrite, findRouteConflict, hasCapacity } from './routes.ts'
+import { type ModuleRelease, type ModuleRecord, serialise } from './record.ts'
+import { newOperation, queueChange } from '../operations/operation.ts'
+import { type OperationRecord } from '../operations/record.ts'
+import { enqueueOperation } from '../aws/queues.ts'
+import { retryOnConflict } from '../db/offset-list.ts'
 
 /** How an install or an upgrade whose release was found good becomes a job (D47). */
 
 /** Throws `module_already_installed` for what runs already, and for an older version that nobody has asked for by name. */
-export function refuseKnown({ state, release }: ModuleRow, version: string, isUnasked: boolean): void {
-  if (state !== 'Failed' && release.version === version) throw fault('module_already_installed')
+export function rejectIfInstalled({ state, release }: ModuleRecord, version: string, isUnasked: boolean): void {
+  if (state !== 'Failed' && release.version === version) throw platformError('module_already_installed')
   if (isUnasked && isNewer(release.version, version)) {
-    throw new Fault('module_already_installed', `Version ${release.version} is installed, newer than ${version}.`)
+    throw new PlatformError('module_already_installed', `Version ${release.version} is installed, newer than ${version}.`)
   }
 }
 
@@ -29,24 +29,24 @@ export function refuseKnown({ state, release }: ModuleRow, version: string, isUn
  * Takes the module and stores its job, in one transaction; looks again where somebody else was faster. `isUnasked` where nobody
  * has named the version: then it is not older than what is installed by now. One call without collisions, and a message.
  */
-export async function acceptInstall(
+export async function requestInstall(
   caller: Caller,
   release: ModuleRelease,
-  { first, isUnasked }: { first: Standing; isUnasked: boolean },
+  { first, isUnasked }: { first: InstallState; isUnasked: boolean },
 ): Promise<InstallAccepted> {
-  let known: Standing | undefined = first
-  return takingTurns(async () => {
-    const standing = known ?? (await standingOf(caller, release.moduleId))
+  let known: InstallState | undefined = first
+  return retryOnConflict(async () => {
+    const standing = known ?? (await readInstallState(caller, release.moduleId))
     known = undefined
     const { row, routes } = standing
-    refuseIfLocked(row)
-    if (row !== undefined) refuseKnown(row, release.version, isUnasked)
+    rejectIfLocked(row)
+    if (row !== undefined) rejectIfInstalled(row, release.version, isUnasked)
     const { apiBasePath } = release.manifest.spec
-    if (collisionOf(routes, release.moduleId, apiBasePath) !== undefined) throw fault('module_route_taken')
-    if (row === undefined && !hasRoom(routes)) throw fault('limit_reached')
+    if (findRouteConflict(routes, release.moduleId, apiBasePath) !== undefined) throw platformError('module_route_taken')
+    if (row === undefined && !hasCapacity(routes)) throw platformError('limit_reached')
     const operation = operationFor(caller, release, row)
     const answer = answerTo(operation, release)
-    const queued = queueing(operation)
+    const queued = queueChange(operation)
     const refusal = await commit(caller, {
       steps: [...takingSteps(operation, release, standing), ...queued.steps],
       answer,
@@ -55,12 +55,12 @@ export async function acceptInstall(
       moves: queued.moves,
     })
     if (refusal !== undefined) return undefined
-    await announceOperation({ organisationId: caller.organisationId, jobId: operation.id })
+    await enqueueOperation({ organisationId: caller.organisationId, jobId: operation.id })
     return answer
   })
 }
 
-function operationFor(caller: Caller, release: ModuleRelease, row: ModuleRow | undefined): OperationRow {
+function operationFor(caller: Caller, release: ModuleRelease, row: ModuleRecord | undefined): OperationRecord {
   const { moduleId, version, repository, digest, isVerified } = release
   const previous = row && { previousVersion: row.release.version }
   return newOperation(caller, {
@@ -72,26 +72,26 @@ function operationFor(caller: Caller, release: ModuleRelease, row: ModuleRow | u
 }
 
 /** A module that is there keeps its release, which may serve meanwhile; a new one claims its path with its row. */
-function takingSteps(operation: OperationRow, release: ModuleRelease, { row, routes }: Standing): Step[] {
+function takingSteps(operation: OperationRecord, release: ModuleRelease, { row, routes }: InstallState): WriteItem[] {
   const [updatedAtMs, jobId] = [now(), operation.id]
   if (row !== undefined) {
-    return [lockStep(row, { state: row.deployment === undefined ? 'Installing' : 'Upgrading', jobId, updatedAtMs })]
+    return [lockWrite(row, { state: row.deployment === undefined ? 'Installing' : 'Upgrading', jobId, updatedAtMs })]
   }
   const { apiBasePath } = release.manifest.spec
-  return [createModule(release, operation, updatedAtMs), claimStep(routes, release.moduleId, { apiBasePath })]
+  return [createModule(release, operation, updatedAtMs), reserveRoutesWrite(routes, release.moduleId, { apiBasePath })]
 }
 
-const createModule = (release: ModuleRelease, { id, organisationId }: OperationRow, updatedAtMs: number): Step =>
+const createModule = (release: ModuleRelease, { id, organisationId }: OperationRecord, updatedAtMs: number): WriteItem =>
   create(keys.module(release.moduleId), {
     id: release.moduleId,
     organisationId,
     state: 'Installing',
-    release: stored(release),
+    release: serialise(release),
     jobId: id,
     updatedAtMs,
   })
 
-const answerTo = (operation: OperationRow, { moduleId, version, digest, isVerified }: ModuleRelease) => ({
+const answerTo = (operation: OperationRecord, { moduleId, version, digest, isVerified }: ModuleRelease) => ({
   jobId: operation.id,
   moduleId,
   version,
@@ -103,7 +103,7 @@ const answerTo = (operation: OperationRow, { moduleId, version, digest, isVerifi
 const detailOf = ({ version, repository, digest, isVerified, verifiedBy }: ModuleRelease): string =>
   `${version} ${repository}@${digest}, ${isVerified ? `verified by ${verifiedBy}` : 'not verified'}`
 
-const installing = (operation: OperationRow, { moduleId, version }: ModuleRelease, row: ModuleRow | undefined) => ({
+const installing = (operation: OperationRecord, { moduleId, version }: ModuleRelease, row: ModuleRecord | undefined) => ({
   name: 'module.installing' as const,
   subject: moduleId,
   data: { moduleId, version, jobId: operation.id, ...(row && { previousVersion: row.release.version }) },

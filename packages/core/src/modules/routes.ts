@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import * as keys from '../db/keys.ts'
-import { get, type Item, type Step, upsert } from '../db/table.ts'
+import { get, type Item, type WriteItem, upsert } from '../db/table.ts'
 import { Deployment } from './record.ts'
 import { isUnder } from './path-prefix.ts'
 
@@ -16,12 +16,12 @@ const Claim = z.object({
   /** Types of events that it has subscribed to: what tells of an event asks for this one item too. */
   subscriptions: z.array(z.string()).optional(),
 })
-export type ModuleClaim = z.infer<typeof Claim>
+export type RouteReservation = z.infer<typeof Claim>
 
 /** All claims by module id, and the revision that a change of them must name. */
 export interface ModuleRoutes {
   revision: number
-  claims: ReadonlyMap<string, ModuleClaim>
+  claims: ReadonlyMap<string, RouteReservation>
 }
 
 const attribute = (moduleId: string): string => `module:${moduleId}`
@@ -38,7 +38,7 @@ export const readRoutes = async (options: { stale?: boolean } = {}): Promise<Mod
   parseRoutes(await get(keys.moduleRoutes(), options))
 
 /** The step that sets a module's claim, or drops it; refused where the claims have changed since they were read. */
-export const claimStep = ({ revision }: ModuleRoutes, moduleId: string, claim: ModuleClaim | undefined): Step =>
+export const reserveRoutesWrite = ({ revision }: ModuleRoutes, moduleId: string, claim: RouteReservation | undefined): WriteItem =>
   upsert(
     keys.moduleRoutes(),
     {
@@ -52,11 +52,11 @@ export const claimStep = ({ revision }: ModuleRoutes, moduleId: string, claim: M
 const claimsBytes = 330_000
 
 /** Whether another module may be installed: the claims of all of them have to fit into one item. */
-export const hasRoom = ({ claims }: ModuleRoutes): boolean =>
+export const hasCapacity = ({ claims }: ModuleRoutes): boolean =>
   Buffer.byteLength(JSON.stringify([...claims])) < claimsBytes
 
 /** The module that another one's path would collide with. */
-export function collisionOf({ claims }: ModuleRoutes, moduleId: string, apiBasePath: string): string | undefined {
+export function findRouteConflict({ claims }: ModuleRoutes, moduleId: string, apiBasePath: string): string | undefined {
   const others = [...claims].filter(([id]) => id !== moduleId)
   return others.find(
     ([, claim]) => isUnder(claim.apiBasePath, apiBasePath) || isUnder(apiBasePath, claim.apiBasePath),
@@ -67,12 +67,12 @@ export function collisionOf({ claims }: ModuleRoutes, moduleId: string, apiBaseP
 const reserved = /^\/api\/(?:v[0-9]+|modules)(?:\/|$)/
 
 /** Whether a path can belong to a module at all. */
-export const isOpenToModules = (path: string): boolean =>
+export const isModulePath = (path: string): boolean =>
   path.startsWith('/modules/') || (path.startsWith('/api/') && !reserved.test(path))
 
 /** The module that a request is for: `/modules/<id>…`, or below an API path. Undefined where nothing serves it. */
-export function ownerOf({ claims }: ModuleRoutes, path: string): { moduleId: string; claim: ModuleClaim } | undefined {
-  if (!isOpenToModules(path)) return undefined
+export function findRouteOwner({ claims }: ModuleRoutes, path: string): { moduleId: string; claim: RouteReservation } | undefined {
+  if (!isModulePath(path)) return undefined
   const [, area, name = ''] = path.split('/')
   const owner =
     area === 'modules'

@@ -1,9 +1,9 @@
 import * as z from 'zod'
 import { nowSeconds } from '../clock.ts'
-import { sameAs } from '../db/expression.ts'
+import { unchanged } from '../db/expression.ts'
 import * as keys from '../db/keys.ts'
-import { get, pause, tryUpdate } from '../db/table.ts'
-import { contended } from '../error.ts'
+import { get, backOff, tryUpdate } from '../db/table.ts'
+import { storeContention } from '../error.ts'
 
 /**
  * Notifications of one type about one cluster come 15 minutes apart (D20). Which events were let through is stored, by
@@ -20,7 +20,7 @@ const Passed = z.array(z.object({ id: z.string(), atMs: z.number() }))
 const Row = z.object({ passed: z.string().optional() })
 
 /** Something that may be notified. */
-export interface Occasion {
+export interface CooldownContext {
   organisationId: string
   clusterId: string
   type: string
@@ -29,17 +29,17 @@ export interface Occasion {
 }
 
 /** Whether an event may be notified. One call, and another one to let it through. */
-export async function passes({ organisationId, clusterId, type, eventId, atMs }: Occasion): Promise<boolean> {
-  const key = keys.notified(organisationId, clusterId, type)
+export async function claimCooldown({ organisationId, clusterId, type, eventId, atMs }: CooldownContext): Promise<boolean> {
+  const key = keys.notificationCooldown(organisationId, clusterId, type)
   for (let attempt = 0; attempt < attempts; attempt++) {
-    if (attempt > 0) await pause(attempt)
+    if (attempt > 0) await backOff(attempt)
     const { passed: stored } = Row.parse((await get(key)) ?? {})
     const passed = Passed.parse(JSON.parse(stored ?? '[]'))
     if (passed.some(({ id }) => id === eventId)) return true
     if (passed.some((other) => Math.abs(atMs - other.atMs) < coolDownMs)) return false
     const next = [...passed, { id: eventId, atMs }].toSorted((a, b) => a.atMs - b.atMs).slice(-remembered)
     const change = { set: { passed: JSON.stringify(next), ttl: nowSeconds() + keepSeconds } }
-    if (await tryUpdate(key, change, { passed: sameAs(stored) })) return true
+    if (await tryUpdate(key, change, { passed: unchanged(stored) })) return true
   }
-  throw contended()
+  throw storeContention()
 }

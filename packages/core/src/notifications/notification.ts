@@ -10,10 +10,10 @@ import * as z from 'zod'
 import { type Caller } from '../caller.ts'
 import { commit } from '../outbox/commit.ts'
 import { iso, now, nowSeconds } from '../clock.ts'
-import { type Condition, sameAs } from '../db/expression.ts'
+import { type Condition, unchanged } from '../db/expression.ts'
 import * as keys from '../db/keys.ts'
-import { getAll, type Item, patch, queryAll, upsert } from '../db/table.ts'
-import { contended } from '../error.ts'
+import { getConsistent, type Item, patch, queryAll, upsert } from '../db/table.ts'
+import { storeContention } from '../error.ts'
 import { idsBefore, isId, newNonce, timeOf } from '../id.ts'
 import { type Page } from '../db/index-page.ts'
 
@@ -47,14 +47,14 @@ export async function readFeed({
 }: Caller): Promise<{ entries: Entry[]; readTo: string | undefined }> {
   const from = idsBefore('notif', now() - keepSeconds * 1000)
   const items = await queryAll({ pk: keys.feedState(organisationId, userId).pk, from, newestFirst: true })
-  const { readTo } = State.parse(items.find(isState) ?? {})
-  const entries = items.filter((item) => !isState(item)).map((item) => parseEntry(item, readTo))
+  const { readTo } = State.parse(items.find(isFeedState) ?? {})
+  const entries = items.filter((item) => !isFeedState(item)).map((item) => parseEntry(item, readTo))
   return { entries, readTo }
 }
 
 const State = z.object({ readTo: z.string().optional() })
 /** Whether an item of a feed is its state, and no entry. */
-export const isState = ({ sk }: Item): boolean => sk === keys.feedState('', '').sk
+export const isFeedState = ({ sk }: Item): boolean => sk === keys.feedState('', '').sk
 
 const parseEntry = ({ sk, isRead, type, severity }: Item, readTo = ''): Entry => ({
   type,
@@ -79,7 +79,7 @@ export async function list(caller: Caller, { unreadOnly, type, severity, page, p
     (entry) => (type ?? entry.type) === entry.type && (severity ?? entry.severity) === entry.severity,
   )
   const shown = wanted.slice((page - 1) * pageSize, page * pageSize)
-  const details = await getAll(shown.map(({ id }) => keys.notification(caller.organisationId, id)))
+  const details = await getConsistent(shown.map(({ id }) => keys.notification(caller.organisationId, id)))
   const items = shown.flatMap((entry, index) => viewOf(entry, details[index]))
   return { items, totalCount: wanted.length, unreadCount: unread.length, page, pageSize }
 }
@@ -88,7 +88,7 @@ const viewOf = ({ id, isRead }: Entry, detail: Item | undefined): Notification[]
   detail === undefined ? [] : [{ id, ...Detail.parse(detail), read: isRead, createdAt: iso(timeOf(id)) }]
 
 /** Marks notifications as read: those named, or all that the caller has now. Two calls per 90 that are named. */
-export async function mark(caller: Caller, { ids = [], markAllRead = false }: NotificationUpdate): Promise<void> {
+export async function markRead(caller: Caller, { ids = [], markAllRead = false }: NotificationUpdate): Promise<void> {
   if (markAllRead) return untilDone(() => markAll(caller))
   const known = [...new Set(ids)].filter((id) => isId('notif', id))
   for (let first = 0; first < known.length; first += marksAtOnce) {
@@ -99,11 +99,11 @@ export async function mark(caller: Caller, { ids = [], markAllRead = false }: No
 /** An entry may expire between being read and being marked: then all is looked at again. */
 async function untilDone(attempt: () => Promise<boolean>): Promise<void> {
   for (let count = 0; count < attempts; count++) if (await attempt()) return
-  throw contended()
+  throw storeContention()
 }
 
 async function markNamed(caller: Caller, ids: readonly string[]): Promise<boolean> {
-  const items = await getAll(ids.map((id) => keys.feed(caller.organisationId, caller.userId, id)))
+  const items = await getConsistent(ids.map((id) => keys.feed(caller.organisationId, caller.userId, id)))
   const unread = items.filter((item) => item !== undefined && item['isRead'] !== true)
   return write(
     caller,
@@ -122,7 +122,7 @@ async function markAll(caller: Caller): Promise<boolean> {
   const older = unread[marksAtOnce]
   return older === undefined
     ? write(caller, unread, {})
-    : write(caller, unread.slice(0, marksAtOnce), { readTo: older }, { readTo: sameAs(readTo) })
+    : write(caller, unread.slice(0, marksAtOnce), { readTo: older }, { readTo: unchanged(readTo) })
 }
 
 /** Answers whether it was done. The state goes along: whoever has counted the unread ones sees that it has to count again. */

@@ -1,21 +1,21 @@
 import { recipientsOf } from './recipients.ts'
-import { type Book } from '../outbox/run-projections.ts'
+import { type Projection } from '../outbox/run-projections.ts'
 import { nowSeconds } from '../clock.ts'
-import { passes } from './cooldown.ts'
+import { claimCooldown } from './cooldown.ts'
 import * as keys from '../db/keys.ts'
-import { putAll, upsert } from '../db/table.ts'
+import { batchPut, upsert } from '../db/table.ts'
 import { transact } from '../db/transact.ts'
 import { derivedId } from '../id.ts'
 import { keepSeconds } from './notification.ts'
-import { fewAtOnce, partsOf } from '../lib/async.ts'
+import { forEachLimit, chunk } from '../lib/async.ts'
 import { type OutboxRecord } from '../outbox/record.ts'
-import { type Telling, tellingOf } from './templates.ts'
+import { type NotificationTemplate, notificationFor } from './templates.ts'
 
 /** Transactions, of 100 entries each. */
 const partsAtOnce = 4
 
 /** A telling of an event. Its id derives from the event: entered twice it is the same notification. */
-interface Occurrence extends Telling {
+interface Occurrence extends NotificationTemplate {
   id: string
   eventId: string
   atMs: number
@@ -25,7 +25,7 @@ interface Occurrence extends Telling {
  * Notifications, written to each user's feed: one small entry for each, and what it says once for all. No call where
  * records tell people nothing; else up to two for the users and the texts, and one per 100 entries, four at once.
  */
-export const notificationBook: Book = {
+export const notificationProjection: Projection = {
   name: 'notifications',
   prepare: async (organisationId, records) => {
     const occurrences = await withoutRepeats(organisationId, records.flatMap(occurrencesOf))
@@ -37,14 +37,14 @@ export const notificationBook: Book = {
       [...recipients(audience)].map((userId) => ({ key: keys.feed(organisationId, userId, id), type, severity })),
     )
     // Whoever finds an entry finds what it says.
-    await putAll(occurrences.map((occurrence) => detailItem(organisationId, occurrence)))
+    await batchPut(occurrences.map((occurrence) => detailItem(organisationId, occurrence)))
     await enter(entries)
   },
 }
 
 const occurrencesOf = ({ atMs, events }: OutboxRecord): Occurrence[] =>
   events.flatMap((event) => {
-    const telling = tellingOf(event)
+    const telling = notificationFor(event)
     if (telling === undefined) return []
     const id = derivedId('notif', atMs, event.id, telling.type)
     return [{ ...telling, id, eventId: event.id, atMs }]
@@ -57,7 +57,7 @@ async function withoutRepeats(organisationId: string, occurrences: readonly Occu
     const passed: Occurrence[] = []
     for (const occurrence of kind) {
       const { clusterId } = occurrence
-      if (clusterId === undefined || (await passes({ ...occurrence, organisationId, clusterId })))
+      if (clusterId === undefined || (await claimCooldown({ ...occurrence, organisationId, clusterId })))
         passed.push(occurrence)
     }
     return passed
@@ -77,7 +77,7 @@ const detailItem = (organisationId: string, { id, type, title, body, severity, r
 })
 
 /** An entry of a user's feed, and what the feed can be filtered by. */
-interface FeedEntry extends Pick<Telling, 'type' | 'severity'> {
+interface FeedEntry extends Pick<NotificationTemplate, 'type' | 'severity'> {
   key: keys.Key
 }
 
@@ -86,5 +86,5 @@ async function enter(entries: readonly FeedEntry[]): Promise<void> {
   const ttl = nowSeconds() + keepSeconds
   const enterPart = (part: readonly FeedEntry[]) =>
     transact(part.map(({ key, ...filed }) => upsert(key, { set: { ttl, ...filed } })))
-  await fewAtOnce(partsAtOnce, partsOf(entries, 100), enterPart)
+  await forEachLimit(partsAtOnce, chunk(entries, 100), enterPart)
 }

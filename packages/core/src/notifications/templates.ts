@@ -2,17 +2,17 @@ import { type EventName, eventSchemas, isEventName } from '@platform/contract/ev
 import { type Notification } from '@platform/contract/notification'
 import type * as z from 'zod'
 import { type Audience } from './recipients.ts'
-import { type RecordedEvent } from '../outbox/record.ts'
+import { type StoredOutboxEvent } from '../outbox/record.ts'
 
 /** What an event says to people, and to whom (D38). */
-export interface Telling extends Pick<Notification, 'type' | 'title' | 'body' | 'severity' | 'resource'> {
+export interface NotificationTemplate extends Pick<Notification, 'type' | 'title' | 'body' | 'severity' | 'resource'> {
   audience: Audience
   /** Set where others of the type about the same cluster keep it back for a while (D20). */
   clusterId?: string
 }
 
 const telling =
-  <Schema extends z.ZodType>(schema: Schema, tell: (data: z.output<Schema>) => Telling | undefined) =>
+  <Schema extends z.ZodType>(schema: Schema, tell: (data: z.output<Schema>) => NotificationTemplate | undefined) =>
   (data: unknown) =>
     tell(schema.parse(data))
 
@@ -167,7 +167,7 @@ const updateFailed = telling(eventSchemas['update.failed'], ({ jobId, action, ve
   audience: platformOperators,
 }))
 
-const tellings: Partial<Record<EventName, (data: unknown) => Telling | undefined>> = {
+const tellings: Partial<Record<EventName, (data: unknown) => NotificationTemplate | undefined>> = {
   'cluster.status_changed': clusterStatus,
   'job.failed': jobFailed,
   'batch.finished': batchFinished,
@@ -184,5 +184,5 @@ const tellings: Partial<Record<EventName, (data: unknown) => Telling | undefined
 }
 
 /** What an event says to people; undefined for most. */
-export const tellingOf = ({ name, data }: RecordedEvent): Telling | undefined =>
+export const notificationFor = ({ name, data }: StoredOutboxEvent): NotificationTemplate | undefined =>
   isEventName(name) ? tellings[name]?.(data) : undefined

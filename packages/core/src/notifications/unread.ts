@@ -1,9 +1,9 @@
 import { type Caller } from '../caller.ts'
-import { isFresh, now } from '../clock.ts'
+import { isWithin, now } from '../clock.ts'
 import * as keys from '../db/keys.ts'
 import { query } from '../db/table.ts'
-import { isState, readFeed } from './notification.ts'
-import { Recent } from '../lib/bounded-cache.ts'
+import { isFeedState, readFeed } from './notification.ts'
+import { BoundedCache } from '../lib/bounded-cache.ts'
 
 /** How many notifications of a user are unread, for whoever asks every few seconds. */
 
@@ -14,7 +14,7 @@ interface Counted {
   atMs: number
 }
 
-const counted = new Recent<Counted>(2000)
+const counted = new BoundedCache<Counted>(2000)
 /** What has come late and sorts among older ones, or has expired, is seen after this long. */
 const keepMs = 60_000
 
@@ -26,7 +26,7 @@ export async function unreadCount(caller: Caller): Promise<number> {
   const who = `${caller.organisationId} ${caller.userId}`
   const mark = await markOf(caller)
   const known = counted.get(who)
-  if (known?.mark === mark && isFresh(known.atMs, keepMs)) return known.unread
+  if (known?.mark === mark && isWithin(known.atMs, keepMs)) return known.unread
   const { entries } = await readFeed(caller)
   const unread = entries.filter(({ isRead }) => !isRead).length
   counted.set(who, { mark, unread, atMs: now() })
@@ -37,5 +37,5 @@ export async function unreadCount(caller: Caller): Promise<number> {
 async function markOf({ organisationId, userId }: Caller): Promise<string> {
   const { pk } = keys.feedState(organisationId, userId)
   const { items } = await query({ pk, newestFirst: true, limit: 2 })
-  return JSON.stringify(items.map((item) => (isState(item) ? item['revision'] : item['sk'])))
+  return JSON.stringify(items.map((item) => (isFeedState(item) ? item['revision'] : item['sk'])))
 }

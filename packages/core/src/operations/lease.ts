@@ -1,14 +1,14 @@
 import { now } from '../clock.ts'
-import { handBack, operationLeaseMs, renew } from './operation.ts'
-import { type OperationRow, type StoredStep } from './record.ts'
+import { releaseForRetry, operationLeaseMs, renewLease } from './operation.ts'
+import { type OperationRecord, type StoredStep } from './record.ts'
 
 /** The claim is renewed so often while a slow hook runs, or an image is on its way. */
 const renewMs = operationLeaseMs / 6
 
 /** An operation under way: what its worker writes of it, one thing after the other. All of it throws `OperationLost`. */
-export interface Journal {
+export interface OperationLease {
   /** As it was written last. */
-  readonly operation: OperationRow
+  readonly operation: OperationRecord
   /** Begins a step: those before it are done, those behind it are not. One call. */
   enter: (step: string) => Promise<void>
   /** Makes sure that the operation is still this worker's. One call. */
@@ -17,27 +17,27 @@ export interface Journal {
   leave: (pauseMs: number, message: string) => Promise<void>
 }
 
-export function openJournal(begun: OperationRow): Journal {
+export function holdLease(begun: OperationRecord): OperationLease {
   let operation = begun
   let last: Promise<void> = Promise.resolve()
-  const after = async (before: Promise<void>, make: (current: OperationRow) => Promise<OperationRow>) => {
+  const after = async (before: Promise<void>, make: (current: OperationRecord) => Promise<OperationRecord>) => {
     // A write that failed in passing is made up for by the next one; an operation that is lost stays lost.
     await before.catch(() => undefined)
     operation = await make(operation)
   }
-  const write = (make: (current: OperationRow) => Promise<OperationRow>): Promise<void> => (last = after(last, make))
+  const write = (make: (current: OperationRecord) => Promise<OperationRecord>): Promise<void> => (last = after(last, make))
   return {
     get operation() {
       return operation
     },
-    enter: (step) => write((current) => renew(current, entered(current.steps, step))),
-    keep: () => write((current) => renew(current)),
-    leave: (pauseMs, message) => handBack(operation, pauseMs, left(operation.steps, message)),
+    enter: (step) => write((current) => renewLease(current, entered(current.steps, step))),
+    keep: () => write((current) => renewLease(current)),
+    leave: (pauseMs, message) => releaseForRetry(operation, pauseMs, left(operation.steps, message)),
   }
 }
 
 /** Does some work while the claim is renewed. One call in ten seconds. */
-export async function whileKept<Result>(journal: Journal, work: () => Promise<Result>): Promise<Result> {
+export async function withRenewal<Result>(journal: OperationLease, work: () => Promise<Result>): Promise<Result> {
   // Whoever writes next hears that the operation is lost.
   const timer = setInterval(() => void journal.keep().catch(() => undefined), renewMs)
   try {

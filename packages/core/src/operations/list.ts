@@ -2,7 +2,7 @@ import { type JobStatus } from '@platform/contract/job'
 import * as keys from '../db/keys.ts'
 import { getMany } from '../db/table.ts'
 import { type FoundKeys, indexedKeys, type IndexRange, type Page, pageOfRange } from '../db/index-page.ts'
-import { type OperationRow, operationTypes, type OperationType, parseOperation } from './record.ts'
+import { type OperationRecord, operationTypes, type OperationType, parseOperation } from './record.ts'
 
 /** Operations among the jobs of an organisation: few, and those of the platform's own organisation alone. */
 
@@ -20,7 +20,7 @@ export async function pageOfType(
   organisationId: string,
   { type, status }: { type: OperationType; status?: JobStatus | undefined },
   { page, pageSize }: Page,
-): Promise<{ jobs: OperationRow[]; totalCount: number }> {
+): Promise<{ jobs: OperationRecord[]; totalCount: number }> {
   const found = await indexedKeys(ofType(organisationId, type))
   const shown = <Each>(all: readonly Each[]): Each[] => all.slice((page - 1) * pageSize, page * pageSize)
   if (status === undefined) return { jobs: await operationsAt(shown(found)), totalCount: found.length }
@@ -28,7 +28,7 @@ export async function pageOfType(
   return { jobs: shown(jobs), totalCount: jobs.length }
 }
 
-async function operationsAt(found: readonly keys.Key[]): Promise<OperationRow[]> {
+async function operationsAt(found: readonly keys.Key[]): Promise<OperationRecord[]> {
   const items = found.length === 0 ? [] : await getMany(found)
   return items.filter((item) => item !== undefined).map(parseOperation)
 }

@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { type Item } from '../db/table.ts'
-import { jsonText } from '../lib/json.ts'
+import { jsonString } from '../lib/json.ts'
 
 /**
  * How operations are stored: jobs of the platform on itself (D26). They stand where other jobs stand, are listed and polled
@@ -21,7 +21,7 @@ export type StoredStep = z.infer<typeof StoredStep>
 
 const Facts = z.record(z.string(), z.unknown())
 
-export const OperationRow = z.object({
+export const OperationRecord = z.object({
   id: z.string(),
   organisationId: z.string(),
   type: z.enum(operationTypes),
@@ -32,10 +32,10 @@ export const OperationRow = z.object({
   startedAtMs: z.number().optional(),
   completedAtMs: z.number().optional(),
   /** What callers are shown of what it is done with; of a shape that the type decides. */
-  payload: jsonText(Facts),
+  payload: jsonString(Facts),
   /** What its worker needs beyond that. */
-  plan: jsonText(Facts),
-  steps: jsonText(z.array(StoredStep)),
+  plan: jsonString(Facts),
+  steps: jsonString(z.array(StoredStep)),
   /** The worker that does it, and until when nobody else may. */
   workerId: z.string().optional(),
   workUntilMs: z.number().default(0),
@@ -44,10 +44,10 @@ export const OperationRow = z.object({
   /** What there is to say at the end. */
   outcome: z.string().optional(),
 })
-export type OperationRow = z.infer<typeof OperationRow>
+export type OperationRecord = z.infer<typeof OperationRecord>
 
 export const isOperation = (item: Item): boolean => operationTypes.some((type) => type === item['type'])
 
-export const parseOperation = (item: Item): OperationRow => OperationRow.parse(item)
+export const parseOperation = (item: Item): OperationRecord => OperationRecord.parse(item)
 
-export const isEnded = ({ status }: OperationRow): boolean => status === 'Completed' || status === 'Failed'
+export const isOperationTerminal = ({ status }: OperationRecord): boolean => status === 'Completed' || status === 'Failed'

@@ -3,9 +3,9 @@ import * as z from 'zod'
 import { type Caller } from '../caller.ts'
 import { now, nowSeconds } from '../clock.ts'
 import * as keys from '../db/keys.ts'
-import { get, orFail, replace, type Step } from '../db/table.ts'
+import { get, orThrow, replace, type WriteItem } from '../db/table.ts'
 import { transact } from '../db/transact.ts'
-import { fault } from '../error.ts'
+import { platformError } from '../error.ts'
 import { sha256 } from '../id.ts'
 
 /**
@@ -20,22 +20,22 @@ const keepSeconds = 24 * 3600
 const keptBytes = 390_000
 
 /** A request that carries a key. */
-export interface RepeatableRequest {
+export interface IdempotentRequest {
   key: string
   /** Tells another request under the same key. */
   fingerprint: string
 }
 
 /** An answer that was given before. */
-export interface KeptAnswer {
+export interface StoredResponse {
   status: number
   body?: unknown
 }
 
 /** What a verb does with a repeatable request: its transaction keeps the answer, once in a request. */
-export interface Once {
+export interface IdempotencyRecorder {
   /** The step that keeps the answer. */
-  step: (answer: unknown) => Step
+  step: (answer: unknown) => WriteItem
   /** Says that the transaction with the step has happened. */
   happened: () => void
 }
@@ -43,42 +43,42 @@ export interface Once {
 const Row = z.object({ sealed: z.instanceof(Uint8Array), expiresAtMs: z.number() })
 const Sealed = z.object({ fingerprint: z.string(), status: z.number(), body: z.unknown().optional() })
 
-const keyOf = ({ organisationId, userId }: Caller, { key }: RepeatableRequest) =>
-  keys.kept(organisationId, sha256(JSON.stringify([userId, key])))
+const keyOf = ({ organisationId, userId }: Caller, { key }: IdempotentRequest) =>
+  keys.idempotencyRecord(organisationId, sha256(JSON.stringify([userId, key])))
 
 /** The answer to an earlier request with the same key. Throws `idempotency_key_reused` for another request. One call. */
-export async function findAnswer(caller: Caller, request: RepeatableRequest): Promise<KeptAnswer | undefined> {
+export async function findStoredResponse(caller: Caller, request: IdempotentRequest): Promise<StoredResponse | undefined> {
   const item = await get(keyOf(caller, request))
   const row = item && Row.parse(item)
   if (row === undefined || row.expiresAtMs <= now()) return undefined
   const { fingerprint, ...answer } = Sealed.parse(JSON.parse(unseal(request.key, row.sealed)))
-  if (fingerprint !== request.fingerprint) throw fault('idempotency_key_reused')
+  if (fingerprint !== request.fingerprint) throw platformError('idempotency_key_reused')
   return answer
 }
 
 /** The step that keeps an answer. An expired one that the store has not forgotten yet makes room. */
-export function keepStep(caller: Caller, { key, fingerprint }: RepeatableRequest, answer: KeptAnswer): Step {
+export function storeResponseWrite(caller: Caller, { key, fingerprint }: IdempotentRequest, answer: StoredResponse): WriteItem {
   const item = {
     sealed: seal(key, JSON.stringify({ fingerprint, ...answer })),
     expiresAtMs: now() + keepSeconds * 1000,
     ttl: nowSeconds() + keepSeconds,
   }
   const isFree = { expiresAtMs: { absentOrAtMost: now() } }
-  return orFail(replace(keyOf(caller, { key, fingerprint }), item, isFree), 'conflict')
+  return orThrow(replace(keyOf(caller, { key, fingerprint }), item, isFree), 'conflict')
 }
 
 /**
  * Keeps the answer of a verb that has not kept it itself, because repeating it changes nothing. Answers what a repeat was
  * faster to keep, if there was one. One call, two after a lost race.
  */
-export async function keepAnswer(
+export async function storeResponse(
   caller: Caller,
-  request: RepeatableRequest,
-  answer: KeptAnswer,
-): Promise<KeptAnswer | undefined> {
+  request: IdempotentRequest,
+  answer: StoredResponse,
+): Promise<StoredResponse | undefined> {
   if (Buffer.byteLength(JSON.stringify(answer)) > keptBytes) return undefined
-  const { write } = keepStep(caller, request, answer)
-  return (await transact([{ write }])) && findAnswer(caller, request)
+  const { write } = storeResponseWrite(caller, request, answer)
+  return (await transact([{ write }])) && findStoredResponse(caller, request)
 }
 
 const cipher = 'aes-256-gcm'

@@ -3,7 +3,7 @@ import { now } from '../clock.ts'
 import * as keys from '../db/keys.ts'
 import { get, tryUpdate } from '../db/table.ts'
 import { newNonce } from '../id.ts'
-import { announceRecords } from '../aws/queues.ts'
+import { enqueueProjections } from '../aws/queues.ts'
 
 /**
  * One worker at a time keeps the books of an organisation. Whoever comes meanwhile leaves word and goes: the worker looks
@@ -23,7 +23,7 @@ const Turn = z.object({ holder: z.string().optional() })
  * Does the work as the only one, and again while word is left; not at all where somebody else is at it. Work is told how
  * long it may go on, and answers whether it is done; if not, a message hands it on. Two calls more than the work.
  */
-export async function asOnlyOne(organisationId: string, work: (endMs: number) => Promise<boolean>): Promise<void> {
+export async function withLease(organisationId: string, work: (endMs: number) => Promise<boolean>): Promise<void> {
   const [holder, endMs] = [newNonce(), now() + workMs]
   if (!(await begin(organisationId, holder))) return
   let isOver = false
@@ -35,15 +35,15 @@ export async function asOnlyOne(organisationId: string, work: (endMs: number) =>
   } finally {
     if (!isOver) await leave(organisationId, holder)
   }
-  if (!isOver) await announceRecords(organisationId)
+  if (!isOver) await enqueueProjections(organisationId)
 }
 
 /** Ends the turn at once, whatever word is left. */
 const leave = (organisationId: string, holder: string): Promise<unknown> =>
-  tryUpdate(keys.booksTurn(organisationId), { remove: ['holder', 'untilMs'] }, { holder: { is: holder } })
+  tryUpdate(keys.projectionLease(organisationId), { remove: ['holder', 'untilMs'] }, { holder: { is: holder } })
 
 async function begin(organisationId: string, holder: string): Promise<boolean> {
-  const key = keys.booksTurn(organisationId)
+  const key = keys.projectionLease(organisationId)
   for (;;) {
     const taken = { set: { holder, untilMs: now() + turnMs }, remove: ['isAsked'] }
     if (await tryUpdate(key, taken, { untilMs: { absentOrAtMost: now() } })) return true
@@ -57,7 +57,7 @@ async function begin(organisationId: string, holder: string): Promise<boolean> {
 
 /** Answers false where word was left: then the turn goes on. */
 async function end(organisationId: string, holder: string): Promise<boolean> {
-  const key = keys.booksTurn(organisationId)
+  const key = keys.projectionLease(organisationId)
   const isOurs = { holder: { is: holder } } as const
   const rested = await tryUpdate(key, { remove: ['holder', 'untilMs'] }, { ...isOurs, isAsked: { absent: true } })
   if (rested !== undefined) return true
@@ -67,5 +67,5 @@ async function end(organisationId: string, holder: string): Promise<boolean> {
 /** Keeps the turn for a while longer; false where it lasted too long and somebody else has taken over. */
 async function goOn(organisationId: string, holder: string): Promise<boolean> {
   const longer = { set: { untilMs: now() + turnMs }, remove: ['isAsked'] }
-  return (await tryUpdate(keys.booksTurn(organisationId), longer, { holder: { is: holder } })) !== undefined
+  return (await tryUpdate(keys.projectionLease(organisationId), longer, { holder: { is: holder } })) !== undefined
 }

@@ -4,10 +4,10 @@ import * as z from 'zod'
 import { type Actor } from '../caller.ts'
 import { now } from '../clock.ts'
 import * as keys from '../db/keys.ts'
-import { create, type Item, type Step } from '../db/table.ts'
+import { create, type Item, type WriteItem } from '../db/table.ts'
 import { derivedId, newId, timeOf } from '../id.ts'
 import { currentTraceId } from '../log.ts'
-import { announceAgainMs } from '../aws/queues.ts'
+import { outboxRetryMs } from '../aws/queues.ts'
 
 /**
  * The outbox (D37). A change of state writes one record in its own transaction: who did what, for the audit trail, and
@@ -20,7 +20,7 @@ const actorKinds = ['user', 'relay', 'system'] as const
 const Status = z.custom<JobStatus>((value) => typeof value === 'string')
 
 /** A job that moves from one status to another; undefined: it was not there before, or is not any more. */
-const JobMove = z.object({
+const JobTransition = z.object({
   clusterId: z.string().optional(),
   batchId: z.string().optional(),
   from: Status.optional(),
@@ -28,7 +28,7 @@ const JobMove = z.object({
   /** Its batch holds it back meanwhile. */
   isHeld: z.literal(true).optional(),
 })
-export type JobMove = z.infer<typeof JobMove>
+export type JobTransition = z.infer<typeof JobTransition>
 
 const StoredEvent = z.object({
   id: z.string(),
@@ -46,29 +46,29 @@ const Audit = z.object({
 })
 
 /** Who made a change, as records tell. */
-export const RecordedActor = z.object({ kind: z.enum(actorKinds), id: z.string(), tokenId: z.string().optional() })
+export const StoredActor = z.object({ kind: z.enum(actorKinds), id: z.string(), tokenId: z.string().optional() })
 
 const RecordBody = z.object({
-  actor: RecordedActor,
+  actor: StoredActor,
   address: z.string().optional(),
   traceId: z.string(),
   atMs: z.number(),
   audit: Audit.optional(),
   events: z.array(StoredEvent),
-  moves: z.array(JobMove),
+  moves: z.array(JobTransition),
 })
 
 /** What happened, as the outbox holds it. `atMs` is when; `events` carry the names and data of D37. */
 export type OutboxRecord = z.infer<typeof RecordBody> & { id: string; organisationId: string }
-export type RecordedEvent = z.infer<typeof StoredEvent>
+export type StoredOutboxEvent = z.infer<typeof StoredEvent>
 
 /** What a change tells about itself. */
-export interface Told {
+export interface Effects {
   /** For the audit trail: `<noun>.<verb>`, the id it was done to, and a line for people. Extra: a caller asked for it. */
   audit?: { action: string; resource: string; detail?: string; isExtra?: true }
   events?: readonly (EventOf | ModuleEvent)[]
   /** Jobs that change their status, for totals. */
-  moves?: readonly JobMove[]
+  moves?: readonly JobTransition[]
   /** The record's id, where what is told derives it; those of its events derive from it. It is refused twice only until the books have taken the record. */
   id?: string
 }
@@ -80,7 +80,7 @@ const identityOf = (actor: Actor) => {
 }
 
 /** The step that writes a record. */
-export function recordStep(actor: Actor, { audit, events = [], moves = [], id = newId('evt') }: Told): Step {
+export function outboxWrite(actor: Actor, { audit, events = [], moves = [], id = newId('evt') }: Effects): WriteItem {
   const eventId = (index: number) => (index === 0 ? id : derivedId('evt', timeOf(id), id, String(index)))
   const body: z.infer<typeof RecordBody> = {
     actor: identityOf(actor),
@@ -95,7 +95,7 @@ export function recordStep(actor: Actor, { audit, events = [], moves = [], id = 
   return create(keys.outbox(organisationId, id), {
     id,
     record: JSON.stringify(body),
-    ...keys.due(id, now() + announceAgainMs),
+    ...keys.due(id, now() + outboxRetryMs),
   })
 }
 
@@ -107,8 +107,8 @@ export const parseRecord = (item: Item): OutboxRecord => ({
 })
 
 /** A job that becomes Queued, or changes its status, as totals count it. */
-export const moveOf = (
-  { clusterId, batchId, isHeld }: Pick<JobMove, 'clusterId' | 'batchId' | 'isHeld'>,
+export const transitionOf = (
+  { clusterId, batchId, isHeld }: Pick<JobTransition, 'clusterId' | 'batchId' | 'isHeld'>,
   from: JobStatus | undefined,
   to: JobStatus | undefined,
-): JobMove => ({ clusterId, batchId, from, to, ...(isHeld && { isHeld }) })
+): JobTransition => ({ clusterId, batchId, from, to, ...(isHeld && { isHeld }) })

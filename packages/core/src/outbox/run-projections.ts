@@ -1,12 +1,12 @@
 import { statusOf } from '@platform/contract/errors'
 import { now } from '../clock.ts'
 import * as keys from '../db/keys.ts'
-import { get, type Item, pause, query, remove, replace, type Step } from '../db/table.ts'
+import { get, type Item, backOff, query, remove, replace, type WriteItem } from '../db/table.ts'
 import { transact } from '../db/transact.ts'
-import { contended, Fault } from '../error.ts'
+import { storeContention, PlatformError } from '../error.ts'
 import { failpoint } from '../lib/failpoint.ts'
 import { log } from '../log.ts'
-import { measure } from '../lib/metrics.ts'
+import { recordMetric } from '../lib/metrics.ts'
 import { type OutboxRecord, parseRecord } from './record.ts'
 
 /**
@@ -17,12 +17,12 @@ import { type OutboxRecord, parseRecord } from './record.ts'
  */
 
 /** A book: what it makes of records. */
-export interface Book {
+export interface Projection {
   name: string
   /** Work that may happen twice, and happens at least once. */
   prepare?: (organisationId: string, records: readonly OutboxRecord[]) => Promise<void>
   /** Writes that happen exactly once, with the closing transaction; refused where somebody else has closed meanwhile. */
-  entries?: (organisationId: string, records: readonly OutboxRecord[]) => Promise<readonly Step[]>
+  entries?: (organisationId: string, records: readonly OutboxRecord[]) => Promise<readonly WriteItem[]>
   /** Work that follows, may happen twice, and may be lost: something else finds it then. */
   follow?: (organisationId: string, records: readonly OutboxRecord[]) => Promise<void>
 }
@@ -36,9 +36,9 @@ const attempts = 12
  * Enters all records of an organisation into the books, oldest first, until a time. Several callers may do so at once.
  * Answers whether none is left.
  */
-export async function bookRecords(
+export async function runProjections(
   organisationId: string,
-  books: readonly Book[],
+  books: readonly Projection[],
   endMs = Number.POSITIVE_INFINITY,
 ): Promise<boolean> {
   let lost = 0
@@ -50,13 +50,13 @@ export async function bookRecords(
     measureLag(records[0])
     const isClosed = records.length === 0 || (await bookSafely(organisationId, records, books))
     lost = isClosed ? 0 : lost + 1
-    if (lost === attempts) throw contended()
-    if (!isClosed) await pause(lost)
+    if (lost === attempts) throw storeContention()
+    if (!isClosed) await backOff(lost)
   }
 }
 
 function measureLag(oldest: OutboxRecord | undefined): void {
-  if (oldest !== undefined) measure('BooksLag', (now() - oldest.atMs) / 1000)
+  if (oldest !== undefined) recordMetric('BooksLag', (now() - oldest.atMs) / 1000)
 }
 
 /** As many records as hold few events: what a closing does for notifications and webhooks grows with those. */
@@ -85,14 +85,14 @@ const setAside = async (item: Item): Promise<void> => {
 }
 
 /** The step that copies a record to where people look for what the books could not take. */
-function asideStep(item: Item): Step {
-  measure('RecordsSetAside')
+function asideStep(item: Item): WriteItem {
+  recordMetric('RecordsSetAside')
   const { pk, sk, duepk: _, duesk: __, ...kept } = item
-  return replace(keys.unreadableRecord(String(pk), String(sk)), kept)
+  return replace(keys.quarantinedRecord(String(pk), String(sk)), kept)
 }
 
 /** A record that some book cannot take must not keep back the others. What may pass by itself is thrown. */
-async function bookSafely(organisationId: string, records: readonly OutboxRecord[], books: readonly Book[]) {
+async function bookSafely(organisationId: string, records: readonly OutboxRecord[], books: readonly Projection[]) {
   try {
     return await book(organisationId, records, books)
   } catch (error) {
@@ -102,10 +102,10 @@ async function bookSafely(organisationId: string, records: readonly OutboxRecord
   }
 }
 
-const mayPass = (error: unknown): boolean => error instanceof Fault && statusOf(error.code) === 503
+const mayPass = (error: unknown): boolean => error instanceof PlatformError && statusOf(error.code) === 503
 
 /** Enters a record into the books that can take it; a copy is set aside for those that cannot, with a line in the log. */
-async function bookWhatCan(organisationId: string, record: OutboxRecord, books: readonly Book[]): Promise<void> {
+async function bookWhatCan(organisationId: string, record: OutboxRecord, books: readonly Projection[]): Promise<void> {
   const tried = await Promise.all(books.map(async (each) => ({ each, canTake: await canTake(each, record) })))
   const able = tried.filter(({ canTake }) => canTake).map(({ each }) => each)
   const item = await get(keys.outbox(organisationId, record.id))
@@ -121,7 +121,7 @@ async function bookWhatCan(organisationId: string, record: OutboxRecord, books: 
   }
 }
 
-async function canTake({ name, prepare, entries }: Book, record: OutboxRecord): Promise<boolean> {
+async function canTake({ name, prepare, entries }: Projection, record: OutboxRecord): Promise<boolean> {
   const { organisationId, id: recordId } = record
   try {
     await prepare?.(organisationId, [record])
@@ -138,8 +138,8 @@ async function canTake({ name, prepare, entries }: Book, record: OutboxRecord): 
 async function book(
   organisationId: string,
   records: readonly OutboxRecord[],
-  books: readonly Book[],
-  more: readonly Step[] = [],
+  books: readonly Projection[],
+  more: readonly WriteItem[] = [],
 ): Promise<boolean> {
   await Promise.all(books.map(async ({ prepare }) => prepare?.(organisationId, records)))
   await failpoint('books.prepared')

@@ -6,11 +6,11 @@ import { transact } from '../db/transact.ts'
 import { newSecret, sha256 } from '../id.ts'
 import { type PlatformState, readState } from './state.ts'
 import { readSecret, writeSecret } from '../aws/secrets.ts'
-import { prepareKeys } from '../signing/keys.ts'
+import { ensureKeys } from '../signing/keys.ts'
 
 /** One API start (D10): signing keys exist afterwards, and while setup is incomplete a token to complete it. */
 export async function bootstrap(): Promise<void> {
-  await prepareKeys()
+  await ensureKeys()
   // Another start at the same moment makes the condition fail; then look again at what it left.
   while (!(await countStart()));
 }

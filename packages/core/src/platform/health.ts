@@ -1,6 +1,6 @@
 import { type HealthCheck, type Readiness } from '@platform/contract/health'
 import { iso, now } from '../clock.ts'
-import { checksNow, type InstalledModules, isStale, readModules } from '../modules/module.ts'
+import { currentChecks, type InstalledModules, isStale, readModules } from '../modules/module.ts'
 import { type StoredCheck } from '../modules/record.ts'
 import { readState } from './state.ts'
 
@@ -51,7 +51,7 @@ async function databaseCheck(): Promise<HealthCheck> {
 export const moduleChecks = ({ modules, healths }: InstalledModules): HealthCheck[] =>
   modules
     .filter(({ state }) => state !== 'Installing' && state !== 'Uninstalling')
-    .flatMap((row) => checksNow(row, healths.get(row.id)).map((check) => checkView(`module:${row.id}`, check)))
+    .flatMap((row) => currentChecks(row, healths.get(row.id)).map((check) => checkView(`module:${row.id}`, check)))
 
 const descriptionLength = 500
 

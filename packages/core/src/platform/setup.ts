@@ -6,15 +6,15 @@ import { now } from '../clock.ts'
 import { config } from '../config.ts'
 import * as keys from '../db/keys.ts'
 import { create, patch, replace, upsert } from '../db/table.ts'
-import { contended, fault } from '../error.ts'
+import { storeContention, platformError } from '../error.ts'
 import { newId, sha256 } from '../id.ts'
-import { networkOf } from '../lib/ip-network.ts'
+import { ipNetworkOf } from '../lib/ip-network.ts'
 import { hashPassword } from '../accounts/password.ts'
 import { type PlatformState, readState } from './state.ts'
 import { organisations } from '../accounts/organisation.ts'
-import { startStep } from '../db/offset-list.ts'
+import { initialiseWrite } from '../db/offset-list.ts'
 import { open } from '../accounts/session.ts'
-import { createSteps, usersOf } from '../accounts/user.ts'
+import { createUserWrites, usersOf } from '../accounts/user.ts'
 import { parseBody } from '../lib/validate.ts'
 
 /** First-run setup (section 4, D1, D2). */
@@ -22,7 +22,7 @@ import { parseBody } from '../lib/validate.ts'
 const attempts = 3
 const tokenLifeMs = 24 * 3_600_000
 
-const alreadyComplete = () => fault('setup_already_complete', { setupComplete: true })
+const alreadyComplete = () => platformError('setup_already_complete', { setupComplete: true })
 
 /** Where setup stands; refused with `setup_already_complete` once it is done. One call. */
 export async function status(): Promise<{ setupComplete: boolean; wizardStep: string }> {
@@ -39,14 +39,14 @@ export async function complete(body: unknown, origin: Origin = { address: '' }):
     const tokens = await tryComplete(body, origin)
     if (tokens !== undefined) return tokens
   }
-  throw contended()
+  throw storeContention()
 }
 
 /** Undefined where setup was completed or another token was minted meanwhile: then look again. */
 async function tryComplete(body: unknown, origin: Origin): Promise<TokenSet | undefined> {
   const state = await readState()
   if (state.setupComplete) throw alreadyComplete()
-  if (typeof body !== 'object' || body === null || Array.isArray(body)) throw fault('invalid_json')
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) throw platformError('invalid_json')
   checkToken(state, (body as { initialAdminToken?: unknown }).initialAdminToken)
   const request = parseBody(SetupCompletion, body)
 
@@ -75,11 +75,11 @@ async function tryComplete(body: unknown, origin: Origin): Promise<TokenSet | un
       isPlatform: true,
       createdAtMs,
     }),
-    startStep(organisations, createdAtMs),
-    startStep(usersOf(organisationId), createdAtMs),
+    initialiseWrite(organisations, createdAtMs),
+    initialiseWrite(usersOf(organisationId), createdAtMs),
     replace(keys.organisationName(request.platformName), { organisationId }),
     upsert(keys.administrators(), { set: { count: 1 } }),
-    ...createSteps(administrator, await hashPassword(request.adminPassword, networkOf(origin.address))),
+    ...createUserWrites(administrator, await hashPassword(request.adminPassword, ipNetworkOf(origin.address))),
     ...session.steps,
   ]
   const refusal = await commit(system(organisationId, origin.address), {
@@ -111,7 +111,7 @@ const newAdministrator = ({ adminUsername, adminEmail }: SetupCompletion, create
 function checkToken(state: PlatformState, token: unknown): void {
   const howToRetrieve = config.PLAT_HOW_TO_RETRIEVE
   if (typeof token !== 'string' || state.tokenHash === undefined || sha256(token) !== state.tokenHash) {
-    throw fault('initial_admin_token_invalid', { howToRetrieve })
+    throw platformError('initial_admin_token_invalid', { howToRetrieve })
   }
-  if (now() >= state.tokenMintedAtMs + tokenLifeMs) throw fault('initial_admin_token_expired', { howToRetrieve })
+  if (now() >= state.tokenMintedAtMs + tokenLifeMs) throw platformError('initial_admin_token_expired', { howToRetrieve })
 }

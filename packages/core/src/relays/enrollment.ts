@@ -5,18 +5,18 @@ import { type Caller, type Origin, system } from '../caller.ts'
 import { commit } from '../outbox/commit.ts'
 import { iso, now } from '../clock.ts'
 import * as Cluster from '../clusters/cluster.ts'
-import { type ClusterRow, filedUnder, parseRow, statusEvent, tallyStep } from '../clusters/record.ts'
+import { type ClusterRecord, statusIndexKeys, parseCluster, statusEvent, statusCountWrite } from '../clusters/record.ts'
 import { config } from '../config.ts'
-import { sameAs } from '../db/expression.ts'
+import { unchanged } from '../db/expression.ts'
 import * as keys from '../db/keys.ts'
 import { create, get, patch, remove, replace } from '../db/table.ts'
-import { type EnrollmentRow, EnrollmentRow as Row, mintEnrollment } from '../clusters/enrollment-token.ts'
-import { contended, fault, invalid } from '../error.ts'
+import { type EnrollmentRecord, EnrollmentRecord as Row, createEnrollmentToken } from '../clusters/enrollment-token.ts'
+import { storeContention, platformError, validationFailed } from '../error.ts'
 import { derivedId, isId, sha256, timeOf } from '../id.ts'
 import { nodesHash, nodesItem, type StoredNode } from '../clusters/node.ts'
 import { statementKeys } from '../signing/keys.ts'
-import { standingWith } from '../accounts/current-rights.ts'
-import { clusterStatus, dueAfterBeat } from '../clusters/status.ts'
+import { reauthorize } from '../accounts/current-rights.ts'
+import { clusterStatus, nextCheckAfterHeartbeat } from '../clusters/status.ts'
 
 /** Enrollment (D21): a token buys a relay's key its identity, once. */
 
@@ -28,17 +28,17 @@ const attempts = 5
 /** Issues a new token for a cluster and revokes the unused one. Two calls. */
 export async function issue(caller: Caller, clusterId: string): Promise<Enrollment> {
   const { organisationId } = caller
-  if (!isId('clus', clusterId)) throw fault('cluster_not_found')
-  const [, item] = await standingWith(caller, ['clusters:write'], [keys.cluster(organisationId, clusterId)])
-  if (item === undefined) throw fault('cluster_not_found')
-  const row = parseRow(item)
-  const enrollment = mintEnrollment(organisationId, clusterId)
+  if (!isId('clus', clusterId)) throw platformError('cluster_not_found')
+  const [, item] = await reauthorize(caller, ['clusters:write'], [keys.cluster(organisationId, clusterId)])
+  if (item === undefined) throw platformError('cluster_not_found')
+  const row = parseCluster(item)
+  const enrollment = createEnrollmentToken(organisationId, clusterId)
   const refusal = await commit(caller, {
     steps: [
       patch(
         keys.cluster(organisationId, clusterId),
         { set: { enrollmentId: enrollment.id } },
-        { enrollmentId: sameAs(row.enrollmentId) },
+        { enrollmentId: unchanged(row.enrollmentId) },
       ),
       enrollment.step,
       ...(row.enrollmentId === undefined ? [] : [remove(keys.enrollment(row.enrollmentId))]),
@@ -46,20 +46,20 @@ export async function issue(caller: Caller, clusterId: string): Promise<Enrollme
     answer: enrollment.shown,
     audit: { action: 'cluster.issue_enrollment_token', resource: clusterId, detail: enrollment.id },
   })
-  if (refusal) throw fault(refusal.item === undefined ? 'cluster_not_found' : 'conflict')
+  if (refusal) throw platformError(refusal.item === undefined ? 'cluster_not_found' : 'conflict')
   return enrollment.shown
 }
 
 /** Enrolls a relay: binds its key to the cluster, replaces the relay before it. Four calls. */
 export async function enroll(request: EnrollRequest, origin?: Origin): Promise<EnrollResponse> {
   if (new Set(request.nodes.map(({ name }) => name)).size < request.nodes.length) {
-    throw invalid([{ in: 'body', path: '/nodes', code: 'not_unique', message: 'node names must be unique' }])
+    throw validationFailed([{ in: 'body', path: '/nodes', code: 'not_unique', message: 'node names must be unique' }])
   }
   for (let attempt = 0; attempt < attempts; attempt++) {
     const enrolled = await tryEnroll(request, sha256(request.publicKey.x), origin)
     if (enrolled !== undefined) return enrolled
   }
-  throw contended()
+  throw storeContention()
 }
 
 /** Undefined where the token or its cluster changed meanwhile: then look again. */
@@ -70,11 +70,11 @@ async function tryEnroll(
 ): Promise<EnrollResponse | undefined> {
   const token = await genuineToken(request.enrollmentToken)
   if (token.usedAtMs !== undefined) return repeated(token, thumbprint, request, origin)
-  if (token.expiresAtMs <= now()) throw fault('enrollment_token_expired')
+  if (token.expiresAtMs <= now()) throw platformError('enrollment_token_expired')
   const cluster = await Cluster.find(token.organisationId, token.clusterId)
   if (cluster?.enrollmentId !== token.id) {
     const latest = await genuineToken(request.enrollmentToken)
-    if (latest.usedAtMs === undefined) throw fault('enrollment_token_invalid')
+    if (latest.usedAtMs === undefined) throw platformError('enrollment_token_invalid')
     return repeated(latest, thumbprint, request, origin)
   }
   const relayId = relayIdOf(token, thumbprint)
@@ -103,17 +103,17 @@ async function tryEnroll(
   return refusal === undefined ? answer(token, relayId, request) : undefined
 }
 
-async function genuineToken(text: string): Promise<EnrollmentRow> {
+async function genuineToken(text: string): Promise<EnrollmentRecord> {
   const [id = '', secret = '', ...more] = text.split('.')
   const item = isId('enroll', id) && more.length === 0 ? await get(keys.enrollment(id)) : undefined
   const row = item && Row.parse(item)
   if (!row || !timingSafeEqual(Buffer.from(row.hash), Buffer.from(sha256(secret))))
-    throw fault('enrollment_token_invalid')
+    throw platformError('enrollment_token_invalid')
   return row
 }
 
 async function repeated(
-  token: EnrollmentRow,
+  token: EnrollmentRecord,
   thumbprint: string,
   request: EnrollRequest,
   origin: Origin | undefined,
@@ -121,11 +121,11 @@ async function repeated(
   const isRepeat = token.keyThumbprint === thumbprint && now() < (token.usedAtMs ?? 0) + repeatMs
   if (isRepeat && token.relayId !== undefined) return answer(token, token.relayId, request)
   await raiseAlarm(token, origin)
-  throw fault('enrollment_token_used')
+  throw platformError('enrollment_token_used')
 }
 
 /** Who has a used token has stolen it, or mislaid their own. One alarm an hour: a thief may knock often. */
-async function raiseAlarm({ organisationId, clusterId, id: enrollmentId }: EnrollmentRow, origin: Origin | undefined) {
+async function raiseAlarm({ organisationId, clusterId, id: enrollmentId }: EnrollmentRecord, origin: Origin | undefined) {
   const alarmHour = Math.floor(now() / alarmEveryMs)
   await commit(system(organisationId, origin?.address), {
     steps: [patch(keys.enrollment(enrollmentId), { set: { alarmHour } }, { alarmHour: { isNot: alarmHour } })],
@@ -135,16 +135,16 @@ async function raiseAlarm({ organisationId, clusterId, id: enrollmentId }: Enrol
 }
 
 // Derived, so that a repeated enrollment names the same relay and the same nodes.
-const relayIdOf = (token: EnrollmentRow, thumbprint: string): string =>
+const relayIdOf = (token: EnrollmentRecord, thumbprint: string): string =>
   derivedId('relay', timeOf(token.id), token.id, thumbprint)
-const nodesOf = (token: EnrollmentRow, { nodes }: EnrollRequest): StoredNode[] =>
+const nodesOf = (token: EnrollmentRecord, { nodes }: EnrollRequest): StoredNode[] =>
   nodes.map(({ name }) => ({
     id: derivedId('node', timeOf(token.clusterId), token.clusterId, name),
     name,
     status: 'Online',
   }))
 
-function steps(token: EnrollmentRow, cluster: ClusterRow, relayId: string, thumbprint: string, request: EnrollRequest) {
+function steps(token: EnrollmentRecord, cluster: ClusterRecord, relayId: string, thumbprint: string, request: EnrollRequest) {
   const { organisationId, clusterId } = token
   const nodes = nodesOf(token, request)
   const presence = {
@@ -161,8 +161,8 @@ function steps(token: EnrollmentRow, cluster: ClusterRow, relayId: string, thumb
   }
   const interval = config.PLAT_HEARTBEAT_INTERVAL_SECONDS
   const status = clusterStatus(presence, now(), interval)
-  const dueAtMs = dueAfterBeat(now(), 0, interval) ?? now()
-  const set = { ...presence, ...filedUnder(cluster, status), ...keys.due(clusterId, dueAtMs) }
+  const dueAtMs = nextCheckAfterHeartbeat(now(), 0, interval) ?? now()
+  const set = { ...presence, ...statusIndexKeys(cluster, status), ...keys.due(clusterId, dueAtMs) }
   const relay = { relayId, organisationId, clusterId, publicKey: request.publicKey.x, enrolledAtMs: now() }
   const facts = { hostname: request.hostname, platform: request.platform, relayVersion: request.relayVersion }
   return [
@@ -179,11 +179,11 @@ function steps(token: EnrollmentRow, cluster: ClusterRow, relayId: string, thumb
     create(keys.relay(relayId), { ...relay, ...facts }),
     replace(keys.nodes(organisationId, clusterId), nodesItem(nodes)),
     ...(cluster.relayId === undefined ? [] : [remove(keys.relay(cluster.relayId))]),
-    ...(cluster.status === status ? [] : [tallyStep(cluster, cluster.status, status)]),
+    ...(cluster.status === status ? [] : [statusCountWrite(cluster, cluster.status, status)]),
   ]
 }
 
-const answer = async (token: EnrollmentRow, relayId: string, request: EnrollRequest): Promise<EnrollResponse> => ({
+const answer = async (token: EnrollmentRecord, relayId: string, request: EnrollRequest): Promise<EnrollResponse> => ({
   relayId,
   clusterId: token.clusterId,
   heartbeatIntervalSeconds: config.PLAT_HEARTBEAT_INTERVAL_SECONDS,

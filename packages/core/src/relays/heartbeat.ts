@@ -1,21 +1,21 @@
 import { type Heartbeat, type HeartbeatResponse } from '@platform/contract/relay'
 import { type RelayCaller, system } from '../caller.ts'
 import { commit } from '../outbox/commit.ts'
-import { type ClusterRow, filedUnder, parseRow, statusEvent, tallyStep } from '../clusters/record.ts'
+import { type ClusterRecord, statusIndexKeys, parseCluster, statusEvent, statusCountWrite } from '../clusters/record.ts'
 import { iso, now } from '../clock.ts'
 import * as Cluster from '../clusters/cluster.ts'
 import { config } from '../config.ts'
 import * as keys from '../db/keys.ts'
 import { get, getMany, patch, query, replace, tryUpdate } from '../db/table.ts'
-import { contended, fault } from '../error.ts'
-import { type JobRow, parseRelayed } from '../jobs/record.ts'
+import { storeContention, platformError } from '../error.ts'
+import { type JobRecord, parseRelayed } from '../jobs/record.ts'
 import { renewLease } from '../jobs/claim.ts'
 import { log } from '../log.ts'
 import { countOnline, nodesHash, nodesItem, parseNodes } from '../clusters/node.ts'
 import { newNonce } from '../id.ts'
-import { fewAtOnce } from '../lib/async.ts'
-import { spendBeat } from '../clusters/request-nonce.ts'
-import { clusterStatus, dueAfterBeat } from '../clusters/status.ts'
+import { forEachLimit } from '../lib/async.ts'
+import { consumeHeartbeatNonce } from '../clusters/request-nonce.ts'
+import { clusterStatus, nextCheckAfterHeartbeat } from '../clusters/status.ts'
 
 /** Beats and goodbyes of relays (D20, D21). */
 
@@ -52,33 +52,33 @@ export async function heartbeat(
 async function currentCluster(
   { organisationId, clusterId, relayId }: RelayCaller,
   attempt: number,
-): Promise<ClusterRow> {
+): Promise<ClusterRecord> {
   if (attempt === 0) {
     const lagging = await Cluster.find(organisationId, clusterId, { stale: true })
     if (lagging?.relayId === relayId) return lagging
   }
   const row = await Cluster.find(organisationId, clusterId)
-  if (row?.relayId !== relayId) throw fault('unauthenticated')
+  if (row?.relayId !== relayId) throw platformError('unauthenticated')
   return row
 }
 
-async function recordBeat(caller: RelayCaller, beat: Heartbeat): Promise<ClusterRow> {
+async function recordBeat(caller: RelayCaller, beat: Heartbeat): Promise<ClusterRecord> {
   const nonce = newNonce()
   for (let attempt = 0; attempt < attempts; attempt++) {
     const row = await currentCluster(caller, attempt)
     // Our own write, whose acknowledgement was lost, is a success; any other use of the token is a replay.
     if (row.beatNonce === nonce) return row
-    const recentTokens = spendBeat(row.recentTokens, caller, now())
-    if (recentTokens === undefined) throw fault('unauthenticated')
+    const recentTokens = consumeHeartbeatNonce(row.recentTokens, caller, now())
+    if (recentTokens === undefined) throw platformError('unauthenticated')
     const heard = { ...(await heardFrom(row, beat)), recentTokens, nonce }
     const written = await writeBeat(row, heard)
     if (written !== undefined) return written
   }
-  throw contended()
+  throw storeContention()
 }
 
 /** What a beat tells about a cluster. Node names are read only when a status differs from the last report. */
-async function heardFrom(row: ClusterRow, beat: Heartbeat) {
+async function heardFrom(row: ClusterRecord, beat: Heartbeat) {
   const hash = nodesHash(beat.nodes)
   if (hash === row.nodesHash) return { presence: presenceAfter(row, row.nodesOnline), nodes: undefined }
   const known = parseNodes(await get(keys.nodes(row.organisationId, row.id)))
@@ -93,7 +93,7 @@ async function heardFrom(row: ClusterRow, beat: Heartbeat) {
 }
 
 /** The first beat after Offline does not count yet; the second does (D20). */
-function presenceAfter(row: ClusterRow, nodesOnline: number) {
+function presenceAfter(row: ClusterRecord, nodesOnline: number) {
   const before = clusterStatus({ ...row, isSteady: true }, now(), config.PLAT_HEARTBEAT_INTERVAL_SECONDS)
   const isFirst = before === 'Offline' && nodesOnline > 0
   return { lastSeenAtMs: now(), saidGoodbye: false, isSteady: !isFirst }
@@ -102,25 +102,25 @@ function presenceAfter(row: ClusterRow, nodesOnline: number) {
 type Heard = Awaited<ReturnType<typeof heardFrom>> & { recentTokens: string; nonce: string }
 
 /** The row after the beat, or undefined if it was no longer as read. */
-async function writeBeat(row: ClusterRow, heard: Heard): Promise<ClusterRow | undefined> {
+async function writeBeat(row: ClusterRecord, heard: Heard): Promise<ClusterRecord | undefined> {
   const { presence, nodes, recentTokens, nonce } = heard
   const interval = config.PLAT_HEARTBEAT_INTERVAL_SECONDS
   const status = clusterStatus({ ...row, ...presence }, now(), interval)
-  const dueAtMs = dueAfterBeat(now(), row.dueAtMs, interval)
+  const dueAtMs = nextCheckAfterHeartbeat(now(), row.dueAtMs, interval)
   const due = dueAtMs === undefined ? {} : keys.due(row.id, dueAtMs)
   const key = keys.cluster(row.organisationId, row.id)
   const change = { set: { ...presence, recentTokens, beatNonce: nonce, ...due } }
   const asRead = { beatNonce: { is: row.beatNonce }, relayId: { is: row.relayId } }
   if (status === row.status && nodes === undefined) {
     const item = await tryUpdate(key, change, asRead)
-    return item && parseRow(item)
+    return item && parseCluster(item)
   }
-  const filed = { set: { ...change.set, ...filedUnder(row, status) } }
+  const filed = { set: { ...change.set, ...statusIndexKeys(row, status) } }
   const refusal = await commit(system(row.organisationId), {
     steps: [
       patch(key, filed, { ...asRead, status: { is: row.status } }),
       ...(nodes === undefined ? [] : [replace(keys.nodes(row.organisationId, row.id), nodesItem(nodes))]),
-      ...(status === row.status ? [] : [tallyStep(row, row.status, status)]),
+      ...(status === row.status ? [] : [statusCountWrite(row, row.status, status)]),
     ],
     ...(status !== row.status && { events: [statusEvent(row, status)] }),
   })
@@ -128,7 +128,7 @@ async function writeBeat(row: ClusterRow, heard: Heard): Promise<ClusterRow | un
 }
 
 /** The oldest jobs of the inbox, as many as the relay has room for. No call where the row says that it is empty. */
-async function waitingJobs(row: ClusterRow, freeSlots: number): Promise<string[]> {
+async function waitingJobs(row: ClusterRecord, freeSlots: number): Promise<string[]> {
   if (row.waitingJobs <= 0 || freeSlots === 0) return []
   const { items } = await query({ pk: keys.inbox(row.id, '').pk, limit: freeSlots })
   return items.map((item) => String(item['sk']))
@@ -139,9 +139,9 @@ async function tendRunning(caller: RelayCaller, jobIds: readonly string[]): Prom
   if (jobIds.length === 0) return []
   const unique = [...new Set(jobIds)]
   const jobs = (await getMany(unique.map((id) => keys.job(caller.organisationId, id)))).map(parseRelayed)
-  const isOurs = (job: JobRow | undefined) => job?.status === 'Running' && job.relayId === caller.relayId
+  const isOurs = (job: JobRecord | undefined) => job?.status === 'Running' && job.relayId === caller.relayId
   const running = jobs.filter((job) => job !== undefined).filter(isOurs)
-  await fewAtOnce(renewedAtOnce, running, renewLease)
+  await forEachLimit(renewedAtOnce, running, renewLease)
   return unique.filter((_, index) => !isOurs(jobs[index]) || jobs[index]?.cancelRequestedAtMs !== undefined)
 }
 
@@ -152,10 +152,10 @@ export async function goodbye(caller: RelayCaller, { reason }: { reason: string 
   for (let attempt = 0; attempt < attempts; attempt++) {
     const row = await currentCluster(caller, attempt)
     if (row.beatNonce === nonce) return
-    const recentTokens = spendBeat(row.recentTokens, caller, now())
-    if (recentTokens === undefined) throw fault('unauthenticated')
+    const recentTokens = consumeHeartbeatNonce(row.recentTokens, caller, now())
+    if (recentTokens === undefined) throw platformError('unauthenticated')
     const presence = { saidGoodbye: true, lastSeenAtMs: now(), isSteady: true }
     if (await writeBeat(row, { presence, nodes: undefined, recentTokens, nonce })) return
   }
-  throw contended()
+  throw storeContention()
 }

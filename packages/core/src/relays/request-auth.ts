@@ -5,9 +5,9 @@ import { type RelayCaller } from '../caller.ts'
 import { now } from '../clock.ts'
 import * as keys from '../db/keys.ts'
 import { get } from '../db/table.ts'
-import { fault } from '../error.ts'
+import { platformError } from '../error.ts'
 import { isId } from '../id.ts'
-import { Recent } from '../lib/bounded-cache.ts'
+import { BoundedCache } from '../lib/bounded-cache.ts'
 
 /** Signed relay requests (D21): a fresh EdDSA token per request, bound to its path and body, by the key that enrolled. */
 
@@ -32,7 +32,7 @@ interface Identity {
 }
 
 // A relay's key and cluster never change. Whether it is still the cluster's relay, each verb asks the cluster's row.
-const identities = new Recent<Identity>(10_000)
+const identities = new BoundedCache<Identity>(10_000)
 
 async function identityOf(relayId: string): Promise<Identity | undefined> {
   const known = identities.get(relayId)
@@ -51,7 +51,7 @@ export async function authenticateRelay(token: string, path: string, body: Uint8
   try {
     const { kid } = decodeProtectedHeader(token)
     const identity = await identityOf(String(kid))
-    if (identity === undefined) throw fault('unauthenticated')
+    if (identity === undefined) throw platformError('unauthenticated')
     const { payload } = await jwtVerify(token, identity.key, {
       algorithms: ['EdDSA'],
       audience: relayAudience,
@@ -61,12 +61,12 @@ export async function authenticateRelay(token: string, path: string, body: Uint8
       currentDate: new Date(now()),
     })
     const { iat, exp, jti, bodySha256, path: signedPath } = Claims.parse(payload)
-    if (exp - iat > lifeSeconds || signedPath !== path || !isHashOf(bodySha256, body)) throw fault('unauthenticated')
+    if (exp - iat > lifeSeconds || signedPath !== path || !isHashOf(bodySha256, body)) throw platformError('unauthenticated')
     const { organisationId, clusterId } = identity
     return { kind: 'relay', relayId: String(kid), organisationId, clusterId, tokenId: jti, issuedAtMs: iat * 1000 }
   } catch (error) {
     if (error instanceof errors.JOSEError || error instanceof z.ZodError || error instanceof TypeError) {
-      throw fault('unauthenticated', {}, { cause: error })
+      throw platformError('unauthenticated', {}, { cause: error })
     }
     throw error
   }

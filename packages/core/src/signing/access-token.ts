@@ -4,10 +4,10 @@ import { type CryptoKey, decodeProtectedHeader, errors, importJWK, jwtVerify, Si
 import * as z from 'zod'
 import { type Caller } from '../caller.ts'
 import { now, nowSeconds } from '../clock.ts'
-import { fault } from '../error.ts'
+import { platformError } from '../error.ts'
 import { newSecret } from '../id.ts'
-import { readAccessKeys, rereadKeysAfterMs } from './published-keys.ts'
-import { Recent } from '../lib/bounded-cache.ts'
+import { readAccessKeys, keyCacheMs } from './published-keys.ts'
+import { BoundedCache } from '../lib/bounded-cache.ts'
 import { signer } from './keys.ts'
 
 /** Access tokens (section 5): EdDSA, fifteen minutes, verified without a store call by a process that knows the keys. */
@@ -83,7 +83,7 @@ interface Verified {
 
 // An access token cannot be revoked before it expires, so what was verified once stays true until then; only its key may be
 // withdrawn meanwhile.
-const verified = new Recent<Verified>(500)
+const verified = new BoundedCache<Verified>(500)
 
 /** The caller that a token speaks for. Throws `unauthenticated` or `token_expired`. */
 export async function verifyAccessToken(token: string): Promise<Caller> {
@@ -112,13 +112,13 @@ async function verify(token: string): Promise<Verified> {
     const { sub, org, sid, roles, iat, exp } = Claims.parse(payload)
     // Whoever has stolen a key can write any time of expiry; and the tolerance is for the beginning of a token, not its end.
     const expiresAtMs = Math.min(exp, iat + accessTokenSeconds) * 1000
-    if (expiresAtMs <= now()) throw fault('token_expired')
+    if (expiresAtMs <= now()) throw platformError('token_expired')
     const permissions = new Set(permissionsOf(roles))
     return { caller: { kind: 'user', userId: sub, organisationId: org, sessionId: sid, permissions }, expiresAtMs }
   } catch (error) {
-    if (error instanceof errors.JWTExpired) throw fault('token_expired', {}, { cause: error })
+    if (error instanceof errors.JWTExpired) throw platformError('token_expired', {}, { cause: error })
     if (error instanceof errors.JOSEError || error instanceof z.ZodError || error instanceof TypeError) {
-      throw fault('unauthenticated', {}, { cause: error })
+      throw platformError('unauthenticated', {}, { cause: error })
     }
     throw error
   }
@@ -134,9 +134,9 @@ async function keyOf(token: string): Promise<CryptoKey> {
   const ageMs = now() - readAtMs
   // Forged key ids must not turn into store calls, and a store that is away must not turn away who is known.
   if (ageMs >= believedMs) await readPublicKeys().catch(unlessKnown(kid))
-  else if (!publicKeys.has(kid) && ageMs >= rereadKeysAfterMs) await readPublicKeys()
+  else if (!publicKeys.has(kid) && ageMs >= keyCacheMs) await readPublicKeys()
   const key = publicKeys.get(kid)
-  if (key === undefined) throw fault('unauthenticated')
+  if (key === undefined) throw platformError('unauthenticated')
   return key
 }
 

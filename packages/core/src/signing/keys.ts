@@ -5,10 +5,10 @@ import * as z from 'zod'
 import { now } from '../clock.ts'
 import { config } from '../config.ts'
 import { failpoint } from '../lib/failpoint.ts'
-import { fault } from '../error.ts'
+import { platformError } from '../error.ts'
 import { newSecret } from '../id.ts'
-import { announceKey, publicHalf, rereadKeysAfterMs, settleKeys, type Withdrawal } from './published-keys.ts'
-import { beginSecret, readSecret, writeSecret } from '../aws/secrets.ts'
+import { publishKey, publicKeyOf, keyCacheMs, retireKeys, type Revocation } from './published-keys.ts'
+import { createSecretOnce, readSecret, writeSecret } from '../aws/secrets.ts'
 
 /**
  * Keys that the platform signs with: one for access tokens, one for job statements, and the masters of which the secrets of
@@ -40,7 +40,7 @@ function derived(statement: readonly PrivateKey[], purpose: string): string {
 }
 
 /** What a key is for. A token of one purpose never passes for another. */
-export type Purpose = 'access' | 'statement'
+export type KeyPurpose = 'access' | 'statement'
 
 const rotateAfterMs = 30 * 24 * 3_600_000
 
@@ -58,14 +58,14 @@ async function stored(): Promise<Keys | undefined> {
 /** The keys; throws `starting` before the first start has made them. */
 async function held(): Promise<Keys> {
   const keys = await stored()
-  if (keys === undefined) throw fault('starting', { retryAfterSeconds: 2 })
+  if (keys === undefined) throw platformError('starting', { retryAfterSeconds: 2 })
   return keys
 }
 
 let masters: { webhook: string; module: string } | undefined
 
 /** How keys are replaced before their time. */
-export interface Rotation extends Withdrawal {
+export interface Rotation extends Revocation {
   rotate?: boolean
 }
 
@@ -74,20 +74,20 @@ export interface Rotation extends Withdrawal {
  * several times at once, and end halfway: each key is published before anything is signed with it, and stays so until
  * what it signed has expired. Two store calls and two of Secrets Manager; a rotation makes one more of each.
  */
-export async function prepareKeys(rotation: Rotation = {}): Promise<void> {
+export async function ensureKeys(rotation: Rotation = {}): Promise<void> {
   const old = (await stored()) ?? (await mintAll())
   const [current] = old.access
   const isFresh = current !== undefined && now() - current.createdAtMs < rotateAfterMs
   if (!isFresh || rotation.rotate === true) await replaceAccessKey(old, rotation)
   // Of two rotations at once the secret that was written last is the truth.
-  await settleKeys((await stored())?.access[0], rotation)
+  await retireKeys((await stored())?.access[0], rotation)
   signers.clear()
   masters = undefined
 }
 
 async function replaceAccessKey(old: Keys, { withdraw = false }: Rotation): Promise<void> {
   const minted = mint()
-  await announceKey(minted)
+  await publishKey(minted)
   await failpoint('keys.announced')
   // Its age counts from here on: before, nobody could have read it.
   const access = [{ ...minted, createdAtMs: now() }, ...(withdraw ? [] : untilMature(old.access))]
@@ -98,9 +98,9 @@ async function replaceAccessKey(old: Keys, { withdraw = false }: Rotation): Prom
 /** Of two first starts at once one makes the keys, and the other takes them: relays and receivers keep what they are told. */
 async function mintAll(): Promise<Keys> {
   const first = mint()
-  await announceKey(first)
+  await publishKey(first)
   const minted = { access: [first], statement: [mint()], webhook: newSecret() }
-  await beginSecret(config.PLAT_SECRET_SIGNING_KEYS, JSON.stringify(minted))
+  await createSecretOnce(config.PLAT_SECRET_SIGNING_KEYS, JSON.stringify(minted))
   return held()
 }
 
@@ -110,11 +110,11 @@ export interface Signer {
   key: CryptoKey
 }
 
-const signers = new Map<Purpose, { signer: Signer; untilMs: number }>()
+const signers = new Map<KeyPurpose, { signer: Signer; untilMs: number }>()
 const believedMs = 300_000
 
 /** A key signs once every verifier can know it: no request fails because its token is newer than what somebody has read. */
-const signsAfterMs = 2 * rereadKeysAfterMs
+const signsAfterMs = 2 * keyCacheMs
 
 const isMature = ({ createdAtMs }: PrivateKey): boolean => now() - createdAtMs >= signsAfterMs
 
@@ -125,24 +125,24 @@ function untilMature(list: readonly PrivateKey[]): readonly PrivateKey[] {
 }
 
 /** The current signing key of a purpose. One Secrets Manager call per process and five minutes. */
-export async function signer(purpose: Purpose): Promise<Signer> {
+export async function signer(purpose: KeyPurpose): Promise<Signer> {
   const known = signers.get(purpose)
   if (known !== undefined && now() < known.untilMs) return known.signer
   const list = (await held())[purpose]
   const key = untilMature(list).at(-1)
-  if (key === undefined) throw fault('starting', { retryAfterSeconds: 2 })
+  if (key === undefined) throw platformError('starting', { retryAfterSeconds: 2 })
   const fresh = { kid: key.kid, key: await importJWK(key.jwk, 'EdDSA') }
   signers.set(purpose, { signer: fresh, untilMs: now() + (key === list[0] ? believedMs : signsAfterMs) })
   return fresh
 }
 
 /** What the secrets of webhooks are derived of. One Secrets Manager call per process. */
-export const webhookMaster = async (): Promise<string> => (masters ??= await held()).webhook
+export const webhookRootKey = async (): Promise<string> => (masters ??= await held()).webhook
 
 /** What the tokens are derived of that the platform and a module's instance know each other by. The same one call. */
-export const moduleMaster = async (): Promise<string> => (masters ??= await held()).module
+export const moduleRootKey = async (): Promise<string> => (masters ??= await held()).module
 
 /** Public keys that verify job statements: a relay pins them when it enrolls (D24). */
 export async function statementKeys(): Promise<KeySet> {
-  return { keys: (await held()).statement.map(publicHalf) }
+  return { keys: (await held()).statement.map(publicKeyOf) }
 }

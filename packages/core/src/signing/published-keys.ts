@@ -11,7 +11,7 @@ import { transact } from '../db/transact.ts'
  */
 
 /** Verifiers read the published keys again for one that they do not know, but not more often than this. */
-export const rereadKeysAfterMs = 5000
+export const keyCacheMs = 5000
 
 /** Longer than anybody signs with a replaced key, and than what they sign with it lives: five minutes, and fifteen. */
 const keepReplacedMs = 3_600_000
@@ -31,7 +31,7 @@ const PublishedKey = z.looseObject({
 type PublishedKey = z.infer<typeof PublishedKey>
 
 /** What of a key everybody may know. */
-export const publicHalf = ({ kid, jwk }: Key): KeySet['keys'][number] => ({
+export const publicKeyOf = ({ kid, jwk }: Key): KeySet['keys'][number] => ({
   kty: jwk.kty,
   crv: jwk.crv,
   x: jwk.x,
@@ -42,7 +42,7 @@ export const publicHalf = ({ kid, jwk }: Key): KeySet['keys'][number] => ({
 
 const attribute = (kid: string): string => `key:${kid}`
 
-const entry = (key: Key) => ({ [attribute(key.kid)]: { ...publicHalf(key), publishedAtMs: key.createdAtMs } })
+const entry = (key: Key) => ({ [attribute(key.kid)]: { ...publicKeyOf(key), publishedAtMs: key.createdAtMs } })
 
 const publishedKeys = (item: Item | undefined): PublishedKey[] =>
   Object.entries(item ?? {})
@@ -50,18 +50,18 @@ const publishedKeys = (item: Item | undefined): PublishedKey[] =>
     .map(([, value]) => PublishedKey.parse(value))
 
 /** Publishes a key that will sign. One call. */
-export async function announceKey(key: Key): Promise<void> {
+export async function publishKey(key: Key): Promise<void> {
   await transact([upsert(keys.accessKeys(), { set: entry(key) })])
 }
 
 /** How keys end before their time. */
-export interface Withdrawal {
+export interface Revocation {
   /** Nothing but the current key is believed any more, for when one has leaked: what others have signed ends with them. */
   withdraw?: boolean
 }
 
 /** Publishes the key that signs, and takes back those that it has replaced, once what they signed has expired. Two calls. */
-export async function settleKeys(current: Key | undefined, { withdraw = false }: Withdrawal): Promise<void> {
+export async function retireKeys(current: Key | undefined, { withdraw = false }: Revocation): Promise<void> {
   if (current === undefined) return
   const replaced = publishedKeys(await get(keys.accessKeys())).filter(({ kid }) => kid !== current.kid)
   const isDead = ({ replacedAtMs = now() }: PublishedKey) => withdraw || now() - replacedAtMs > keepReplacedMs

@@ -8,7 +8,7 @@ const isApplied = ({ version: its, digest }: InstalledRelease): boolean =>
   its === version && (digest !== undefined) === isReleased
 
 /** What serves now: as it was applied, or, where it was deployed, its version alone. */
-export const servingRelease = ({ current }: UpdateState): InstalledRelease =>
+export const activeRelease = ({ current }: UpdateState): InstalledRelease =>
   current !== undefined && isApplied(current) ? current : { version }
 
 /** What a rollback goes back to; nothing where the platform was deployed since, and neither release serves. */

@@ -4,14 +4,14 @@ import { isNewer } from '../modules/catalog/select.ts'
 import { commit } from '../outbox/commit.ts'
 import { iso, now } from '../clock.ts'
 import { config } from '../config.ts'
-import { sameAs } from '../db/expression.ts'
+import { unchanged } from '../db/expression.ts'
 import * as keys from '../db/keys.ts'
-import { get, getAll, replace } from '../db/table.ts'
-import { Fault } from '../error.ts'
+import { get, getConsistent, replace } from '../db/table.ts'
+import { PlatformError } from '../error.ts'
 import { log } from '../log.ts'
 import { platformOrganisationId } from '../accounts/organisation.ts'
 import { newestRelease } from './release-feed.ts'
-import { type CheckRow, type Found, newerOf, parseCheck } from './check-result.ts'
+import { type CheckRecord, type CheckResult, newerReleaseIn, parseCheck } from './check-result.ts'
 import { runningUpdate } from './lock.ts'
 import { parseUpdateState } from './record.ts'
 import { previousRelease } from './active-release.ts'
@@ -28,12 +28,12 @@ const toldLimit = 50
  * is seen for the first time.
  */
 export async function check({ organisationId }: Caller): Promise<UpdateCheck> {
-  const [stateItem, checkItem] = await getAll([keys.updateState(), keys.updateCheck()])
+  const [stateItem, checkItem] = await getConsistent([keys.updateState(), keys.updateCheck()])
   const state = parseUpdateState(stateItem)
   const found = await look(organisationId, parseCheck(checkItem))
   const { refused, checkedAtMs } = found
   const [jobId, previous] = [await runningUpdate(organisationId, state), previousRelease(state)]
-  const newer = newerOf(found)
+  const newer = newerReleaseIn(found)
   return {
     currentVersion: version,
     latestVersion: newer?.version ?? version,
@@ -62,10 +62,10 @@ export async function checkRegularly(): Promise<void> {
   }
 }
 
-const isUnreachable = (error: unknown): error is Fault =>
-  error instanceof Fault && error.code === 'release_source_unreachable'
+const isUnreachable = (error: unknown): error is PlatformError =>
+  error instanceof PlatformError && error.code === 'release_source_unreachable'
 
-async function look(organisationId: string, before: CheckRow | undefined): Promise<Found> {
+async function look(organisationId: string, before: CheckRecord | undefined): Promise<CheckResult> {
   const source = config.PLAT_RELEASE_SOURCE
   if (source === '') return { refused: [], checkedAtMs: now() }
   try {
@@ -81,7 +81,7 @@ async function look(organisationId: string, before: CheckRow | undefined): Promi
   }
 }
 
-const latestOf = ({ version: latest, releaseNotesUrl }: NonNullable<Found['latest']>) => ({
+const latestOf = ({ version: latest, releaseNotesUrl }: NonNullable<CheckResult['latest']>) => ({
   version: latest,
   ...(releaseNotesUrl !== undefined && { releaseNotesUrl }),
 })
@@ -92,8 +92,8 @@ const latestOf = ({ version: latest, releaseNotesUrl }: NonNullable<Found['lates
  */
 async function keep(
   organisationId: string,
-  { latest, refused, checkedAtMs, source }: Found & { source: string },
-  before: CheckRow | undefined,
+  { latest, refused, checkedAtMs, source }: CheckResult & { source: string },
+  before: CheckRecord | undefined,
 ): Promise<void> {
   const told = before?.told ?? []
   const isNew = latest !== undefined && !told.includes(latest.version)
@@ -106,7 +106,7 @@ async function keep(
     revision: (before?.revision ?? 0) + 1,
   }
   await commit(system(organisationId), {
-    steps: [replace(keys.updateCheck(), row, { revision: sameAs(before?.revision) })],
+    steps: [replace(keys.updateCheck(), row, { revision: unchanged(before?.revision) })],
     ...(isNew && {
       events: [{ name: 'update.available', subject: latest.version, data: { ...latest, currentVersion: version } }],
     }),

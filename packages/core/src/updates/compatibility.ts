@@ -6,7 +6,7 @@ import { infrastructureRevision } from './infrastructure.ts'
 import { type Release } from './release-document.ts'
 
 /** Why a release that is genuine cannot be applied to what serves now. */
-export interface Obstacle {
+export interface Incompatibility {
   code: Extract<ErrorCode, 'version_not_available' | 'infrastructure_update_required'>
   /** A sentence for people. */
   reason: string
@@ -16,7 +16,7 @@ export interface Obstacle {
 export const isStable = (version: string): boolean => prerelease(version) === null
 
 /** What is in the way of applying a release where `current` serves; undefined where nothing is. */
-export function obstacleOf({ document }: Release, current: string): Obstacle | undefined {
+export function findIncompatibility({ document }: Release, current: string): Incompatibility | undefined {
   const { version, minFrom, infrastructure } = document
   if (!isStable(version)) return notAvailable('It is a prerelease; only stable releases are applied.')
   if (!isNewer(version, current)) return notAvailable(`It is not newer than ${current}, which serves.`)
@@ -36,4 +36,4 @@ const commands = {
   'lambda-alias': 'npm ci && npm run deploy -- --stage NAME',
 } as const
 
-const notAvailable = (reason: string): Obstacle => ({ code: 'version_not_available', reason: reason.slice(0, 500) })
+const notAvailable = (reason: string): Incompatibility => ({ code: 'version_not_available', reason: reason.slice(0, 500) })

@@ -2,9 +2,9 @@
 const mark = Symbol.for('platform.tallied')
 
 /** Marks an error as counted by the function that fails with it: whoever runs that function does not count it again. */
-export function markTallied(error: unknown): void {
+export function markCounted(error: unknown): void {
   if (error instanceof Error) Reflect.set(error, mark, true)
 }
 
 /** Whether a function has counted an error itself. */
-export const isTallied = (error: Error): boolean => Reflect.get(error, mark) === true
+export const isCounted = (error: Error): boolean => Reflect.get(error, mark) === true

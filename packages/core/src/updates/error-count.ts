@@ -19,7 +19,7 @@ let nextWrite: NodeJS.Timeout | undefined
  * Counts an unexpected failure against the version that runs here. Never throws, and takes as long as the store does at
  * most. One call in a second, however many failures there are.
  */
-export async function tallyFault(): Promise<void> {
+export async function countVersionError(): Promise<void> {
   waiting++
   const pauseMs = writtenAtMs + betweenMs - now()
   if (pauseMs <= 0) return write()
@@ -35,7 +35,7 @@ async function write(): Promise<void> {
   waiting = 0
   writtenAtMs = now()
   try {
-    const key = keys.versionFaults(version, minuteOf(writtenAtMs))
+    const key = keys.versionErrorCount(version, minuteOf(writtenAtMs))
     await update(key, { add: { faults }, set: { ttl: nowSeconds() + keptSeconds } })
   } catch (cause) {
     waiting += faults
@@ -46,9 +46,9 @@ async function write(): Promise<void> {
 const minuteOf = (ms: number): number => Math.floor(ms / minuteMs)
 
 /** How often a version has failed since then, the whole of that minute included; counts may be a second late. One call. */
-export async function faultsOf(ofVersion: string, sinceMs: number): Promise<number> {
-  const first = keys.versionFaults(ofVersion, minuteOf(sinceMs))
-  const last = keys.versionFaults(ofVersion, minuteOf(now()) + 1)
+export async function versionErrorsSince(ofVersion: string, sinceMs: number): Promise<number> {
+  const first = keys.versionErrorCount(ofVersion, minuteOf(sinceMs))
+  const last = keys.versionErrorCount(ofVersion, minuteOf(now()) + 1)
   const { items } = await query({ pk: first.pk, from: first.sk, to: last.sk })
   return items.reduce((sum, { faults }) => sum + Number(faults), 0)
 }

@@ -12,4 +12,4 @@ export const functionNames: readonly string[] = [...apiFunctions, ...Object.keys
  * Whether a function serves as one version and never as two side by side: what the portal's page names has to be found by the
  * next request. It asks the API, and is so never of a newer version than that.
  */
-export const isUndivided = (functionName: string): boolean => functionName === fallback.function
+export const isSingleVersion = (functionName: string): boolean => functionName === fallback.function

@@ -1,7 +1,7 @@
 import * as keys from '../db/keys.ts'
-import { orFail, type Step, upsert } from '../db/table.ts'
+import { orThrow, type WriteItem, upsert } from '../db/table.ts'
 import { findOperation } from '../operations/operation.ts'
-import { isEnded } from '../operations/record.ts'
+import { isOperationTerminal } from '../operations/record.ts'
 import { type UpdateState } from './record.ts'
 
 /** One update at a time: the state of updates names the job that changes the platform. */
@@ -12,12 +12,12 @@ import { type UpdateState } from './record.ts'
  */
 export async function runningUpdate(organisationId: string, { jobId }: UpdateState): Promise<string | undefined> {
   const operation = jobId === undefined ? undefined : await findOperation({ organisationId, jobId })
-  return operation === undefined || isEnded(operation) ? undefined : operation.id
+  return operation === undefined || isOperationTerminal(operation) ? undefined : operation.id
 }
 
 /** The step by which an update takes the platform; refused with `update_in_progress` where another one was faster. */
-export const lockStep = ({ revision }: UpdateState, jobId: string): Step =>
-  orFail(
+export const lockUpdateWrite = ({ revision }: UpdateState, jobId: string): WriteItem =>
+  orThrow(
     upsert(
       keys.updateState(),
       { set: { jobId }, add: { revision: 1 } },

@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { type Item } from '../db/table.ts'
-import { jsonText } from '../lib/json.ts'
-import { type OperationRow } from '../operations/record.ts'
+import { jsonString } from '../lib/json.ts'
+import { type OperationRecord } from '../operations/record.ts'
 
 /** How updates are stored (D50, D51). */
 
@@ -15,8 +15,8 @@ export type InstalledRelease = z.infer<typeof InstalledRelease>
 
 /** Which release was applied last, what served before, and the job that changes it just now: the lock of updates. */
 export const UpdateState = z.object({
-  current: jsonText(InstalledRelease).optional(),
-  previous: jsonText(InstalledRelease).optional(),
+  current: jsonString(InstalledRelease).optional(),
+  previous: jsonString(InstalledRelease).optional(),
   jobId: z.string().optional(),
   /** Goes up with every change. */
   revision: z.number().default(0),
@@ -38,4 +38,4 @@ const UpdatePlan = z.object({
 export type UpdatePlan = z.infer<typeof UpdatePlan>
 
 /** The plan of a `PlatformUpdate` or `PlatformRollback`. */
-export const updatePlan = ({ plan }: OperationRow): UpdatePlan => UpdatePlan.parse(plan)
+export const updatePlan = ({ plan }: OperationRecord): UpdatePlan => UpdatePlan.parse(plan)

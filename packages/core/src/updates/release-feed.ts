@@ -6,13 +6,13 @@ import parse from 'semver/functions/parse.js'
 import { isNewer } from '../modules/catalog/select.ts'
 import { now } from '../clock.ts'
 import { config } from '../config.ts'
-import { Fault } from '../error.ts'
+import { PlatformError } from '../error.ts'
 import { log } from '../log.ts'
-import { clientOf, wordsOf } from '../modules/registries.ts'
+import { registryClientFor, describeRegistryError } from '../modules/registries.ts'
 import { type Release, tagOf } from './release-document.ts'
-import { isStable, obstacleOf } from './compatibility.ts'
-import { isBroken, readRelease, type RefusedRelease } from './release-read.ts'
-import { type Place, placeOf } from '../lib/settings/release-source.ts'
+import { isStable, findIncompatibility } from './compatibility.ts'
+import { isBroken, readRelease, type InvalidReleaseError } from './release-read.ts'
+import { type ReleaseRepository, parseReleaseRepository } from '../lib/settings/release-source.ts'
 
 /**
  * The releases of the platform, as the release repository has them (D50). Nothing that is there is believed but what a key of
@@ -29,7 +29,7 @@ export interface Feed {
 }
 
 /** Where releases are; undefined where updates are off. */
-const source = (): Place | undefined => placeOf(config.PLAT_RELEASE_SOURCE)
+const source = (): ReleaseRepository | undefined => parseReleaseRepository(config.PLAT_RELEASE_SOURCE)
 
 /**
  * The newest stable release above `current` that can be applied to it; none where updates are off. No store calls; a request
@@ -41,12 +41,12 @@ export const newestRelease = async (current: string): Promise<Feed> => {
   return place === undefined ? { refused: [] } : reached(() => newestIn(place, current))
 }
 
-async function newestIn({ registry, repository }: Place, current: string): Promise<Feed> {
-  const client = clientOf(registry, { untilMs: now() + sourceMs })
+async function newestIn({ registry, repository }: ReleaseRepository, current: string): Promise<Feed> {
+  const client = registryClientFor(registry, { untilMs: now() + sourceMs })
   const refused: Feed['refused'] = []
   for (const version of await candidates(client, repository, current)) {
     const found = await releaseAt(client, repository, version)
-    const refusal = 'reason' in found ? found : obstacleOf(found, current)
+    const refusal = 'reason' in found ? found : findIncompatibility(found, current)
     if (!('reason' in found) && refusal === undefined) return { release: found, refused }
     refused.push({ version, reason: refusal?.reason ?? '' })
   }
@@ -89,7 +89,7 @@ async function releaseAt(
   client: RegistryClient,
   repository: string,
   version: string,
-): Promise<Release | RefusedRelease> {
+): Promise<Release | InvalidReleaseError> {
   const found = await readRelease(client, repository, tagOf(version))
   if ('reason' in found || found.document.version === version) return found
   return { reason: `It is release ${found.document.version.slice(0, 128)} under another tag.` }
@@ -104,7 +104,7 @@ export async function findRelease(version: string): Promise<Release> {
   if (place === undefined) throw notAvailable(version, 'Updates are off: PLAT_RELEASE_SOURCE names no repository.')
   const isNamed = isVersion(version) && version.length <= 128
   if (!isNamed) throw notAvailable(version, 'It is no version of a release.')
-  const client = clientOf(place.registry, { untilMs: now() + sourceMs })
+  const client = registryClientFor(place.registry, { untilMs: now() + sourceMs })
   return genuine(version, () => releaseAt(client, place.repository, version))
 }
 
@@ -112,9 +112,9 @@ export async function findRelease(version: string): Promise<Release> {
  * The release that a digest of a repository (`registry/repository`) is, looked at and verified anew. As `findRelease`.
  */
 export async function releaseByDigest(repository: string, digest: string): Promise<Release> {
-  const place = placeOf(repository)
+  const place = parseReleaseRepository(repository)
   if (place === undefined) throw notAvailable(repository, 'It names no repository.')
-  const client = clientOf(place.registry, { untilMs: now() + sourceMs })
+  const client = registryClientFor(place.registry, { untilMs: now() + sourceMs })
   return genuine(digest, () => readRelease(client, place.repository, digest))
 }
 
@@ -124,25 +124,25 @@ export async function releaseByDigest(repository: string, digest: string): Promi
  */
 export async function fetchFunction({ repository, document }: Release, functionName: string): Promise<Uint8Array> {
   const { functions, version } = document
-  const [place, wanted] = [placeOf(repository), Object.hasOwn(functions, functionName) && functions[functionName]]
+  const [place, wanted] = [parseReleaseRepository(repository), Object.hasOwn(functions, functionName) && functions[functionName]]
   if (place === undefined || !wanted) throw notAvailable(version, `It has no function ${functionName}.`)
   return reached(async () => {
     try {
-      return await clientOf(place.registry).blob(place.repository, wanted, wanted.size)
+      return await registryClientFor(place.registry).blob(place.repository, wanted, wanted.size)
     } catch (error) {
       throw isBroken(error) ? notAvailable(version, error.message) : error
     }
   })
 }
 
-async function genuine(what: string, look: () => Promise<Release | RefusedRelease>): Promise<Release> {
+async function genuine(what: string, look: () => Promise<Release | InvalidReleaseError>): Promise<Release> {
   const found = await reached(look)
   if ('reason' in found) throw notAvailable(what, found.reason)
   return found
 }
 
-const notAvailable = (what: string, reason: string): Fault =>
-  new Fault('version_not_available', `Release ${what.slice(0, 128).toWellFormed()} is not available. ${reason}`)
+const notAvailable = (what: string, reason: string): PlatformError =>
+  new PlatformError('version_not_available', `Release ${what.slice(0, 128).toWellFormed()} is not available. ${reason}`)
 
 const retryAfterSeconds = 30
 
@@ -151,7 +151,7 @@ async function reached<Result>(ask: () => Promise<Result>): Promise<Result> {
     return await ask()
   } catch (error) {
     if (!(error instanceof RegistryFailure)) throw error
-    const message = wordsOf(error).slice(0, 1000).toWellFormed()
-    throw new Fault('release_source_unreachable', message, { retryAfterSeconds }, { cause: error })
+    const message = describeRegistryError(error).slice(0, 1000).toWellFormed()
+    throw new PlatformError('release_source_unreachable', message, { retryAfterSeconds }, { cause: error })
   }
 }

@@ -6,12 +6,12 @@ export interface FetchedRelease extends InstalledRelease {
 }
 
 /** What tells releases apart, and nothing else that a caller may have at hand. */
-export function installed(release: FetchedRelease): { version: string; repository?: string; digest: string }
-export function installed(release: InstalledRelease): InstalledRelease
-export function installed({ version, repository, digest }: InstalledRelease): InstalledRelease {
+export function releaseIdentity(release: FetchedRelease): { version: string; repository?: string; digest: string }
+export function releaseIdentity(release: InstalledRelease): InstalledRelease
+export function releaseIdentity({ version, repository, digest }: InstalledRelease): InstalledRelease {
   return { version, ...(repository !== undefined && { repository }), ...(digest !== undefined && { digest }) }
 }
 
 /** Whether two are the same release; where it came from does not tell. */
-export const isSame = (one: InstalledRelease, other: InstalledRelease): boolean =>
+export const isSameRelease = (one: InstalledRelease, other: InstalledRelease): boolean =>
   one.version === other.version && one.digest === other.digest

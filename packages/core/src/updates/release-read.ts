@@ -19,7 +19,7 @@ const documentBytes = 256 * 1024
 const [functionLimit, functionBytes] = [200, 50 * 1024 * 1024]
 
 /** Why something is no release that can be used: a sentence for people. */
-export interface RefusedRelease {
+export interface InvalidReleaseError {
   reason: string
 }
 
@@ -32,7 +32,7 @@ export async function readRelease(
   client: RegistryClient,
   repository: string,
   reference: string,
-): Promise<Release | RefusedRelease> {
+): Promise<Release | InvalidReleaseError> {
   try {
     return await read(client, repository, reference)
   } catch (error) {
@@ -45,7 +45,7 @@ export async function readRelease(
 export const isBroken = (error: unknown): error is RegistryFailure =>
   error instanceof RegistryFailure && ['invalid', 'not_found', 'too_large'].includes(error.problem)
 
-async function read(client: RegistryClient, repository: string, reference: string): Promise<Release | RefusedRelease> {
+async function read(client: RegistryClient, repository: string, reference: string): Promise<Release | InvalidReleaseError> {
   const found = await client.manifest(repository, reference)
   if (found === undefined) return refused('The repository has no such release.')
   const { content, descriptor } = found
@@ -60,7 +60,7 @@ async function read(client: RegistryClient, repository: string, reference: strin
 }
 
 /** What people read of a reason is bounded; registries name what is in them as they like. */
-const refused = (reason: string): RefusedRelease => ({ reason: reason.slice(0, 500).toWellFormed() })
+const refused = (reason: string): InvalidReleaseError => ({ reason: reason.slice(0, 500).toWellFormed() })
 
 const isRelease = (content: Manifest | Index): content is Manifest =>
   'layers' in content && content.artifactType === releaseMediaType && content.config.mediaType === releaseMediaType

@@ -3,15 +3,15 @@ import { isAnyJobRunning } from '../jobs/active.ts'
 import { type Caller } from '../caller.ts'
 import { commit } from '../outbox/commit.ts'
 import * as keys from '../db/keys.ts'
-import { Fault, fault, invalid } from '../error.ts'
-import { newOperation, type OperationRequest, queueing } from '../operations/operation.ts'
-import { announceOperation } from '../aws/queues.ts'
+import { PlatformError, platformError, validationFailed } from '../error.ts'
+import { newOperation, type OperationRequest, queueChange } from '../operations/operation.ts'
+import { enqueueOperation } from '../aws/queues.ts'
 import { findRelease } from './release-feed.ts'
-import { obstacleOf } from './compatibility.ts'
-import { standingWith } from '../accounts/current-rights.ts'
-import { lockStep, runningUpdate } from './lock.ts'
+import { findIncompatibility } from './compatibility.ts'
+import { reauthorize } from '../accounts/current-rights.ts'
+import { lockUpdateWrite, runningUpdate } from './lock.ts'
 import { parseUpdateState, rollbackSteps, type UpdatePlan, updateSteps, type UpdateState } from './record.ts'
-import { previousRelease, servingRelease } from './active-release.ts'
+import { previousRelease, activeRelease } from './active-release.ts'
 import { version } from '../lib/version.ts'
 
 /**
@@ -34,11 +34,11 @@ interface Wanted {
 export async function update(caller: Caller, request: UpdateRequest): Promise<UpdateAccepted> {
   const { action, force = false } = request
   const targetIn = targetOf(request)
-  const [, item] = await standingWith(caller, ['platform:admin'], [keys.updateState()])
+  const [, item] = await reauthorize(caller, ['platform:admin'], [keys.updateState()])
   const state = parseUpdateState(item)
-  if ((await runningUpdate(caller.organisationId, state)) !== undefined) throw fault('update_in_progress')
+  if ((await runningUpdate(caller.organisationId, state)) !== undefined) throw platformError('update_in_progress')
   const wanted = await targetIn(state)
-  if (!force && (await isAnyJobRunning())) throw fault('active_jobs')
+  if (!force && (await isAnyJobRunning())) throw platformError('active_jobs')
   const jobId = await begin(caller, wanted, state)
   return { jobId, action, targetVersion: wanted.plan.release.version, status: 'InProgress' }
 }
@@ -48,31 +48,31 @@ function targetOf({ action, targetVersion }: UpdateRequest): (state: UpdateState
   if (action === 'rollback') return (state) => wayBack(targetVersion, state)
   if (targetVersion !== undefined) return (state) => updateTo(targetVersion, state)
   const message = 'must name a version, such as the latest one that the check tells of'
-  throw invalid([{ in: 'body', path: '/targetVersion', code: 'invalid_type', message }])
+  throw validationFailed([{ in: 'body', path: '/targetVersion', code: 'invalid_type', message }])
 }
 
 async function updateTo(targetVersion: string, state: UpdateState): Promise<Wanted> {
   const release = await findRelease(targetVersion)
-  const obstacle = obstacleOf(release, version)
+  const obstacle = findIncompatibility(release, version)
   if (obstacle !== undefined) {
-    throw new Fault(obstacle.code, `Release ${targetVersion} cannot be applied. ${obstacle.reason}`)
+    throw new PlatformError(obstacle.code, `Release ${targetVersion} cannot be applied. ${obstacle.reason}`)
   }
   const { repository, digest, verifiedBy } = release
   const wanted = { version: targetVersion, repository, digest }
-  return { plan: { action: 'apply', release: wanted, before: servingRelease(state) }, verifiedBy }
+  return { plan: { action: 'apply', release: wanted, before: activeRelease(state) }, verifiedBy }
 }
 
 /** What serves was verified when it was applied; the previous release is kept where it ran, or verified again on its way. */
 function wayBack(targetVersion: string | undefined, state: UpdateState): Wanted {
   const release = previousRelease(state)
-  if (release === undefined) throw fault('no_previous_version')
+  if (release === undefined) throw platformError('no_previous_version')
   if (targetVersion !== undefined && targetVersion !== release.version) {
-    throw new Fault(
+    throw new PlatformError(
       'version_not_available',
       `The previous version is ${release.version}: a rollback leads to no other.`,
     )
   }
-  return { plan: { action: 'rollback', release, before: servingRelease(state) } }
+  return { plan: { action: 'rollback', release, before: activeRelease(state) } }
 }
 
 const kinds = {
@@ -86,15 +86,15 @@ async function begin(caller: Caller, { plan, verifiedBy }: Wanted, state: Update
   const payload = { ...facts, ...imageOf(plan), ...(verifiedBy !== undefined && { verifiedBy }) }
   const operation = newOperation(caller, { ...kinds[action], payload, plan: { ...plan } })
   const jobId = operation.id
-  const queued = queueing(operation)
+  const queued = queueChange(operation)
   const data = { jobId, action, version: release.version, previousVersion: before.version }
   await commit(caller, {
-    steps: [lockStep(state, jobId), ...queued.steps],
+    steps: [lockUpdateWrite(state, jobId), ...queued.steps],
     audit: { action: `update.${action}`, resource: release.version, detail: detailOf(plan) },
     events: [{ name: 'update.started', subject: jobId, data }, ...queued.events],
     moves: queued.moves,
   })
-  await announceOperation({ organisationId: caller.organisationId, jobId })
+  await enqueueOperation({ organisationId: caller.organisationId, jobId })
   return jobId
 }
 

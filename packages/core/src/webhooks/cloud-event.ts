@@ -1,13 +1,13 @@
 import { type CloudEvent, isModuleEventName } from '@platform/contract/event'
 import { iso } from '../clock.ts'
-import { type OutboxRecord, type RecordedEvent } from '../outbox/record.ts'
+import { type OutboxRecord, type StoredOutboxEvent } from '../outbox/record.ts'
 
 /** What a record tells of the circumstances of its events. */
 type Circumstances = Pick<OutboxRecord, 'organisationId' | 'atMs' | 'traceId'>
 
 /** An event as the world sees it (D37): CloudEvents 1.0. */
 export const cloudEvent = (
-  { id, name, subject, data }: Omit<RecordedEvent, 'name'> & { name: string },
+  { id, name, subject, data }: Omit<StoredOutboxEvent, 'name'> & { name: string },
   { organisationId, atMs, traceId }: Circumstances,
 ): CloudEvent => ({
   specversion: '1.0',

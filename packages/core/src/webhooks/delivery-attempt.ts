@@ -1,10 +1,10 @@
 import { type AttemptError } from '@platform/contract/webhook'
 import { now, nowSeconds } from '../clock.ts'
-import { type Attempt, type DeliveryRow } from './delivery-record.ts'
+import { type Attempt, type DeliveryRecord } from './delivery-record.ts'
 import { log } from '../log.ts'
-import { measure } from '../lib/metrics.ts'
-import { callOut, OutboundFailure } from '../outbound/outbound.ts'
-import { type WebhookRow } from './record.ts'
+import { recordMetric } from '../lib/metrics.ts'
+import { outboundFetch, OutboundError } from '../outbound/outbound.ts'
+import { type WebhookRecord } from './record.ts'
 import { signedHeaders } from './secret.ts'
 
 /** One attempt to deliver: what goes over the wire (D39). */
@@ -14,25 +14,25 @@ const attemptMs = 10_000
 const answerBytes = 16_384
 
 /** Posts an event to its receiver, signed afresh; answers what became of it. Only a 2xx within ten seconds is a success. */
-export async function attemptDelivery(webhook: WebhookRow, { eventId, body }: DeliveryRow): Promise<Attempt> {
+export async function attemptDelivery(webhook: WebhookRecord, { eventId, body }: DeliveryRecord): Promise<Attempt> {
   const signed = await signedHeaders(webhook, eventId, nowSeconds(), body)
   const headers = { 'content-type': 'application/json', ...signed }
   const [atMs, startedMs] = [now(), performance.now()]
   const outcome = await post(webhook, { headers, body })
-  if (outcome.error !== undefined) measure('DeliveryFailures')
+  if (outcome.error !== undefined) recordMetric('DeliveryFailures')
   return { atMs, durationMs: Math.round(performance.now() - startedMs), ...outcome }
 }
 
 async function post(
-  { id: webhookId, url }: WebhookRow,
+  { id: webhookId, url }: WebhookRecord,
   message: { headers: Record<string, string>; body: string },
 ): Promise<Pick<Attempt, 'statusCode' | 'error'>> {
   try {
-    const { status } = await callOut(url, { method: 'POST', ...message, timeoutMs: attemptMs, maxBytes: answerBytes })
+    const { status } = await outboundFetch(url, { method: 'POST', ...message, timeoutMs: attemptMs, maxBytes: answerBytes })
     const error = errorOf(status)
     return { statusCode: status, ...(error && { error }) }
   } catch (error) {
-    if (!(error instanceof OutboundFailure)) throw error
+    if (!(error instanceof OutboundError)) throw error
     log('info', 'A webhook could not be reached', { webhookId, problem: error.problem, error: String(error.cause) })
     return { error: error.problem }
   }

@@ -4,24 +4,24 @@ import { commit } from '../outbox/commit.ts'
 import { now } from '../clock.ts'
 import { cloudEvent } from './cloud-event.ts'
 import * as keys from '../db/keys.ts'
-import { get, getAll, orFail, patch, remove, type Step } from '../db/table.ts'
+import { get, getConsistent, orThrow, patch, remove, type WriteItem } from '../db/table.ts'
 import {
-  type DeliveryRow,
-  deliverySteps,
+  type DeliveryRecord,
+  deliveryWrites,
   deliveryView,
-  keepDeliveriesMs,
+  deliveryRetentionMs,
   keyOf,
   newDelivery,
   parseDelivery,
-  waitKey,
-  waitStep,
+  pendingKey,
+  pendingWrite,
 } from './delivery-record.ts'
-import { fault } from '../error.ts'
+import { platformError } from '../error.ts'
 import { idsBefore, isId, newId } from '../id.ts'
 import { indexedKeys, type Page } from '../db/index-page.ts'
 import { currentTraceId } from '../log.ts'
-import { announceWebhook } from '../aws/queues.ts'
-import { findWebhook, isAwaited, wakeStep, type WebhookRow } from './record.ts'
+import { enqueueWebhook } from '../aws/queues.ts'
+import { findWebhook, clearQuietPeriod, wakeWrite, type WebhookRecord } from './record.ts'
 
 /** Deliveries as the owners of a webhook see them: what became of each, and once more (D39). */
 
@@ -30,14 +30,14 @@ export async function list({ organisationId }: Caller, webhookId: string, { page
   const range = {
     index: 'gsi1' as const,
     pk: keys.webhookDeliveries(organisationId, webhookId),
-    from: idsBefore('dlv', now() - keepDeliveriesMs),
+    from: idsBefore('dlv', now() - deliveryRetentionMs),
     newestFirst: true,
     limit: shownDeliveries,
   }
   const [webhook, found] = await Promise.all([findWebhook(organisationId, webhookId), indexedKeys(range)])
-  if (webhook === undefined) throw fault('webhook_not_found')
+  if (webhook === undefined) throw platformError('webhook_not_found')
   const shown = found.slice((page - 1) * pageSize, page * pageSize).map(({ pk, sk }) => ({ pk, sk }))
-  const rows = shown.length === 0 ? [] : await getAll(shown, { stale: true })
+  const rows = shown.length === 0 ? [] : await getConsistent(shown, { stale: true })
   const items = rows.filter((row) => row !== undefined).map((row) => deliveryView(parseDelivery(row)))
   return { items, totalCount: found.length, page, pageSize }
 }
@@ -51,7 +51,7 @@ export async function test(caller: Caller, webhookId: string): Promise<Delivery>
     { organisationId, atMs: now(), traceId: currentTraceId() },
   )
   const row = newDelivery(newId('dlv'), webhook, event)
-  return send(caller, webhook, row, deliverySteps(row), 'webhook.test')
+  return send(caller, webhook, row, deliveryWrites(row), 'webhook.test')
 }
 
 /** Delivers an event again, whatever became of it: the same body and id. Three calls and two messages. */
@@ -61,39 +61,39 @@ export async function redeliver(caller: Caller, webhookId: string, deliveryId: s
     ? await get(keys.delivery(caller.organisationId, webhookId, deliveryId))
     : undefined
   const row = item && parseDelivery(item)
-  if (row === undefined || row.createdAtMs + keepDeliveriesMs <= now()) throw fault('delivery_not_found')
+  if (row === undefined || row.createdAtMs + deliveryRetentionMs <= now()) throw platformError('delivery_not_found')
   const again = { ...row, status: 'Pending' as const, tries: 0, nextAttemptAtMs: now() }
   return send(caller, webhook, again, renewSteps(row, again), 'webhook.redeliver')
 }
 
-function renewSteps(row: DeliveryRow, again: DeliveryRow & { nextAttemptAtMs: number }) {
+function renewSteps(row: DeliveryRecord, again: DeliveryRecord & { nextAttemptAtMs: number }) {
   const { status, tries, nextAttemptAtMs } = again
-  const before = row.nextAttemptAtMs === undefined ? undefined : waitKey(row, row.nextAttemptAtMs)
-  const isMoved = before !== undefined && before.sk !== waitKey(again, nextAttemptAtMs).sk
+  const before = row.nextAttemptAtMs === undefined ? undefined : pendingKey(row, row.nextAttemptAtMs)
+  const isMoved = before !== undefined && before.sk !== pendingKey(again, nextAttemptAtMs).sk
   const asRead = { status: { is: row.status }, tries: { is: row.tries } }
   return [
-    orFail(patch(keyOf(row), { set: { status, tries, nextAttemptAtMs } }, asRead), 'conflict'),
+    orThrow(patch(keyOf(row), { set: { status, tries, nextAttemptAtMs } }, asRead), 'conflict'),
     ...(isMoved ? [remove(before)] : []),
-    waitStep(again, nextAttemptAtMs),
+    pendingWrite(again, nextAttemptAtMs),
   ]
 }
 
 /** Somebody waits for it: the quiet that failures have brought ends. */
-async function send(caller: Caller, webhook: WebhookRow, row: DeliveryRow, steps: readonly Step[], action: string) {
+async function send(caller: Caller, webhook: WebhookRecord, row: DeliveryRecord, steps: readonly WriteItem[], action: string) {
   const { organisationId, webhookId } = row
   const answer = deliveryView(row)
   await commit(caller, {
-    steps: [orFail(wakeStep(webhook, isAwaited), 'webhook_not_found'), ...steps],
+    steps: [orThrow(wakeWrite(webhook, clearQuietPeriod), 'webhook_not_found'), ...steps],
     answer,
     audit: { action, resource: webhookId, detail: row.id },
   })
-  await announceWebhook({ organisationId, webhookId })
+  await enqueueWebhook({ organisationId, webhookId })
   return answer
 }
 
-async function enabledWebhook({ organisationId }: Caller, webhookId: string): Promise<WebhookRow> {
+async function enabledWebhook({ organisationId }: Caller, webhookId: string): Promise<WebhookRecord> {
   const webhook = await findWebhook(organisationId, webhookId)
-  if (webhook === undefined) throw fault('webhook_not_found')
-  if (!webhook.isEnabled) throw fault('webhook_disabled')
+  if (webhook === undefined) throw platformError('webhook_not_found')
+  if (!webhook.isEnabled) throw platformError('webhook_disabled')
   return webhook
 }

@@ -2,11 +2,11 @@ import { system } from '../caller.ts'
 import { commit } from '../outbox/commit.ts'
 import { now } from '../clock.ts'
 import * as keys from '../db/keys.ts'
-import { patch, remove, type Step } from '../db/table.ts'
+import { patch, remove, type WriteItem } from '../db/table.ts'
 import { transact } from '../db/transact.ts'
-import { type Attempt, type DeliveryRow, keyOf, waitKey, waitStep, withAttempt } from './delivery-record.ts'
+import { type Attempt, type DeliveryRecord, keyOf, pendingKey, pendingWrite, withAttempt } from './delivery-record.ts'
 import { jitter } from '../id.ts'
-import { recovered, siteOf, type WebhookRow } from './record.ts'
+import { resetFailures, originOf, type WebhookRecord } from './record.ts'
 
 /** What an attempt means: for the delivery, which is tried again, and for the webhook, which is left alone for a while (D39). */
 
@@ -26,19 +26,19 @@ const isRefused = ({ statusCode = 0 }: Attempt): boolean =>
   statusCode >= 400 && statusCode < 500 && statusCode !== 408 && statusCode !== 429
 
 /** Stores what became of an attempt. Answers whether the webhook may be given the next delivery. One call. */
-export const recordAttempt = (webhook: WebhookRow, delivery: DeliveryRow, attempt: Attempt): Promise<boolean> =>
+export const recordAttempt = (webhook: WebhookRecord, delivery: DeliveryRecord, attempt: Attempt): Promise<boolean> =>
   attempt.error === undefined ? recordSuccess(webhook, delivery, attempt) : recordFailure(webhook, delivery, attempt)
 
-async function recordSuccess(webhook: WebhookRow, delivery: DeliveryRow, attempt: Attempt): Promise<boolean> {
+async function recordSuccess(webhook: WebhookRecord, delivery: DeliveryRecord, attempt: Attempt): Promise<boolean> {
   const refusal = await transact([
     ...moveSteps(delivery, attempt, { status: 'Delivered' }),
-    ...(webhook.failures > 0 ? [patchLeased(webhook, recovered)] : []),
+    ...(webhook.failures > 0 ? [patchLeased(webhook, resetFailures)] : []),
   ])
   // Where it was asked for once more meanwhile, it is delivered once more.
   return refusal === undefined || refusal.step === 0
 }
 
-async function recordFailure(webhook: WebhookRow, delivery: DeliveryRow, attempt: Attempt): Promise<boolean> {
+async function recordFailure(webhook: WebhookRecord, delivery: DeliveryRecord, attempt: Attempt): Promise<boolean> {
   const afterAbout = jittered()
   const retry = retrySeconds[delivery.tries]
   const moved = moveSteps(
@@ -66,7 +66,7 @@ function jittered(): (seconds: number) => number {
 }
 
 /** What waits stays Pending: it goes out when somebody switches the webhook on again. */
-async function switchOff(webhook: WebhookRow, moved: readonly Step[], failures: number, detail: string): Promise<void> {
+async function switchOff(webhook: WebhookRecord, moved: readonly WriteItem[], failures: number, detail: string): Promise<void> {
   const { id, organisationId, url, createdBy } = webhook
   const off = {
     set: { isEnabled: false, disabledAtMs: now(), failures },
@@ -75,20 +75,20 @@ async function switchOff(webhook: WebhookRow, moved: readonly Step[], failures: 
   await commit(system(organisationId), {
     steps: [...moved, patchLeased(webhook, off)],
     audit: { action: 'webhook.disable', resource: id, detail },
-    events: [{ name: 'webhook.disabled', subject: id, data: { webhookId: id, url: siteOf(url), createdBy } }],
+    events: [{ name: 'webhook.disabled', subject: id, data: { webhookId: id, url: originOf(url), createdBy } }],
   })
 }
 
 /** Refused where the lease has gone to somebody else, or the webhook is gone. */
-const patchLeased = ({ organisationId, id, leaseId }: WebhookRow, change: Parameters<typeof patch>[1]): Step =>
+const patchLeased = ({ organisationId, id, leaseId }: WebhookRecord, change: Parameters<typeof patch>[1]): WriteItem =>
   patch(keys.webhook(organisationId, id), change, { leaseId: { is: leaseId } })
 
 /** The steps that move a delivery on; the first is refused where it is not as it was read. */
 function moveSteps(
-  delivery: DeliveryRow,
+  delivery: DeliveryRecord,
   attempt: Attempt,
-  { status, nextAttemptAtMs }: Pick<DeliveryRow, 'status' | 'nextAttemptAtMs'>,
-): Step[] {
+  { status, nextAttemptAtMs }: Pick<DeliveryRecord, 'status' | 'nextAttemptAtMs'>,
+): WriteItem[] {
   const { nextAttemptAtMs: dueAtMs = 0, tries } = delivery
   const isPending = nextAttemptAtMs !== undefined
   const change = {
@@ -98,7 +98,7 @@ function moveSteps(
   const asRead = { status: { is: 'Pending' }, nextAttemptAtMs: { is: dueAtMs } }
   return [
     patch(keyOf(delivery), change, asRead),
-    remove(waitKey(delivery, dueAtMs)),
-    ...(isPending ? [waitStep({ ...delivery, tries: tries + 1 }, nextAttemptAtMs)] : []),
+    remove(pendingKey(delivery, dueAtMs)),
+    ...(isPending ? [pendingWrite({ ...delivery, tries: tries + 1 }, nextAttemptAtMs)] : []),
   ]
 }

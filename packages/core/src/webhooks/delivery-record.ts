@@ -3,10 +3,10 @@ import { attemptErrors, type Delivery, deliveryStatuses } from '@platform/contra
 import * as z from 'zod'
 import { iso } from '../clock.ts'
 import * as keys from '../db/keys.ts'
-import { create, type Item, replace, type Step } from '../db/table.ts'
+import { create, type Item, replace, type WriteItem } from '../db/table.ts'
 
 /** How long a delivery is kept, and can be delivered again. */
-export const keepDeliveriesMs = 30 * 24 * 3_600_000
+export const deliveryRetentionMs = 30 * 24 * 3_600_000
 /** Attempts that a delivery remembers. */
 const rememberedAttempts = 20
 
@@ -19,7 +19,7 @@ const StoredAttempt = z.object({
 export type Attempt = z.infer<typeof StoredAttempt>
 
 /** One event for one webhook. The body is fixed when it is stored: every attempt sends the same. */
-const DeliveryRow = z.object({
+const DeliveryRecord = z.object({
   id: z.string(),
   organisationId: z.string(),
   webhookId: z.string(),
@@ -34,12 +34,12 @@ const DeliveryRow = z.object({
   nextAttemptAtMs: z.number().optional(),
   createdAtMs: z.number(),
 })
-export type DeliveryRow = z.infer<typeof DeliveryRow>
+export type DeliveryRecord = z.infer<typeof DeliveryRecord>
 
-export const parseDelivery = (item: Item): DeliveryRow => DeliveryRow.parse(item)
+export const parseDelivery = (item: Item): DeliveryRecord => DeliveryRecord.parse(item)
 
 /** The wire form. */
-export const deliveryView = (row: DeliveryRow): Delivery => ({
+export const deliveryView = (row: DeliveryRecord): Delivery => ({
   id: row.id,
   status: row.status,
   eventId: row.eventId,
@@ -54,7 +54,7 @@ export const newDelivery = (
   id: string,
   webhook: { organisationId: string; id: string },
   event: CloudEvent,
-): DeliveryRow => {
+): DeliveryRecord => {
   const createdAtMs = Date.parse(event.time)
   return {
     id,
@@ -72,27 +72,27 @@ export const newDelivery = (
 }
 
 /** The steps that store a delivery; the first is refused where it is stored already. */
-export const deliverySteps = (row: DeliveryRow): Step[] => [
+export const deliveryWrites = (row: DeliveryRecord): WriteItem[] => [
   create(keyOf(row), {
     ...row,
     gsi1pk: keys.webhookDeliveries(row.organisationId, row.webhookId),
     ttl: ttlOf(row),
   }),
-  waitStep(row, row.createdAtMs),
+  pendingWrite(row, row.createdAtMs),
 ]
 
-export const keyOf = (row: DeliveryRow): keys.Key => keys.delivery(row.organisationId, row.webhookId, row.id)
+export const keyOf = (row: DeliveryRecord): keys.Key => keys.delivery(row.organisationId, row.webhookId, row.id)
 
 /** The item that lets a delivery wait for its attempt at a time: fresh events do not stand behind old failures. */
-export const waitKey = ({ organisationId, webhookId, id, tries }: DeliveryRow, atMs: number): keys.Key =>
-  keys.waitingDelivery(organisationId, webhookId, { isFirst: tries === 0, atMs, deliveryId: id })
+export const pendingKey = ({ organisationId, webhookId, id, tries }: DeliveryRecord, atMs: number): keys.Key =>
+  keys.pendingDelivery(organisationId, webhookId, { isFirst: tries === 0, atMs, deliveryId: id })
 
 /** The step that lets a delivery wait; repeating it changes nothing. */
-export const waitStep = (row: DeliveryRow, atMs: number): Step =>
-  replace(waitKey(row, atMs), { deliveryId: row.id, atMs, ttl: ttlOf(row) })
+export const pendingWrite = (row: DeliveryRecord, atMs: number): WriteItem =>
+  replace(pendingKey(row, atMs), { deliveryId: row.id, atMs, ttl: ttlOf(row) })
 
-const ttlOf = ({ createdAtMs }: DeliveryRow): number => Math.ceil((createdAtMs + keepDeliveriesMs) / 1000)
+const ttlOf = ({ createdAtMs }: DeliveryRecord): number => Math.ceil((createdAtMs + deliveryRetentionMs) / 1000)
 
 /** What a delivery remembers once another attempt was made. */
-export const withAttempt = ({ attempts }: DeliveryRow, attempt: Attempt): Attempt[] =>
+export const withAttempt = ({ attempts }: DeliveryRecord, attempt: Attempt): Attempt[] =>
   [...attempts, attempt].slice(-rememberedAttempts)

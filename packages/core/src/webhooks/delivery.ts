@@ -1,16 +1,16 @@
 import * as z from 'zod'
 import { now } from '../clock.ts'
-import { sameAs } from '../db/expression.ts'
+import { unchanged } from '../db/expression.ts'
 import * as keys from '../db/keys.ts'
-import { getAll, patch, query, remove } from '../db/table.ts'
+import { getConsistent, patch, query, remove } from '../db/table.ts'
 import { transact } from '../db/transact.ts'
 import { attemptDelivery } from './delivery-attempt.ts'
 import { recordAttempt } from './delivery-outcome.ts'
 import { parseDelivery } from './delivery-record.ts'
 import { failpoint } from '../lib/failpoint.ts'
 import { newId } from '../id.ts'
-import { announceWebhook, type WebhookReference } from '../aws/queues.ts'
-import { findWebhook, parseWebhook, type WebhookRow } from './record.ts'
+import { enqueueWebhook, type WebhookReference } from '../aws/queues.ts'
+import { findWebhook, parseWebhook, type WebhookRecord } from './record.ts'
 
 /**
  * Works a webhook's deliveries off (D39): one worker at a time, under a lease in the webhook's row, so that a receiver that
@@ -27,7 +27,7 @@ const atOnce = 10
 const longestDelayMs = 900_000
 
 /** A worker's webhook: `leaseId` is the worker's own. */
-type Leased = WebhookRow & { leaseId: string }
+type Leased = WebhookRecord & { leaseId: string }
 
 const Waiting = z.object({ pk: z.string(), sk: z.string(), deliveryId: z.string(), atMs: z.number() })
 type Waiting = z.infer<typeof Waiting>
@@ -36,7 +36,7 @@ type Waiting = z.infer<typeof Waiting>
  * Delivers what is due to one webhook: first attempts, then others, the earliest first. Six calls, two for each delivery, two for every further ten. Where
  * somebody else is at it one call: that worker sees what has come since before it rests.
  */
-export async function workOff({ organisationId, webhookId }: WebhookReference): Promise<void> {
+export async function drainDeliveries({ organisationId, webhookId }: WebhookReference): Promise<void> {
   const lastStartMs = now() + workMs
   const row = await findWebhook(organisationId, webhookId)
   let webhook = row && (await lease(row))
@@ -54,12 +54,12 @@ export async function workOff({ organisationId, webhookId }: WebhookReference): 
 }
 
 /** Takes the webhook for this worker; undefined where somebody else has it. */
-async function lease(row: WebhookRow): Promise<Leased | undefined> {
+async function lease(row: WebhookRecord): Promise<Leased | undefined> {
   const { organisationId, id, leaseId: previous } = row
   if (previous !== undefined && row.leaseUntilMs > now()) return undefined
   const leased = { leaseId: newId('lease'), leaseUntilMs: now() + leaseMs }
   const change = { set: { ...leased, ...keys.due(id, leased.leaseUntilMs) } }
-  const refusal = await transact([patch(keys.webhook(organisationId, id), change, { leaseId: sameAs(previous) })])
+  const refusal = await transact([patch(keys.webhook(organisationId, id), change, { leaseId: unchanged(previous) })])
   return refusal ? undefined : { ...row, ...leased }
 }
 
@@ -69,8 +69,8 @@ async function stillLeased({ organisationId, id, leaseId }: Leased): Promise<Lea
   return row?.leaseId === leaseId ? { ...row, leaseId } : undefined
 }
 
-async function nextWaiting({ organisationId, id }: WebhookRow): Promise<Waiting[]> {
-  const { items } = await query({ pk: keys.waitingDeliveries(organisationId, id), limit: atOnce })
+async function nextWaiting({ organisationId, id }: WebhookRecord): Promise<Waiting[]> {
+  const { items } = await query({ pk: keys.pendingDeliveriesOf(organisationId, id), limit: atOnce })
   return items.map((item) => Waiting.parse(item))
 }
 
@@ -80,7 +80,7 @@ async function deliver(
   { pk, sk, deliveryId, atMs }: Waiting,
 ): Promise<boolean> {
   const wanted = [keys.webhook(organisationId, id), keys.delivery(organisationId, id, deliveryId)]
-  const [row, item] = await getAll(wanted)
+  const [row, item] = await getConsistent(wanted)
   const webhook = row && parseWebhook(row)
   if (webhook?.leaseId !== leaseId || !webhook.isEnabled) return false
   const delivery = item && parseDelivery(item)
@@ -105,7 +105,7 @@ async function rest(webhook: Leased, next: Waiting | undefined): Promise<boolean
   if (await transact([patch(keys.webhook(organisationId, id), change, asRead)])) return false
   const waitMs = (dueAtMs ?? Number.POSITIVE_INFINITY) - now()
   if (waitMs <= longestDelayMs)
-    await announceWebhook({ organisationId, webhookId: id }, Math.ceil(Math.max(waitMs, 0) / 1000))
+    await enqueueWebhook({ organisationId, webhookId: id }, Math.ceil(Math.max(waitMs, 0) / 1000))
   return true
 }
 
@@ -113,5 +113,5 @@ async function rest(webhook: Leased, next: Waiting | undefined): Promise<boolean
 async function handOn({ organisationId, id, leaseId }: Leased): Promise<void> {
   const change = { set: keys.due(id, now()), remove: ['leaseId', 'leaseUntilMs'] }
   await transact([patch(keys.webhook(organisationId, id), change, { leaseId: { is: leaseId } })])
-  await announceWebhook({ organisationId, webhookId: id })
+  await enqueueWebhook({ organisationId, webhookId: id })
 }

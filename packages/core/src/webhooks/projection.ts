@@ -1,16 +1,16 @@
 import { type CloudEvent } from '@platform/contract/event'
-import { type Book } from '../outbox/run-projections.ts'
+import { type Projection } from '../outbox/run-projections.ts'
 import { now } from '../clock.ts'
 import { cloudEvent } from './cloud-event.ts'
 import * as keys from '../db/keys.ts'
 import { getMany, query } from '../db/table.ts'
 import { transact } from '../db/transact.ts'
-import { type DeliveryRow, deliverySteps, keyOf, newDelivery } from './delivery-record.ts'
+import { type DeliveryRecord, deliveryWrites, keyOf, newDelivery } from './delivery-record.ts'
 import { derivedId } from '../id.ts'
-import { fewAtOnce, partsOf } from '../lib/async.ts'
-import { announceWebhook } from '../aws/queues.ts'
+import { forEachLimit, chunk } from '../lib/async.ts'
+import { enqueueWebhook } from '../aws/queues.ts'
 import { type OutboxRecord } from '../outbox/record.ts'
-import { isSubscribed, parseWebhook, wakeStep, type WebhookRow } from './record.ts'
+import { isSubscribed, parseWebhook, wakeWrite, type WebhookRecord } from './record.ts'
 
 /**
  * Turns events into deliveries: one for each webhook that has subscribed to it, with an id derived of the two, so that records
@@ -23,9 +23,9 @@ const deliveriesAtOnce = 49
 const webhooksAtOnce = 3
 
 /** Webhooks that have got something, by the records that brought it, until those are closed. */
-const woken = new WeakMap<readonly OutboxRecord[], readonly WebhookRow[]>()
+const woken = new WeakMap<readonly OutboxRecord[], readonly WebhookRecord[]>()
 
-export const webhookBook: Book = {
+export const webhookProjection: Projection = {
   name: 'webhooks',
   /** One query, and one transaction for each webhook that has subscribed; two calls more where some are stored already. */
   prepare: async (organisationId, records) => {
@@ -34,7 +34,7 @@ export const webhookBook: Book = {
     const told = (await enabledWebhooks(organisationId))
       .map((webhook) => ({ webhook, wanted: events.filter(({ type }) => isSubscribed(webhook, type)) }))
       .filter(({ wanted }) => wanted.length > 0)
-    await fewAtOnce(webhooksAtOnce, told, ({ webhook, wanted }) => tell(webhook, wanted))
+    await forEachLimit(webhooksAtOnce, told, ({ webhook, wanted }) => tell(webhook, wanted))
     woken.set(
       records,
       told.map(({ webhook }) => webhook),
@@ -43,30 +43,30 @@ export const webhookBook: Book = {
   /** One message for each webhook. One that is left alone after failures is announced when its time has come. */
   follow: async (organisationId, records) => {
     const ready = (woken.get(records) ?? []).filter(({ quietUntilMs }) => quietUntilMs <= now())
-    await Promise.all(ready.map(({ id: webhookId }) => announceWebhook({ organisationId, webhookId })))
+    await Promise.all(ready.map(({ id: webhookId }) => enqueueWebhook({ organisationId, webhookId })))
   },
 }
 
-async function enabledWebhooks(organisationId: string): Promise<WebhookRow[]> {
+async function enabledWebhooks(organisationId: string): Promise<WebhookRecord[]> {
   const { items } = await query({ pk: keys.webhook(organisationId, '').pk })
   return items.map(parseWebhook).filter(({ isEnabled }) => isEnabled)
 }
 
-async function tell(webhook: WebhookRow, events: readonly CloudEvent[]): Promise<void> {
+async function tell(webhook: WebhookRecord, events: readonly CloudEvent[]): Promise<void> {
   const deliveries = events.map((event) => deliveryOf(webhook, event))
-  for (const part of partsOf(deliveries, deliveriesAtOnce)) await store(webhook, part)
+  for (const part of chunk(deliveries, deliveriesAtOnce)) await store(webhook, part)
 }
 
 /** Stores deliveries, those that are stored already excepted: what has become of them stays. None where the webhook is gone. */
-async function store(webhook: WebhookRow, deliveries: readonly DeliveryRow[]): Promise<void> {
+async function store(webhook: WebhookRecord, deliveries: readonly DeliveryRecord[]): Promise<void> {
   let missing = deliveries
   while (missing.length > 0) {
-    const refusal = await transact([wakeStep(webhook), ...missing.flatMap(deliverySteps)])
+    const refusal = await transact([wakeWrite(webhook), ...missing.flatMap(deliveryWrites)])
     if (refusal === undefined || refusal.step === 0) return
     const found = await getMany(missing.map(keyOf))
     missing = missing.filter((_, index) => found[index] === undefined)
   }
 }
 
-const deliveryOf = (webhook: WebhookRow, event: CloudEvent): DeliveryRow =>
+const deliveryOf = (webhook: WebhookRecord, event: CloudEvent): DeliveryRecord =>
   newDelivery(derivedId('dlv', Date.parse(event.time), event.id, webhook.id), webhook, event)

@@ -3,9 +3,9 @@ import * as z from 'zod'
 import { iso, now } from '../clock.ts'
 import { type Change, type Condition } from '../db/expression.ts'
 import * as keys from '../db/keys.ts'
-import { get, type Item, patch, type Step } from '../db/table.ts'
+import { get, type Item, patch, type WriteItem } from '../db/table.ts'
 import { isId } from '../id.ts'
-import { announceAgainMs } from '../aws/queues.ts'
+import { outboxRetryMs } from '../aws/queues.ts'
 
 /** How a webhook is stored: what its owner has set, how its receiver fares, and who is delivering to it. */
 const StoredWebhook = z.object({
@@ -37,16 +37,16 @@ export function parseWebhook(item: Item) {
   const { pk, ...row } = StoredWebhook.parse(item)
   return { ...row, organisationId: keys.organisationOf(pk) }
 }
-export type WebhookRow = ReturnType<typeof parseWebhook>
+export type WebhookRecord = ReturnType<typeof parseWebhook>
 
 /** A webhook as it stands now, or undefined. One call. */
-export async function findWebhook(organisationId: string, webhookId: string): Promise<WebhookRow | undefined> {
+export async function findWebhook(organisationId: string, webhookId: string): Promise<WebhookRecord | undefined> {
   const item = isId('hook', webhookId) ? await get(keys.webhook(organisationId, webhookId)) : undefined
   return item && parseWebhook(item)
 }
 
 /** The wire form of a row. */
-export const webhookView = (row: WebhookRow): Webhook => ({
+export const webhookView = (row: WebhookRecord): Webhook => ({
   id: row.id,
   url: row.url,
   events: row.events,
@@ -57,28 +57,28 @@ export const webhookView = (row: WebhookRow): Webhook => ({
 })
 
 /** What of a webhook's address may be told to others: what follows may be a secret between the receiver and its owner. */
-export const siteOf = (url: string): string => new URL(url).origin
+export const originOf = (url: string): string => new URL(url).origin
 
 /** Whether a webhook has subscribed to a type of event. */
-export const isSubscribed = ({ events }: Pick<WebhookRow, 'events'>, type: string): boolean =>
+export const isSubscribed = ({ events }: Pick<WebhookRecord, 'events'>, type: string): boolean =>
   events.some(
     (wanted) => wanted === '*' || wanted === type || (wanted.endsWith('.*') && type.startsWith(wanted.slice(0, -1))),
   )
 
 /** The step that gives a webhook's worker something to do, and files it so that the sweep finds what no message tells. */
-export const wakeStep = (
-  { organisationId, id }: Pick<WebhookRow, 'organisationId' | 'id'>,
+export const wakeWrite = (
+  { organisationId, id }: Pick<WebhookRecord, 'organisationId' | 'id'>,
   { set, remove }: Pick<Change, 'set' | 'remove'> = {},
   condition: Condition = {},
-): Step =>
+): WriteItem =>
   patch(
     keys.webhook(organisationId, id),
-    { set: { ...keys.due(id, now() + announceAgainMs), ...set }, add: { wakes: 1 }, ...(remove && { remove }) },
+    { set: { ...keys.due(id, now() + outboxRetryMs), ...set }, add: { wakes: 1 }, ...(remove && { remove }) },
     condition,
   )
 
 /** What ends the count of failures. */
-export const recovered = { set: { failures: 0 }, remove: ['quietUntilMs', 'outages'] } as const
+export const resetFailures = { set: { failures: 0 }, remove: ['quietUntilMs', 'outages'] } as const
 
 /** What ends the quiet after failures, because somebody has asked for an attempt. */
-export const isAwaited = { remove: ['quietUntilMs'] } as const
+export const clearQuietPeriod = { remove: ['quietUntilMs'] } as const

@@ -1,5 +1,5 @@
 import { createHmac, hkdfSync } from 'node:crypto'
-import { webhookMaster } from '../signing/keys.ts'
+import { webhookRootKey } from '../signing/keys.ts'
 
 /**
  * Secrets of webhooks are not stored: each is derived of the master in Secrets Manager, the webhook's id, and a version that
@@ -13,7 +13,7 @@ export interface SecretOf {
 }
 
 async function keyOf({ id, secretVersion }: SecretOf): Promise<Buffer> {
-  const master = Buffer.from(await webhookMaster(), 'base64url')
+  const master = Buffer.from(await webhookRootKey(), 'base64url')
   return Buffer.from(hkdfSync('sha256', master, '', `webhook ${id} ${secretVersion}`, 32))
 }
 

@@ -10,12 +10,12 @@ import { commit } from '../outbox/commit.ts'
 import { now } from '../clock.ts'
 import * as keys from '../db/keys.ts'
 import * as table from '../db/table.ts'
-import { fault } from '../error.ts'
+import { platformError } from '../error.ts'
 import { isId, newId } from '../id.ts'
 import { checkUrl } from '../outbound/outbound.ts'
-import { announceWebhook } from '../aws/queues.ts'
-import { standingWith } from '../accounts/current-rights.ts'
-import { parseWebhook, recovered, siteOf, wakeStep, type WebhookRow, webhookView } from './record.ts'
+import { enqueueWebhook } from '../aws/queues.ts'
+import { reauthorize } from '../accounts/current-rights.ts'
+import { parseWebhook, resetFailures, originOf, wakeWrite, type WebhookRecord, webhookView } from './record.ts'
 import { secretOf } from './secret.ts'
 
 /** Webhooks as their owners see them (D39). What is delivered to them: `delivery.ts`. */
@@ -33,7 +33,7 @@ export async function create(
   { url, events, enabled = true }: WebhookCreation,
 ): Promise<CreatedWebhook> {
   refusePrivate(url)
-  await standingWith(caller, ['users:admin'])
+  await reauthorize(caller, ['users:admin'])
   const { organisationId, userId } = caller
   const row = {
     id: newId('hook'),
@@ -58,9 +58,9 @@ export async function create(
     { count: { isNot: webhookLimit } },
   )
   await commit(caller, {
-    steps: [table.orFail(counted, 'limit_reached'), table.create(keys.webhook(organisationId, row.id), row)],
+    steps: [table.orThrow(counted, 'limit_reached'), table.create(keys.webhook(organisationId, row.id), row)],
     answer,
-    audit: { action: 'webhook.create', resource: row.id, detail: siteOf(url) },
+    audit: { action: 'webhook.create', resource: row.id, detail: originOf(url) },
   })
   return answer
 }
@@ -70,9 +70,9 @@ export async function create(
  * the count of failures anew.
  */
 export async function change(caller: Caller, webhookId: string, change: WebhookChange): Promise<Webhook> {
-  if (!isId('hook', webhookId)) throw fault('webhook_not_found')
-  const [, item] = await standingWith(caller, ['users:admin'], [keys.webhook(caller.organisationId, webhookId)])
-  if (item === undefined) throw fault('webhook_not_found')
+  if (!isId('hook', webhookId)) throw platformError('webhook_not_found')
+  const [, item] = await reauthorize(caller, ['users:admin'], [keys.webhook(caller.organisationId, webhookId)])
+  if (item === undefined) throw platformError('webhook_not_found')
   const row = parseWebhook(item)
   const { url = row.url, events = row.events, enabled = row.isEnabled } = change
   refusePrivate(url)
@@ -85,30 +85,30 @@ export async function change(caller: Caller, webhookId: string, change: WebhookC
   const named = { url: change.url, events: change.events && next.events, isEnabled: change.enabled }
   const step = isFresh ? startAnew(row, named) : leave(row, named)
   await commit(caller, {
-    steps: [table.orFail(step, 'webhook_not_found')],
+    steps: [table.orThrow(step, 'webhook_not_found')],
     audit: { action: 'webhook.change', resource: row.id, detail: changed.join(', ') },
   })
-  if (isFresh && enabled) await announceWebhook({ organisationId: row.organisationId, webhookId: row.id })
+  if (isFresh && enabled) await enqueueWebhook({ organisationId: row.organisationId, webhookId: row.id })
   const { disabledAtMs: _, ...rest } = row
   return webhookView(isFresh ? { ...rest, ...next, failures: 0 } : { ...row, ...next })
 }
 
-type Settings = { [Name in 'url' | 'events' | 'isEnabled']: WebhookRow[Name] | undefined }
+type Settings = { [Name in 'url' | 'events' | 'isEnabled']: WebhookRecord[Name] | undefined }
 
-const startAnew = (row: WebhookRow, settings: Settings) =>
-  wakeStep(row, { set: { ...settings, ...recovered.set }, remove: [...recovered.remove, 'disabledAtMs'] })
+const startAnew = (row: WebhookRecord, settings: Settings) =>
+  wakeWrite(row, { set: { ...settings, ...resetFailures.set }, remove: [...resetFailures.remove, 'disabledAtMs'] })
 
-const leave = (row: WebhookRow, settings: Settings) =>
+const leave = (row: WebhookRecord, settings: Settings) =>
   table.patch(keys.webhook(row.organisationId, row.id), { set: settings })
 
 /** Removes a webhook. What waits for it is never attempted, and expires. One call. */
 export async function remove(caller: Caller, webhookId: string): Promise<void> {
-  if (!isId('hook', webhookId)) throw fault('webhook_not_found')
+  if (!isId('hook', webhookId)) throw platformError('webhook_not_found')
   const { organisationId } = caller
   const removed = table.remove(keys.webhook(organisationId, webhookId), { pk: { present: true } })
   await commit(caller, {
     steps: [
-      table.orFail(removed, 'webhook_not_found'),
+      table.orThrow(removed, 'webhook_not_found'),
       table.upsert(keys.webhookCount(organisationId), { add: { count: -1 } }),
     ],
     audit: { action: 'webhook.delete', resource: webhookId },
@@ -120,6 +120,6 @@ function refusePrivate(url: string): void {
   try {
     checkUrl(url)
   } catch (cause) {
-    throw fault('url_not_allowed', {}, { cause })
+    throw platformError('url_not_allowed', {}, { cause })
   }
 }

@@ -1,4 +1,4 @@
-import { fault } from '@platform/core/error'
+import { platformError } from '@platform/core/error'
 import { appOf, handling } from '../app.ts'
 import type { HttpContext } from '../context.ts'
 import { type GatewayEvent, type GatewayResult, toResult } from '../event.ts'
@@ -29,11 +29,11 @@ export function servePortal(load: () => Promise<Uint8Array>): Probed<GatewayEven
 async function perform(context: HttpContext, load: () => Promise<PortalFiles>): Promise<Reply> {
   const { event } = context.env
   const { rawPath } = event
-  if (!isReading(event)) throw fault('route_not_found')
+  if (!isReading(event)) throw platformError('route_not_found')
   const { shell, files } = await load()
   const file = files.get(rawPath)
   if (file !== undefined) return fresh(context, file, fileHeaders(file))
-  if (!isNavigation(event)) throw fault('route_not_found')
+  if (!isNavigation(event)) throw platformError('route_not_found')
   const headers = { vary: 'accept, accept-encoding', ...shellHeaders(event.headers['x-forwarded-proto']) }
   // Where there is no such page, the portal says so.
   return isPortalPath(rawPath)

@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Caller } from '@platform/core/caller'
-import { unlessCrowded } from '@platform/core/lib/bulkhead'
-import { Fault, fault } from '@platform/core/error'
-import { annotate } from '@platform/core/log'
+import { bulkhead } from '@platform/core/lib/bulkhead'
+import { PlatformError, platformError } from '@platform/core/error'
+import { addLogFields } from '@platform/core/log'
 import type { Deployment } from '@platform/core/modules/record'
 import { appOf, handling } from '../app.ts'
 import { authenticate, identityOf } from '../authorize.ts'
@@ -38,13 +38,13 @@ async function perform(context: HttpContext, ask: Ask): Promise<Reply> {
   const { rawPath } = event
   const { method, sourceIp: address } = event.requestContext.http
   const owner = methods.has(method) ? await findOwner(rawPath) : undefined
-  if (owner === undefined) throw fault('route_not_found')
-  annotate({ moduleId: owner.moduleId })
+  if (owner === undefined) throw platformError('route_not_found')
+  addLogFields({ moduleId: owner.moduleId })
 
   refuseLargeBody(event)
   const caller = await authenticate('user', event)
-  annotate(identityOf(caller))
-  if (caller?.kind !== 'user') throw fault('unauthenticated')
+  addLogFields(identityOf(caller))
+  if (caller?.kind !== 'user') throw platformError('unauthenticated')
   limit(context, { method: 'GET', path: rawPath, access: 'user' }, { caller, address, json: () => ({}) })
   const { moduleId } = owner
   const answer = await besideOthers(`${moduleId} ${caller.organisationId}`, ofOneOrganisation, () =>
@@ -60,7 +60,7 @@ async function askOwner(ask: Ask, owner: Owner, event: GatewayEvent, caller: Cal
   try {
     return await ask(deploymentOf(owner), request)
   } catch (error) {
-    if (!(error instanceof Fault) || error.code !== 'module_unavailable') throw error
+    if (!(error instanceof PlatformError) || error.code !== 'module_unavailable') throw error
     const current = await successorOf(owner, event.rawPath)
     if (current === undefined) throw error
     return ask(deploymentOf(current), request)
@@ -72,14 +72,14 @@ async function successorOf({ claim }: Owner, path: string): Promise<Owner | unde
   for (const pauseMs of [0, unknownBelievedMs + 10]) {
     await delay(pauseMs)
     const current = await findOwnerAnew(path)
-    if (current === undefined) throw fault('route_not_found')
+    if (current === undefined) throw platformError('route_not_found')
     if (current.claim.deployment?.id !== claim.deployment?.id) return current
   }
   return undefined
 }
 
 function deploymentOf({ claim: { deployment } }: Owner): Deployment {
-  if (deployment === undefined) throw fault('module_unavailable')
+  if (deployment === undefined) throw platformError('module_unavailable')
   return deployment
 }
 
@@ -87,4 +87,4 @@ function deploymentOf({ claim: { deployment } }: Owner): Deployment {
 const atOnce = 100
 /** One organisation that asks a slow module all the time must leave room for its neighbours. */
 const ofOneOrganisation = 50
-const besideOthers = unlessCrowded(() => fault('module_unavailable', { retryAfterSeconds: 1 }))
+const besideOthers = bulkhead(() => platformError('module_unavailable', { retryAfterSeconds: 1 }))

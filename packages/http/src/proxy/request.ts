@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { Caller } from '@platform/core/caller'
-import { fault } from '@platform/core/error'
+import { platformError } from '@platform/core/error'
 import { currentTraceId } from '@platform/core/log'
 import { issueModuleToken } from '@platform/core/signing/access-token'
 import { bytesOf, type GatewayEvent } from '../event.ts'
@@ -55,7 +55,7 @@ export async function forwardedRequest(
  * query is as it was sent.
  */
 export function encodedPath({ rawPath, rawQueryString }: GatewayEvent): string {
-  if (!rawPath.isWellFormed()) throw fault('invalid_path')
+  if (!rawPath.isWellFormed()) throw platformError('invalid_path')
   const path = rawPath.split('/').map(encodeURIComponent).join('/')
   const query = rawQueryString.toWellFormed().replaceAll(/[^\u0021-\u007e]|#/gu, encodeURIComponent)
   return query === '' ? path : `${path}?${query}`

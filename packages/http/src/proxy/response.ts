@@ -1,4 +1,4 @@
-import { fault } from '@platform/core/error'
+import { platformError } from '@platform/core/error'
 import { isUnder } from '@platform/core/modules/path-prefix'
 import { isPlain, passedHeaders } from './headers.ts'
 import type { Owner } from './route-owner.ts'
@@ -52,7 +52,7 @@ const statusesWithoutBody = new Set([204, 205, 304])
 /** What of an answer is handed on to the caller. Throws `module_failed` for one that is none. */
 export function passedAnswer(answer: ForwardedAnswer, owner: Owner, path: string) {
   const { status, headers } = answer
-  if (!Number.isInteger(status) || status < 200 || status > 599) throw fault('module_failed')
+  if (!Number.isInteger(status) || status < 200 || status > 599) throw platformError('module_failed')
   const type = typeOf(headers['content-type'])
   const location = locationOf(headers['location'], owner, path)
   const hasBody = !statusesWithoutBody.has(status)

@@ -1,16 +1,16 @@
 import { now } from '@platform/core/clock'
 import {
-  isOpenToModules,
-  type ModuleClaim,
+  isModulePath,
+  type RouteReservation,
   type ModuleRoutes,
-  ownerOf,
+  findRouteOwner,
   readRoutes,
 } from '@platform/core/modules/routes'
 
 /** The module that answers a path. */
 export interface Owner {
   moduleId: string
-  claim: ModuleClaim
+  claim: RouteReservation
 }
 
 /** What was installed or removed meanwhile is known to every process after so long. */
@@ -41,10 +41,10 @@ function routesWithin(ageMs: number, stale: boolean): Promise<ModuleRoutes> {
 
 /** Who answers a path; undefined where nobody does. At most one call, and for known paths one in a second. */
 export async function findOwner(path: string): Promise<Owner | undefined> {
-  if (!isOpenToModules(path)) return undefined
-  return ownerOf(await routesWithin(believedMs, true), path) ?? findOwnerAnew(path)
+  if (!isModulePath(path)) return undefined
+  return findRouteOwner(await routesWithin(believedMs, true), path) ?? findOwnerAnew(path)
 }
 
 /** Who answers it now, as far as was known a moment ago. At most one call, shared by those who ask at once. */
 export const findOwnerAnew = async (path: string): Promise<Owner | undefined> =>
-  ownerOf(await routesWithin(unknownBelievedMs, false), path)
+  findRouteOwner(await routesWithin(unknownBelievedMs, false), path)

@@ -16,8 +16,8 @@ async function rotate(withdraw: boolean): Promise<void> {
     ...(signingKeysSecret !== undefined && { PLAT_SECRET_SIGNING_KEYS: signingKeysSecret }),
   })
   // Settings are read when this is first imported.
-  const { prepareKeys } = await import('@platform/core/signing/keys')
-  await prepareKeys({ rotate: true, withdraw })
+  const { ensureKeys } = await import('@platform/core/signing/keys')
+  await ensureKeys({ rotate: true, withdraw })
   console.log(withdraw ? withdrawn : done)
 }
 

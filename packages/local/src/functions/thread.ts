@@ -3,7 +3,7 @@ import { flushCompileCache } from 'node:module'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { parentPort, workerData } from 'node:worker_threads'
-import { isTallied } from '@platform/core/updates/counted-error'
+import { isCounted } from '@platform/core/updates/counted-error'
 import { type LambdaContext, lambdaContext } from './context.ts'
 import { type Answer, type Failure, FunctionThreadData, type Question, ready } from './protocol.ts'
 
@@ -39,7 +39,7 @@ async function perform(question: Question): Promise<unknown> {
 
 const failureOf = (error: unknown): Failure =>
   error instanceof Error
-    ? { name: error.name, message: error.message, stack: error.stack ?? '', isTallied: isTallied(error) }
+    ? { name: error.name, message: error.message, stack: error.stack ?? '', isTallied: isCounted(error) }
     : { name: 'Error', message: String(error), stack: '', isTallied: false }
 
 async function answer(question: Question): Promise<Answer> {

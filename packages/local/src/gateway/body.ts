@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import { fault } from '@platform/core/error'
+import { platformError } from '@platform/core/error'
 
 /** The largest request that API Gateway takes. */
 const maximumRequestBytes = 10 * 1024 * 1024
@@ -13,14 +13,14 @@ export interface EventBody {
 /** Reads a request body; refuses one that is too large as soon as that is known. */
 export function readBody(request: IncomingMessage): Promise<Buffer> {
   if (Number(request.headers['content-length'] ?? 0) > maximumRequestBytes) {
-    return Promise.reject(fault('payload_too_large'))
+    return Promise.reject(platformError('payload_too_large'))
   }
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
     let sizeBytes = 0
     request.on('data', (chunk: Buffer) => {
       sizeBytes += chunk.length
-      if (sizeBytes > maximumRequestBytes) reject(fault('payload_too_large'))
+      if (sizeBytes > maximumRequestBytes) reject(platformError('payload_too_large'))
       else chunks.push(chunk)
     })
     request.on('end', () => resolve(Buffer.concat(chunks)))

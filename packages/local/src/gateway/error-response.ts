@@ -1,21 +1,21 @@
 import type { ErrorBody } from '@platform/contract/common'
 import { statusOf, wireCodeOf } from '@platform/contract/errors'
-import { Fault, fault } from '@platform/core/error'
+import { PlatformError, platformError } from '@platform/core/error'
 import { FunctionTimedOut } from '../functions/errors.ts'
 import type { HttpAnswer } from './result.ts'
 
 /** Where a request failed because it took too long: the closed list has no code of its own for that. */
 const tookTooLong = () =>
-  new Fault('database_unavailable', 'The request took too long to answer. Try again shortly.', { retryAfterSeconds: 2 })
+  new PlatformError('database_unavailable', 'The request took too long to answer. Try again shortly.', { retryAfterSeconds: 2 })
 
 /** What the caller gets to see of an error. */
-export function publicFault(error: unknown): Fault {
-  if (error instanceof Fault) return error
-  return error instanceof FunctionTimedOut ? tookTooLong() : fault('internal_error')
+export function publicFault(error: unknown): PlatformError {
+  if (error instanceof PlatformError) return error
+  return error instanceof FunctionTimedOut ? tookTooLong() : platformError('internal_error')
 }
 
 /** An answer of the gateway itself: the same error body that functions answer with. */
-export function refusal({ code, message, extra }: Fault, traceId: string): HttpAnswer {
+export function refusal({ code, message, extra }: PlatformError, traceId: string): HttpAnswer {
   const body: ErrorBody = { error: wireCodeOf(code), message, traceId }
   const headers = new Map([
     ['content-type', 'application/json'],

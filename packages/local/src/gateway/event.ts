@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import { fault } from '@platform/core/error'
+import { platformError } from '@platform/core/error'
 import { localAccountId } from '../emulators/http/environment.ts'
 import { eventBody } from './body.ts'
 import { eventHeaders, eventQuery, sourceAddress } from './fields.ts'
@@ -62,7 +62,7 @@ export function httpEvent({ request, target, match, bytes, traceId, requestId }:
     requestContext: requestContext(request, target.path, match.routeKey, requestId),
     ...eventBody(bytes, request.headers['content-type']),
   }
-  if (payloadBytes(event, event.body) > maximumPayloadBytes) throw fault('payload_too_large')
+  if (payloadBytes(event, event.body) > maximumPayloadBytes) throw platformError('payload_too_large')
   return event
 }
 

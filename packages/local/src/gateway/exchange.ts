@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
-import { Fault, fault } from '@platform/core/error'
+import { PlatformError, platformError } from '@platform/core/error'
 import { traceIdOf } from '@platform/core/lib/trace'
 import type { Log } from '../log.ts'
 import type { RequestWatch } from '../metrics/metrics.ts'
@@ -61,7 +61,7 @@ async function answerOrRefuse(
     answer.headers.set('apigw-requestid', requestId)
     return answer
   } catch (error) {
-    if (!(error instanceof Fault) && !response.destroyed) {
+    if (!(error instanceof PlatformError) && !response.destroyed) {
       context.log('a request failed', { method: request.method, url: request.url, traceId, requestId, error })
     }
     return refusal(publicFault(error), traceId)
@@ -93,9 +93,9 @@ async function runFunction(
 /** Two readers of a request with two hosts, or without a version, could disagree about what it means. */
 function requireSoundHead({ headersDistinct, httpVersion }: IncomingMessage): void {
   const hosts = headersDistinct['host']?.length ?? 0
-  if (httpVersion !== '1.1' && httpVersion !== '1.0') throw new Fault('validation_failed', 'Use HTTP/1.1.')
+  if (httpVersion !== '1.1' && httpVersion !== '1.0') throw new PlatformError('validation_failed', 'Use HTTP/1.1.')
   if (hosts > 1 || (hosts === 0 && httpVersion === '1.1')) {
-    throw new Fault('validation_failed', 'The request must name one host.')
+    throw new PlatformError('validation_failed', 'The request must name one host.')
   }
 }
 
@@ -110,7 +110,7 @@ function goneSignal(response: ServerResponse): AbortSignal {
 export function answerWhileStarting(request: IncomingMessage): HttpAnswer {
   const isLivenessProbe = request.method === 'GET' && /^\/health\/live(\?|$)/.test(request.url ?? '')
   if (!isLivenessProbe) {
-    return refusal(fault('starting', { retryAfterSeconds: 1 }), traceIdOf(request.headersDistinct['traceparent']?.[0]))
+    return refusal(platformError('starting', { retryAfterSeconds: 1 }), traceIdOf(request.headersDistinct['traceparent']?.[0]))
   }
   const headers = new Map([['content-type', 'application/json']])
   return { status: 200, headers, body: Buffer.from(JSON.stringify({ status: 'ok' })) }

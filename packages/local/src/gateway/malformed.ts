@@ -1,6 +1,6 @@
 import { STATUS_CODES } from 'node:http'
 import type { Duplex } from 'node:stream'
-import { Fault, fault } from '@platform/core/error'
+import { PlatformError, platformError } from '@platform/core/error'
 import { traceIdOf } from '@platform/core/lib/trace'
 import type { Connections } from './connections.ts'
 import { refusal } from './error-response.ts'
@@ -18,7 +18,7 @@ export function refuseBytes(connections: Connections, socket: Duplex, error: Par
 }
 
 /** An answer on a connection that HTTP no longer handles. */
-export function rawAnswer(reason: Fault): Buffer {
+export function rawAnswer(reason: PlatformError): Buffer {
   const { status, headers, body } = refusal(reason, traceIdOf(undefined))
   headers.set('content-length', String(body.length)).set('connection', 'close')
   const lines = [...headers].map(([name, value]) => `${name}: ${String(value)}\r\n`)
@@ -30,9 +30,9 @@ function owesOlderAnswer(connections: Connections, socket: Duplex): boolean {
   return connections.owed(socket).some(({ request, response }) => request.complete || response.headersSent)
 }
 
-function faultOf({ code, rawPacket }: ParserError): Fault {
-  if (code === 'HPE_HEADER_OVERFLOW') return fault('payload_too_large')
-  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return new Fault('validation_failed', 'The request did not arrive in time.')
+function faultOf({ code, rawPacket }: ParserError): PlatformError {
+  if (code === 'HPE_HEADER_OVERFLOW') return platformError('payload_too_large')
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return new PlatformError('validation_failed', 'The request did not arrive in time.')
   const isOtherMethod = code === 'HPE_INVALID_METHOD' && /^[A-Z-]+ \S+ HTTP\//.test(rawPacket?.toString('latin1') ?? '')
-  return isOtherMethod ? fault('route_not_found') : new Fault('validation_failed', 'The request is not valid HTTP.')
+  return isOtherMethod ? platformError('route_not_found') : new PlatformError('validation_failed', 'The request is not valid HTTP.')
 }

@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { fault } from '@platform/core/error'
+import { platformError } from '@platform/core/error'
 import { listenAt } from '../listening.ts'
 import { drainServer, trackConnections } from './connections.ts'
 import { answerRequest, answerWhileStarting, type ExchangeContext } from './exchange.ts'
@@ -48,7 +48,7 @@ export async function listen(host: string, port: number): Promise<Gateway> {
   server.on('connect', (_request, socket) => {
     // HTTP lets go of the socket here; without a listener a caller who hangs up would end the process.
     socket.on('error', () => socket.destroy())
-    socket.end(rawAnswer(fault('route_not_found')))
+    socket.end(rawAnswer(platformError('route_not_found')))
   })
   const address = await listenAt(server, host, port)
   return {

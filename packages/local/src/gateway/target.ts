@@ -1,4 +1,4 @@
-import { fault } from '@platform/core/error'
+import { platformError } from '@platform/core/error'
 
 /** What a request asks for: the path as functions see it, percent-decoded, and the query as it was sent. */
 export interface Target {
@@ -13,7 +13,7 @@ export function parseTarget(text: string): Target {
   const relative = text.replace(origin, '')
   const [rawPath, query] = splitAtFirst(relative, '?')
   const path = decode(rawPath === '' && relative !== text ? '/' : rawPath)
-  if (!path.startsWith('/')) throw fault('invalid_path')
+  if (!path.startsWith('/')) throw platformError('invalid_path')
   return { path, query }
 }
 
@@ -21,7 +21,7 @@ function decode(rawPath: string): string {
   try {
     return decodeURIComponent(rawPath)
   } catch (error) {
-    throw fault('invalid_path', {}, { cause: error })
+    throw platformError('invalid_path', {}, { cause: error })
   }
 }
 

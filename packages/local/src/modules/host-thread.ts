@@ -21,8 +21,8 @@ const tell = (message: HostThreadMessage) => parent.postMessage(message)
 // Loaded when it is needed: most starts ask no registry, as what shall run is here already.
 const fetch: FetchImage = async (name, folder) => {
   const { fetchImage } = await import('@platform/worker/runtimes/fetch-image')
-  const { clientOf } = await import('@platform/core/modules/registries')
-  return fetchImage(clientOf, name, folder)
+  const { registryClientFor } = await import('@platform/core/modules/registries')
+  return fetchImage(registryClientFor, name, folder)
 }
 
 const tokens = new Map<string, string>()

@@ -1,4 +1,4 @@
-import { type FetchedRelease, isSame } from '@platform/core/updates/release-identity'
+import { type FetchedRelease, isSameRelease } from '@platform/core/updates/release-identity'
 import type { InstalledRelease } from '@platform/core/updates/record'
 import { TargetFailure, type UpdateTarget } from '@platform/worker/updates/target/port'
 import { noteCurrent } from './current.ts'
@@ -31,7 +31,7 @@ export function createControl(options: StagingOptions & { rotation: Rotation }):
   let kept: readonly InstalledRelease[] = []
   let expected: InstalledRelease | undefined
 
-  const isCurrent = (release: InstalledRelease): boolean => isSame(rotation.current(), release)
+  const isCurrent = (release: InstalledRelease): boolean => isSameRelease(rotation.current(), release)
   const isThere = (release: InstalledRelease): boolean => rotation.invokeOf(release) !== undefined
   const note = (release: InstalledRelease) =>
     noteCurrent(releasesDir, isFetched(release) ? release : undefined, checkout)

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { version } from '@platform/contract/manifest'
-import { type FetchedRelease, installed } from '@platform/core/updates/release-identity'
+import { type FetchedRelease, releaseIdentity } from '@platform/core/updates/release-identity'
 import gte from 'semver/functions/gte.js'
 import * as z from 'zod'
 import type { Log } from '../log.ts'
@@ -34,7 +34,7 @@ export async function noteCurrent(
   checkout: Checkout,
 ): Promise<void> {
   if (release === undefined) return removeFile(fileIn(releasesDir))
-  const content = { release: installed(release), checkout }
+  const content = { release: releaseIdentity(release), checkout }
   await replaceFile(fileIn(releasesDir), `${JSON.stringify(content, null, 2)}\n`)
 }
 

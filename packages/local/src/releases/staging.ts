@@ -1,4 +1,4 @@
-import { type FetchedRelease, installed } from '@platform/core/updates/release-identity'
+import { type FetchedRelease, releaseIdentity } from '@platform/core/updates/release-identity'
 import type { InstalledRelease } from '@platform/core/updates/record'
 import { TargetFailure } from '@platform/worker/updates/target/port'
 import type { Checkout } from './current.ts'
@@ -44,7 +44,7 @@ export async function sealRelease(
   if (missing !== undefined) throw new TargetFailure(`Release ${release.version} is not staged: ${missing} is missing.`)
   if (await readRelease(releasesDir, release).catch(ignoreDamage)) return
   await sealDraft(releasesDir, {
-    ...installed(release),
+    ...releaseIdentity(release),
     infrastructure: checkout.infrastructure,
     functionNames: [...functionNames],
   })

@@ -1,5 +1,5 @@
-import { isUndivided } from '@platform/core/updates/function-names'
-import { isSame } from '@platform/core/updates/release-identity'
+import { isSingleVersion } from '@platform/core/updates/function-names'
+import { isSameRelease } from '@platform/core/updates/release-identity'
 import type { InstalledRelease } from '@platform/core/updates/record'
 import type { Unanswered } from '@platform/worker/updates/target/port'
 import type { FunctionPool } from '../functions/pool.ts'
@@ -91,19 +91,19 @@ export function createRotation(first: Version, onGone: (release: InstalledReleas
       return member.invocations.follow(functionName, () => invokeOn(member, functionName, ...given))
     },
     invokeOf: (release) => {
-      const member = [serving, next].find((each) => each !== undefined && isSame(each.release, release))
+      const member = [serving, next].find((each) => each !== undefined && isSameRelease(each.release, release))
       return member && ((...given) => invokeOn(member, ...given))
     },
     unanswered: (release, sinceMs) =>
       [serving, next, ...leaving]
-        .find((each) => each !== undefined && isSame(each.release, release))
+        .find((each) => each !== undefined && isSameRelease(each.release, release))
         ?.invocations.unanswered(sinceMs),
     current: () => serving.release,
     staged: () => next?.release,
     leaving: () => [...leaving].map(({ release }) => release),
     stage: (version) => replaceNext(memberOf(version)),
     bringBack: (release) => {
-      const member = [...leaving].find((each) => isSame(each.release, release))
+      const member = [...leaving].find((each) => isSameRelease(each.release, release))
       if (member === undefined) return false
       leaving.delete(member)
       replaceNext(member)
@@ -135,7 +135,7 @@ export function createRotation(first: Version, onGone: (release: InstalledReleas
 function createTurns(share: number): (functionName: string) => boolean {
   const credits = new Map<string, number>()
   return (functionName) => {
-    if (isUndivided(functionName)) return share === 100
+    if (isSingleVersion(functionName)) return share === 100
     const credit = (credits.get(functionName) ?? 50) + share
     const isDue = credit >= 100
     credits.set(functionName, isDue ? credit - 100 : credit)

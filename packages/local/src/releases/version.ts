@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { installed } from '@platform/core/updates/release-identity'
+import { releaseIdentity } from '@platform/core/updates/release-identity'
 import { version } from '@platform/core/lib/version'
 import { compileCacheFor } from '../compile-cache.ts'
 import { timeoutMsOf } from '../function-limits.ts'
@@ -34,7 +34,7 @@ export async function startVersion(
     await pool.close()
     throw error
   }
-  return { pool, release: release === undefined ? { version } : installed(release) }
+  return { pool, release: release === undefined ? { version } : releaseIdentity(release) }
 }
 
 /** What a function of a release hands out lies beside its code. */

@@ -1,6 +1,6 @@
 import { type ErrorCode } from '@platform/contract/errors'
 import { now } from '@platform/core/clock'
-import { fault } from '@platform/core/error'
+import { platformError } from '@platform/core/error'
 import { newNonce } from '@platform/core/id'
 import { log } from '@platform/core/log'
 import { type Deployment } from '@platform/core/modules/record'
@@ -42,11 +42,11 @@ export async function askModule(
 ): Promise<ModuleAnswer> {
   const runtime = await moduleRequester()
   const answer = await runtime.request(deployment, request, limits).catch((error: unknown) => {
-    throw error instanceof RuntimeFailure ? fault(codes[error.problem], {}, { cause: error }) : error
+    throw error instanceof RuntimeFailure ? platformError(codes[error.problem], {}, { cause: error }) : error
   })
   await record(deployment.moduleId, publishedIn(deployment.moduleId, answer.headers))
   // It is being started, or another one takes its place: nothing has been done, and the next try may reach who does it.
-  if (answer.headers[notAskedHeader] !== undefined) throw fault('module_unavailable')
+  if (answer.headers[notAskedHeader] !== undefined) throw platformError('module_unavailable')
   return answer
 }
 

@@ -1,25 +1,25 @@
 import { now } from '@platform/core/clock'
 import * as keys from '@platform/core/db/keys'
-import { patch, remove, type Step } from '@platform/core/db/table'
+import { patch, remove, type WriteItem } from '@platform/core/db/table'
 import { failpoint } from '@platform/core/lib/failpoint'
 import { log } from '@platform/core/log'
-import { type Standing } from '@platform/core/modules/install-state'
+import { type InstallState } from '@platform/core/modules/install-state'
 import { type InstallPlan, installPlan } from '@platform/core/modules/plans'
-import { claimStep } from '@platform/core/modules/routes'
+import { reserveRoutesWrite } from '@platform/core/modules/routes'
 import { type ModuleRelease } from '@platform/core/modules/record'
-import { type OperationRow } from '@platform/core/operations/record'
+import { type OperationRecord } from '@platform/core/operations/record'
 import { unload } from './lifecycle/shut-down.ts'
 import { type ModuleRuntime } from '../runtimes/port.ts'
 import { type Judgement } from './errors.ts'
 import { deploymentIdOf } from './install.ts'
-import { type Journal } from '@platform/core/operations/lease'
+import { type OperationLease } from '@platform/core/operations/lease'
 import { endWith } from './finish.ts'
 
 /** A module that is not to run gets less time. */
 const undoGraceMs = 5000
 
 /** Makes everything as it was before: the deployment goes, and with a new module its row, its claim and its health. */
-export async function undoInstall(journal: Journal, runtime: ModuleRuntime, reason: Judgement): Promise<void> {
+export async function undoInstall(journal: OperationLease, runtime: ModuleRuntime, reason: Judgement): Promise<void> {
   const { operation } = journal
   const { release } = installPlan(operation)
   // Whose operation it is not any more removes nothing.
@@ -45,11 +45,11 @@ async function removeAttempt(runtime: ModuleRuntime, id: string): Promise<void> 
   }
 }
 
-function backSteps({ row, routes }: Standing, { release, previousVersion }: InstallPlan, jobId: string): Step[] {
+function backSteps({ row, routes }: InstallState, { release, previousVersion }: InstallPlan, jobId: string): WriteItem[] {
   const { moduleId } = release
   const isOurs = { jobId: { is: jobId } }
   if (previousVersion === undefined) {
-    return [remove(keys.module(moduleId), isOurs), claimStep(routes, moduleId, undefined)]
+    return [remove(keys.module(moduleId), isOurs), reserveRoutesWrite(routes, moduleId, undefined)]
   }
   const set = { state: row?.deployment === undefined ? 'Failed' : 'Running', updatedAtMs: now() }
   return [patch(keys.module(moduleId), { set, remove: ['jobId'] }, isOurs)]
@@ -57,7 +57,7 @@ function backSteps({ row, routes }: Standing, { release, previousVersion }: Inst
 
 const messageLength = 1000
 
-const failed = ({ id: jobId }: OperationRow, { moduleId, version }: ModuleRelease, { message, code }: Judgement) => ({
+const failed = ({ id: jobId }: OperationRecord, { moduleId, version }: ModuleRelease, { message, code }: Judgement) => ({
   name: 'module.failed' as const,
   subject: moduleId,
   data: { moduleId, version, jobId, message: message.slice(0, messageLength), ...(code !== undefined && { code }) },

@@ -1,5 +1,5 @@
 import { now } from '@platform/core/clock'
-import { announceModule } from '@platform/core/aws/queues'
+import { enqueueModuleDelivery } from '@platform/core/aws/queues'
 import { type ModuleRequester } from '../runtimes/port.ts'
 import { endTurn, takeTurn, type Turn } from './delivery-lease.ts'
 import { handBatch, handOne, type Served } from './deliver-batch.ts'
@@ -35,7 +35,7 @@ export async function deliverWaiting(
   if (isQuiet) return
   // What has come since the last look had its message answered while the turn was taken.
   const waitSeconds = Math.ceil(Math.max(after.quietUntilMs - now(), 0) / 1000)
-  if (await hasEvents(moduleId)) await announceModule(row.organisationId, moduleId, waitSeconds)
+  if (await hasEvents(moduleId)) await enqueueModuleDelivery(row.organisationId, moduleId, waitSeconds)
 }
 
 async function handOver(served: Served, turn: Turn): Promise<Turn> {

@@ -2,7 +2,7 @@ import { now, nowSeconds } from '@platform/core/clock'
 import * as keys from '@platform/core/db/keys'
 import { get, tryUpdate } from '@platform/core/db/table'
 import { newNonce } from '@platform/core/id'
-import { keepEventsSeconds } from '@platform/core/modules/event-projection'
+import { eventRetentionSeconds } from '@platform/core/modules/event-projection'
 import * as z from 'zod'
 
 /** One worker at a time hands a module its events, so that they come in order; what it has learnt about them stays. */
@@ -32,7 +32,7 @@ export type Turn = Progress & { moduleId: string; holder: string }
 /** Takes the turn; undefined where somebody else has it. One call, two where the acknowledgement was lost. */
 export async function takeTurn(moduleId: string): Promise<Turn | undefined> {
   const [key, holder] = [keys.moduleDelivery(moduleId), newNonce()]
-  const set = { holder, untilMs: now() + turnMs, ttl: nowSeconds() + 2 * keepEventsSeconds }
+  const set = { holder, untilMs: now() + turnMs, ttl: nowSeconds() + 2 * eventRetentionSeconds }
   const taken = (await tryUpdate(key, { set }, { untilMs: { absentOrAtMost: now() } })) ?? (await get(key))
   const row = Row.parse(taken ?? {})
   return row.holder === holder ? { ...row, moduleId, holder } : undefined

@@ -1,6 +1,6 @@
 import { type ModuleErrorCode } from '@platform/contract/module'
-import { Fault } from '@platform/core/error'
-import { type Judgement as OperationJudgement } from '@platform/core/operations/run'
+import { PlatformError } from '@platform/core/error'
+import { type ErrorClassification as OperationJudgement } from '@platform/core/operations/run'
 import { RegistryFailure } from '@platform/oci/error'
 import { RuntimeFailure, type RuntimeProblem } from '../runtimes/port.ts'
 
@@ -33,7 +33,7 @@ function meaningOf(error: unknown): Judgement {
     return { message: error.message, code: 'PLAT-MOD-5007', isFinal: !passing.has(error.problem) }
   }
   // What the store cannot do now it can later.
-  if (error instanceof Fault) return { message: error.message, isFinal: false }
+  if (error instanceof PlatformError) return { message: error.message, isFinal: false }
   return { message: 'The platform failed in a way that it does not know. Its log tells more.', isFinal: false }
 }
 

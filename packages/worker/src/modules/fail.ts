@@ -5,8 +5,8 @@ import { now } from '@platform/core/clock'
 import * as keys from '@platform/core/db/keys'
 import { patch } from '@platform/core/db/table'
 import { log } from '@platform/core/log'
-import { claimStep, readRoutes } from '@platform/core/modules/routes'
-import { stored } from '@platform/core/modules/record'
+import { reserveRoutesWrite, readRoutes } from '@platform/core/modules/routes'
+import { serialise } from '@platform/core/modules/record'
 import { unload } from './lifecycle/shut-down.ts'
 import { type ModuleRuntime } from '../runtimes/port.ts'
 import { againstOthers } from './retry-on-conflict.ts'
@@ -41,13 +41,13 @@ async function store(row: ServingModule, { code, message: text }: { code: Module
   const { id: moduleId, organisationId, updatedAtMs, release } = row
   const { version, manifest } = release
   const message = text.slice(0, 1000).toWellFormed()
-  const set = { state: 'Failed', error: stored({ code, message, atMs: now() }), subscriptions: [], updatedAtMs: now() }
+  const set = { state: 'Failed', error: serialise({ code, message, atMs: now() }), subscriptions: [], updatedAtMs: now() }
   const asRead = { updatedAtMs: { is: updatedAtMs }, jobId: { absent: true } } as const
   const refusal = await againstOthers(async () =>
     commit(system(organisationId), {
       steps: [
         patch(keys.module(moduleId), { set, remove: ['deployment'] }, asRead),
-        claimStep(await readRoutes(), moduleId, { apiBasePath: manifest.spec.apiBasePath }),
+        reserveRoutesWrite(await readRoutes(), moduleId, { apiBasePath: manifest.spec.apiBasePath }),
       ],
       events: [{ name: 'module.failed', subject: moduleId, data: { moduleId, version, code, message } }],
     }),

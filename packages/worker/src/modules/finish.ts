@@ -1,17 +1,17 @@
 import { system } from '@platform/core/caller'
 import { commit } from '@platform/core/outbox/commit'
-import { type Step } from '@platform/core/db/table'
-import { type Standing } from '@platform/core/modules/install-state'
-import { ending, type OperationEnd, OperationLost } from '@platform/core/operations/operation'
-import { type Told } from '@platform/core/outbox/record'
+import { type WriteItem } from '@platform/core/db/table'
+import { type InstallState } from '@platform/core/modules/install-state'
+import { finishChange, type OperationEnd, LeaseLost } from '@platform/core/operations/operation'
+import { type Effects } from '@platform/core/outbox/record'
 import { againstOthers } from './retry-on-conflict.ts'
-import { type Journal } from '@platform/core/operations/lease'
+import { type OperationLease } from '@platform/core/operations/lease'
 import { standingNow } from './records.ts'
 
 /** What the end of an operation makes of its module. */
 export interface Outcome {
-  steps: readonly Step[]
-  events: NonNullable<Told['events']>
+  steps: readonly WriteItem[]
+  events: NonNullable<Effects['events']>
 }
 
 /**
@@ -19,23 +19,23 @@ export interface Outcome {
  * changed meanwhile. Answers what was there before. Throws `OperationLost`. Two calls and a message.
  */
 export async function endWith(
-  { operation }: Journal,
+  { operation }: OperationLease,
   end: OperationEnd,
   moduleId: string,
-  outcomeOf: (standing: Standing) => Outcome,
-): Promise<Standing> {
-  let before: Standing | undefined
+  outcomeOf: (standing: InstallState) => Outcome,
+): Promise<InstallState> {
+  let before: InstallState | undefined
   const refusal = await againstOthers(async () => {
     const standing = await standingNow(moduleId)
     before = standing
     const { steps, events } = outcomeOf(standing)
-    const ended = ending(operation, end)
+    const ended = finishChange(operation, end)
     return commit(system(operation.organisationId), {
       steps: [...ended.steps, ...steps],
       events: [...events, ...ended.events],
       moves: ended.moves,
     })
   })
-  if (refusal || before === undefined) throw new OperationLost(operation.id)
+  if (refusal || before === undefined) throw new LeaseLost(operation.id)
   return before
 }

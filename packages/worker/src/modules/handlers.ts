@@ -1,4 +1,4 @@
-import { type Kind, type Kinds } from '@platform/core/operations/run'
+import { type OperationHandler, type OperationHandlers } from '@platform/core/operations/run'
 import { type ModuleRuntime } from '../runtimes/port.ts'
 import { judge } from './errors.ts'
 import { install } from './install.ts'
@@ -10,8 +10,8 @@ import { forceUninstall, uninstall } from './uninstall.ts'
 export type PickRuntime = () => Promise<ModuleRuntime>
 
 /** How operations on modules are done. */
-export function moduleKinds(pick: PickRuntime = moduleRuntime): Kinds {
-  const kind = (work: typeof install, giveUp: typeof undoInstall): Kind => ({
+export function moduleKinds(pick: PickRuntime = moduleRuntime): OperationHandlers {
+  const kind = (work: typeof install, giveUp: typeof undoInstall): OperationHandler => ({
     work: async (journal) => work(journal, await pick()),
     giveUp: async (journal, reason) => giveUp(journal, await pick(), reason),
     judge,

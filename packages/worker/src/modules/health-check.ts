@@ -7,8 +7,8 @@ import * as keys from '@platform/core/db/keys'
 import { check, replace } from '@platform/core/db/table'
 import { failpoint } from '@platform/core/lib/failpoint'
 import { log } from '@platform/core/log'
-import { type ModuleHealthRow, type ModuleRow, type StoredCheck } from '@platform/core/modules/record'
-import { announceModule } from '@platform/core/aws/queues'
+import { type ModuleHealthRecord, type ModuleRecord, type StoredCheck } from '@platform/core/modules/record'
+import { enqueueModuleDelivery } from '@platform/core/aws/queues'
 import { runJob } from './lifecycle/jobs.ts'
 import { type Probe, probe } from './lifecycle/probe.ts'
 import { type ModuleRuntime } from '../runtimes/port.ts'
@@ -27,10 +27,10 @@ const jobMs = 20_000
 export interface Beating {
   row: ServingModule
   /** As the last beat left it. */
-  health: ModuleHealthRow | undefined
+  health: ModuleHealthRecord | undefined
 }
 
-const unknown: ModuleHealthRow = {
+const unknown: ModuleHealthRecord = {
   health: 'Unknown',
   checks: [],
   missed: 0,
@@ -70,7 +70,7 @@ export async function beat(runtime: ModuleRuntime, { row, health }: Beating): Pr
   if (found.answers && !found.isHealthy) await leadOn(runtime, row)
   // A message that told of waiting events may have been lost.
   if (!found.answers || row.subscriptions.length === 0 || !(await hasEvents(row.id))) return
-  await announceModule(row.organisationId, row.id)
+  await enqueueModuleDelivery(row.organisationId, row.id)
 }
 
 /** A module that declares no checks is as well as its health endpoint says. */
@@ -84,7 +84,7 @@ function checksOf({ answers, isHealthy, checks }: Probe, checkedAtMs: number): S
 
 /** The missed runs of the jobs that there are; one whose last run has not ended did not run either. */
 function missedRunsOf(
-  { missedRuns: before }: ModuleHealthRow,
+  { missedRuns: before }: ModuleHealthRecord,
   jobs: readonly { id: string }[],
   runs: ReadonlyMap<string, string>,
 ): Record<string, number> {
@@ -97,14 +97,14 @@ function missedRunsOf(
   return Object.fromEntries(after.filter(([, missed]) => missed > 0))
 }
 
-const idle = ({ slots }: ModuleHealthRow) => ({ due: [], slots })
+const idle = ({ slots }: ModuleHealthRecord) => ({ due: [], slots })
 
 /** Writes how a module stands, and tells what has changed; undefined where another tick, or an operation, was faster. */
 async function write(
-  row: ModuleRow,
-  before: ModuleHealthRow,
-  found: ModuleHealthRow,
-): Promise<ModuleHealthRow | undefined> {
+  row: ModuleRecord,
+  before: ModuleHealthRecord,
+  found: ModuleHealthRecord,
+): Promise<ModuleHealthRecord | undefined> {
   const revision = before.revision + 1
   const after = { ...found, health: healthOf(found), revision }
   const isAsRead = before.revision === 0 ? ({ absentOrAtMost: 0 } as const) : { is: before.revision }
@@ -119,7 +119,7 @@ async function write(
   return refusal === undefined ? after : undefined
 }
 
-function told({ id: moduleId, release: { version } }: ModuleRow, before: ModuleHealthRow, after: ModuleHealthRow) {
+function told({ id: moduleId, release: { version } }: ModuleRecord, before: ModuleHealthRecord, after: ModuleHealthRecord) {
   const { health } = after
   const missed = missedOf(after)
   const about = { moduleId, version }

@@ -1,11 +1,11 @@
 import { type ModuleHealth } from '@platform/contract/module'
 import { type Item } from '@platform/core/db/table'
-import { type ModuleHealthRow, stored, type StoredCheck } from '@platform/core/modules/record'
+import { type ModuleHealthRecord, serialise, type StoredCheck } from '@platform/core/modules/record'
 
 /** Beats in a row without an answer, after which a module is Unhealthy (D44). */
 export const missedLimit = 2
 
-type Standing = Pick<ModuleHealthRow, 'checks' | 'missed' | 'missedRuns'>
+type Standing = Pick<ModuleHealthRecord, 'checks' | 'missed' | 'missedRuns'>
 
 /** The most beats in a row that the module, or one of its jobs, has missed. */
 export const missedOf = ({ missed, missedRuns }: Omit<Standing, 'checks'>): number =>
@@ -25,8 +25,8 @@ const isInformational = (tags: StoredCheck['tags']): boolean =>
   tags.includes('informational') && !tags.includes('critical') && !tags.includes('degradable')
 
 /** The stored form of what a beat has found. */
-export const healthItem = (row: Omit<ModuleHealthRow, 'health'>): Item => ({
+export const healthItem = (row: Omit<ModuleHealthRecord, 'health'>): Item => ({
   ...row,
   health: healthOf(row),
-  checks: stored(row.checks),
+  checks: serialise(row.checks),
 })

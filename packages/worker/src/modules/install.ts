@@ -3,18 +3,18 @@ import * as keys from '@platform/core/db/keys'
 import { patch, replace } from '@platform/core/db/table'
 import { failpoint } from '@platform/core/lib/failpoint'
 import { log } from '@platform/core/log'
-import { type Standing } from '@platform/core/modules/install-state'
+import { type InstallState } from '@platform/core/modules/install-state'
 import { installPlan } from '@platform/core/modules/plans'
-import { claimStep, collisionOf } from '@platform/core/modules/routes'
-import { type Deployment, type ModuleRelease, stored } from '@platform/core/modules/record'
-import { type OperationRow } from '@platform/core/operations/record'
+import { reserveRoutesWrite, findRouteConflict } from '@platform/core/modules/routes'
+import { type Deployment, type ModuleRelease, serialise } from '@platform/core/modules/record'
+import { type OperationRecord } from '@platform/core/operations/record'
 import { load, type Loaded } from './lifecycle/run.ts'
 import { probe } from './lifecycle/probe.ts'
 import { unload } from './lifecycle/shut-down.ts'
 import { type Assignment, type ModuleRuntime, RuntimeFailure } from '../runtimes/port.ts'
 import { OperationFailure } from './errors.ts'
 import { healthItem } from './health-item.ts'
-import { type Journal } from '@platform/core/operations/lease'
+import { type OperationLease } from '@platform/core/operations/lease'
 import { endWith, type Outcome } from './finish.ts'
 import { tellPublished } from './published.ts'
 import { keptOf, type ServingModule } from './records.ts'
@@ -25,7 +25,7 @@ import { verifiedAgain } from './verify.ts'
  * Installs a release, in place of another where there is one (D47). Every try walks all steps again, and each may be done
  * twice. What counts happens in one transaction at the end; until then the module is as it was before, for everybody.
  */
-export async function install(journal: Journal, runtime: ModuleRuntime): Promise<void> {
+export async function install(journal: OperationLease, runtime: ModuleRuntime): Promise<void> {
   const { operation } = journal
   const plan = installPlan(operation)
   await journal.enter('verify')
@@ -53,7 +53,7 @@ export async function install(journal: Journal, runtime: ModuleRuntime): Promise
 /** What an operation deploys has an id of its own, the same at every try. */
 export const deploymentIdOf = (moduleId: string, jobId: string): string => `${moduleId}-${jobId.slice(-8)}`
 
-const assignmentOf = ({ id, organisationId }: OperationRow, release: ModuleRelease): Assignment => ({
+const assignmentOf = ({ id, organisationId }: OperationRecord, release: ModuleRelease): Assignment => ({
   id: deploymentIdOf(release.moduleId, id),
   moduleId: release.moduleId,
   version: release.version,
@@ -70,7 +70,7 @@ interface Candidate {
 }
 
 /** Leads the module through its hooks until it is healthy. */
-async function lead(journal: Journal, runtime: ModuleRuntime, { release, deployment }: Candidate): Promise<Loaded> {
+async function lead(journal: OperationLease, runtime: ModuleRuntime, { release, deployment }: Candidate): Promise<Loaded> {
   const candidate = { deployment, manifest: release.manifest }
   const [loaded] = await load(runtime, [candidate], { onPhase: (_, phase) => journal.enter(phase) })
   if (loaded?.outcome === 'Running') return loaded
@@ -81,20 +81,20 @@ async function lead(journal: Journal, runtime: ModuleRuntime, { release, deploym
 
 /** The module as it runs from now on: its row, its claim, and its health in one. */
 function publication(
-  { row, routes }: Standing,
-  { id: jobId }: OperationRow,
+  { row, routes }: InstallState,
+  { id: jobId }: OperationRecord,
   { release, deployment, loaded, health }: Candidate & { loaded: Loaded; health: ReturnType<typeof healthItem> },
 ): Outcome {
   const { moduleId, version, manifest, isVerified } = release
   const { apiBasePath } = manifest.spec
   if (row?.jobId !== jobId) throw new OperationFailure('The module has been changed by something else.')
-  const other = collisionOf(routes, moduleId, apiBasePath)
+  const other = findRouteConflict(routes, moduleId, apiBasePath)
   if (other !== undefined) throw new OperationFailure(`Module ${other} has the API path ${apiBasePath} by now.`)
   const { subscriptions, warnings } = keptOf(loaded)
   const set = {
     state: 'Running',
-    release: stored(release),
-    deployment: stored(deployment),
+    release: serialise(release),
+    deployment: serialise(deployment),
     subscriptions,
     warnings,
     installedAtMs: row.installedAtMs ?? now(),
@@ -105,7 +105,7 @@ function publication(
   return {
     steps: [
       patch(keys.module(moduleId), { set, remove: ['jobId', 'error'] }, { jobId: { is: jobId } }),
-      claimStep(routes, moduleId, { apiBasePath, deployment, subscriptions }),
+      reserveRoutesWrite(routes, moduleId, { apiBasePath, deployment, subscriptions }),
       replace(keys.moduleHealth(moduleId), health),
     ],
     events: [

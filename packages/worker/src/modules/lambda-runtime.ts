@@ -1,5 +1,5 @@
 import { config } from '@platform/core/config'
-import { clientOf } from '@platform/core/modules/registries'
+import { registryClientFor } from '@platform/core/modules/registries'
 import { thisPlatform } from '@platform/oci/image'
 import { parseReference } from '@platform/oci/reference'
 import { ecrTarget } from '../runtimes/lambda/ecr.ts'
@@ -15,9 +15,9 @@ export function lambdaRuntimeHere(): ModuleRuntime {
   const { registry, repository } = reference
   const target =
     config.PLAT_MODULE_REGISTRY === 'ecr'
-      ? ecrTarget({}, repository, (credentials) => clientOf(registry, { credentials }))
-      : plainTarget(clientOf(registry), repository)
-  const images = { source: clientOf, target, platform: thisPlatform() }
+      ? ecrTarget({}, repository, (credentials) => registryClientFor(registry, { credentials }))
+      : plainTarget(registryClientFor(registry), repository)
+  const images = { source: registryClientFor, target, platform: thisPlatform() }
   const { PLAT_MODULE_PREFIX: prefix, PLAT_MODULE_ROLE: role, PLAT_MODULE_LOG_GROUP: logGroup } = config
   return lambdaRuntime({ prefix, role, logGroup, images, tokenOf })
 }

@@ -3,7 +3,7 @@ import { system } from '@platform/core/caller'
 import { commit } from '@platform/core/outbox/commit'
 import { derivedId } from '@platform/core/id'
 import { log } from '@platform/core/log'
-import { type ModuleRow } from '@platform/core/modules/record'
+import { type ModuleRecord } from '@platform/core/modules/record'
 import { type PublishedEvent, publishedLimits } from '@platform/modules/protocol'
 
 /** What modules publish becomes events like the platform's own, under names of their own (D37). */
@@ -41,7 +41,7 @@ export interface Occasion {
 
 /** Tells what a module has published. One call and one message; none where there is nothing to tell. */
 export async function tellPublished(
-  { id: moduleId, organisationId }: Pick<ModuleRow, 'id' | 'organisationId'>,
+  { id: moduleId, organisationId }: Pick<ModuleRecord, 'id' | 'organisationId'>,
   published: readonly PublishedEvent[],
   { atMs, name }: Occasion,
 ): Promise<void> {

@@ -1,21 +1,21 @@
 import * as keys from '@platform/core/db/keys'
-import { get, getAll } from '@platform/core/db/table'
-import { type Standing } from '@platform/core/modules/install-state'
+import { get, getConsistent } from '@platform/core/db/table'
+import { type InstallState } from '@platform/core/modules/install-state'
 import { isServing } from '@platform/core/modules/module'
-import { type Deployment, type ModuleRow, parseModule } from '@platform/core/modules/record'
+import { type Deployment, type ModuleRecord, parseModule } from '@platform/core/modules/record'
 import { parseRoutes } from '@platform/core/modules/routes'
 
 /** A module that has something to serve with. */
-export type ServingModule = ModuleRow & { deployment: Deployment }
+export type ServingModule = ModuleRecord & { deployment: Deployment }
 
-export const isServed = (row: ModuleRow): row is ServingModule => isServing(row) && row.deployment !== undefined
+export const isServed = (row: ModuleRecord): row is ServingModule => isServing(row) && row.deployment !== undefined
 
 /** All modules share the item of the claims: none may fill it. */
 const subscriptionLimit = 50
 const warningLimit = 20
 
 /** What is kept of what a module says of itself when it is loaded. */
-export const keptOf = ({ subscriptions, warnings }: Pick<ModuleRow, 'subscriptions' | 'warnings'>) => ({
+export const keptOf = ({ subscriptions, warnings }: Pick<ModuleRecord, 'subscriptions' | 'warnings'>) => ({
   subscriptions: subscriptions.slice(0, subscriptionLimit),
   warnings: [
     ...(subscriptions.length > subscriptionLimit ? [`Only ${subscriptionLimit} of its subscriptions count.`] : []),
@@ -24,13 +24,13 @@ export const keptOf = ({ subscriptions, warnings }: Pick<ModuleRow, 'subscriptio
 })
 
 /** A module's row, if there is one. One call. */
-export async function findModule(moduleId: string): Promise<ModuleRow | undefined> {
+export async function findModule(moduleId: string): Promise<ModuleRecord | undefined> {
   const item = await get(keys.module(moduleId))
   return item && parseModule(item)
 }
 
 /** A module as it stands now, and all claims of paths. One call. */
-export async function standingNow(moduleId: string): Promise<Standing> {
-  const [item, routes] = await getAll([keys.module(moduleId), keys.moduleRoutes()])
+export async function standingNow(moduleId: string): Promise<InstallState> {
+  const [item, routes] = await getConsistent([keys.module(moduleId), keys.moduleRoutes()])
   return { row: item && parseModule(item), routes: parseRoutes(routes) }
 }

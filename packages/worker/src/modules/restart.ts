@@ -1,12 +1,12 @@
 import { isDeepStrictEqual } from 'node:util'
 import { now } from '@platform/core/clock'
-import { sameAs } from '@platform/core/db/expression'
+import { unchanged } from '@platform/core/db/expression'
 import * as keys from '@platform/core/db/keys'
 import { patch } from '@platform/core/db/table'
 import { transact } from '@platform/core/db/transact'
 import { log } from '@platform/core/log'
-import { claimStep, readRoutes } from '@platform/core/modules/routes'
-import { type Deployment, stored } from '@platform/core/modules/record'
+import { reserveRoutesWrite, readRoutes } from '@platform/core/modules/routes'
+import { type Deployment, serialise } from '@platform/core/modules/record'
 import { ask } from './lifecycle/control-client.ts'
 import { InstanceDescription } from './lifecycle/description.ts'
 import { load, type Loaded } from './lifecycle/run.ts'
@@ -95,12 +95,12 @@ export async function follow(
   )
   if (isSame) return
   const { apiBasePath } = row.release.manifest.spec
-  const set = { deployment: stored(deployment), subscriptions, warnings }
-  const asRead = { updatedAtMs: { is: row.updatedAtMs }, jobId: sameAs(row.jobId) }
+  const set = { deployment: serialise(deployment), subscriptions, warnings }
+  const asRead = { updatedAtMs: { is: row.updatedAtMs }, jobId: unchanged(row.jobId) }
   const refusal = await againstOthers(async () =>
     transact([
       patch(keys.module(row.id), { set }, asRead),
-      claimStep(await readRoutes(), row.id, { apiBasePath, deployment, subscriptions }),
+      reserveRoutesWrite(await readRoutes(), row.id, { apiBasePath, deployment, subscriptions }),
     ]),
   )
   if (refusal) log('warn', 'A module has changed while it was started', { moduleId: row.id })

@@ -1,12 +1,12 @@
-import { type Refusal } from '@platform/core/db/transact'
-import { takingTurns } from '@platform/core/db/offset-list'
+import { type ConditionFailure } from '@platform/core/db/transact'
+import { retryOnConflict } from '@platform/core/db/offset-list'
 
 /**
  * Makes a change whose first step decides whether it may happen at all, and whose others may be refused because the claims of
  * paths, which all modules share, have changed since they were read: then it is made anew.
  */
-export async function againstOthers(attempt: () => Promise<Refusal | undefined>): Promise<Refusal | undefined> {
-  const { refusal } = await takingTurns(async () => {
+export async function againstOthers(attempt: () => Promise<ConditionFailure | undefined>): Promise<ConditionFailure | undefined> {
+  const { refusal } = await retryOnConflict(async () => {
     const refusal = await attempt()
     return refusal === undefined || refusal.step === 0 ? { refusal } : undefined
   })

@@ -1,15 +1,15 @@
 import { releaseLimit } from '@platform/core/modules/catalog/catalog'
 import {
-  type CatalogOther,
+  type InvalidRelease,
   type CatalogRelease,
-  type CatalogRepositoryRow,
+  type CatalogRepositoryRecord,
 } from '@platform/core/modules/catalog/record'
 import { now } from '@platform/core/clock'
 import { config } from '@platform/core/config'
-import { Fault } from '@platform/core/error'
+import { PlatformError } from '@platform/core/error'
 import { manifestOf } from '@platform/core/modules/image-manifest'
 import { claimsOf } from '@platform/core/modules/release'
-import { fewAtOnce } from '@platform/core/lib/async'
+import { forEachLimit } from '@platform/core/lib/async'
 import { type RegistryClient } from '@platform/oci/client'
 import { RegistryFailure } from '@platform/oci/error'
 import { readImage } from '@platform/oci/image'
@@ -34,7 +34,7 @@ export interface Repository {
 /** What a repository holds. */
 export interface Holdings {
   releases: CatalogRelease[]
-  others: CatalogOther[]
+  others: InvalidRelease[]
   problems: string[]
 }
 
@@ -43,15 +43,15 @@ export interface Holdings {
  * it is; who has signed it is: a signature may come later, and a key may leave the trust list. Throws `RegistryFailure`
  * where the tags cannot be had. A request for each tag, two for each release, and a few for each new one.
  */
-export async function scanRepository(repository: Repository, before?: CatalogRepositoryRow): Promise<Holdings> {
+export async function scanRepository(repository: Repository, before?: CatalogRepositoryRecord): Promise<Holdings> {
   const problems: string[] = []
   const digests = await digestsOf(repository, problems)
-  const known = new Map<string, CatalogRelease | CatalogOther>()
+  const known = new Map<string, CatalogRelease | InvalidRelease>()
   for (const each of [...(before?.releases ?? []), ...(before?.others ?? [])]) known.set(each.digest, each)
   const releases: CatalogRelease[] = []
-  const others: CatalogOther[] = []
-  const keep = (each: CatalogRelease | CatalogOther) => ('moduleId' in each ? releases.push(each) : others.push(each))
-  await fewAtOnce(atOnce, digests, async (digest) => {
+  const others: InvalidRelease[] = []
+  const keep = (each: CatalogRelease | InvalidRelease) => ('moduleId' in each ? releases.push(each) : others.push(each))
+  await forEachLimit(atOnce, digests, async (digest) => {
     try {
       const each = known.get(digest) ?? (await readRelease(repository, digest))
       keep('moduleId' in each ? await judged(repository, each) : each)
@@ -86,7 +86,7 @@ async function digestsOf({ client, name }: Repository, problems: string[]): Prom
   }
   if (tags.length > tagLimit) problems.push(`It has ${tags.length} tags; ${tagLimit} of them are looked at.`)
   const digests = new Set<string>()
-  await fewAtOnce(atOnce, tags.toSorted(byVersion).slice(0, tagLimit), async (tag) => {
+  await forEachLimit(atOnce, tags.toSorted(byVersion).slice(0, tagLimit), async (tag) => {
     const descriptor = await client.resolve(name, tag)
     if (descriptor !== undefined && digests.size < releaseLimit) digests.add(descriptor.digest)
   })
@@ -100,7 +100,7 @@ function byVersion(a: string, b: string): number {
 }
 
 /** What a digest stands for. */
-async function readRelease({ client, name }: Repository, digest: string): Promise<CatalogRelease | CatalogOther> {
+async function readRelease({ client, name }: Repository, digest: string): Promise<CatalogRelease | InvalidRelease> {
   try {
     const image = await readImage(client, name, digest)
     const claims = image && claimsOf(image)
@@ -120,14 +120,14 @@ async function readRelease({ client, name }: Repository, digest: string): Promis
       ...(image.digest !== digest && { imageDigest: image.digest }),
     }
   } catch (error) {
-    if (error instanceof Fault) return other(digest, error.message)
+    if (error instanceof PlatformError) return other(digest, error.message)
     // Broken for good, unlike what could not be had just now.
     if (error instanceof RegistryFailure && error.problem === 'invalid') return { digest }
     throw error
   }
 }
 
-const other = (digest: string, problem: string): CatalogOther => ({
+const other = (digest: string, problem: string): InvalidRelease => ({
   digest,
   problem: `${digest.slice(0, 19)}…: ${problem}`.slice(0, problemLength).toWellFormed(),
 })

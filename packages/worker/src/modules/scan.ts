@@ -1,11 +1,11 @@
 import { readCatalog, storeCatalog } from '@platform/core/modules/catalog/catalog'
-import { type CatalogRelease, type CatalogRepositoryRow } from '@platform/core/modules/catalog/record'
+import { type CatalogRelease, type CatalogRepositoryRecord } from '@platform/core/modules/catalog/record'
 import { now } from '@platform/core/clock'
 import { config } from '@platform/core/config'
 import { log } from '@platform/core/log'
-import { fewAtOnce } from '@platform/core/lib/async'
-import { clientOf } from '@platform/core/modules/registries'
-import { isIn, parseSources, type Source } from '@platform/core/lib/settings/module-sources'
+import { forEachLimit } from '@platform/core/lib/async'
+import { registryClientFor } from '@platform/core/modules/registries'
+import { isInSource, parseSources, type Source } from '@platform/core/lib/settings/module-sources'
 import { type RegistryClient } from '@platform/oci/client'
 import { RegistryFailure } from '@platform/oci/error'
 import { scanRepository } from './scan-repository.ts'
@@ -24,7 +24,7 @@ interface Place {
 }
 
 interface Found {
-  rows: CatalogRepositoryRow[]
+  rows: CatalogRepositoryRecord[]
   problems: string[]
 }
 
@@ -47,18 +47,18 @@ export async function scan(setting: string = config.PLAT_MODULE_SOURCES): Promis
   })
 }
 
-type Known = ReadonlyMap<string, CatalogRepositoryRow>
+type Known = ReadonlyMap<string, CatalogRepositoryRecord>
 
 async function scanRegistry(
   registry: string,
   sources: readonly { source: Source; place: number }[],
   known: Known,
 ): Promise<Found> {
-  const client = clientOf(registry, { untilMs: now() + registryMs })
+  const client = registryClientFor(registry, { untilMs: now() + registryMs })
   const found: Found = { rows: [], problems: [] }
   const places = await placesOf(client, sources, known, found.problems)
   let isDown = false
-  await fewAtOnce(repositoriesAtOnce, places, async (place) => {
+  await forEachLimit(repositoriesAtOnce, places, async (place) => {
     const before = known.get(place.reference)
     try {
       if (isDown) throw new RegistryFailure('unreachable', '')
@@ -105,7 +105,7 @@ async function listed(client: RegistryClient, source: Source, known: Known, prob
   const names: string[] = []
   try {
     for await (const name of client.repositories()) {
-      if (isIn(source, name)) names.push(name)
+      if (isInSource(source, name)) names.push(name)
       if (names.length > repositoryLimit) break
     }
     return names
@@ -113,7 +113,7 @@ async function listed(client: RegistryClient, source: Source, known: Known, prob
     problems.push(`${client.registry}: ${wordsOf(error, client.registry)}`)
     const prefix = `${client.registry}/`
     const before = [...known.keys()].filter((reference) => reference.startsWith(prefix))
-    return before.map((reference) => reference.slice(prefix.length)).filter((name) => isIn(source, name))
+    return before.map((reference) => reference.slice(prefix.length)).filter((name) => isInSource(source, name))
   }
 }
 

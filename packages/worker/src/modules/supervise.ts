@@ -1,6 +1,6 @@
 import { log } from '@platform/core/log'
 import { readModules } from '@platform/core/modules/module'
-import { type Deployment, type ModuleRow } from '@platform/core/modules/record'
+import { type Deployment, type ModuleRecord } from '@platform/core/modules/record'
 import { unload } from './lifecycle/shut-down.ts'
 import { type DeploymentStatus, type ModuleRuntime } from '../runtimes/port.ts'
 import { beat } from './health-check.ts'
@@ -55,7 +55,7 @@ async function statusesOf(runtime: ModuleRuntime): Promise<DeploymentStatus[] | 
 }
 
 /** An operation under way knows what it deploys, and what it replaces. */
-const isStray = ({ id, moduleId }: Deployment, modules: readonly ModuleRow[]): boolean =>
+const isStray = ({ id, moduleId }: Deployment, modules: readonly ModuleRecord[]): boolean =>
   !modules.some((row) => row.id === moduleId && (row.jobId !== undefined || row.deployment?.id === id))
 
 async function clearAway(runtime: ModuleRuntime, deployment: Deployment): Promise<void> {

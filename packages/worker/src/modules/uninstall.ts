@@ -3,12 +3,12 @@ import * as keys from '@platform/core/db/keys'
 import { remove } from '@platform/core/db/table'
 import { failpoint } from '@platform/core/lib/failpoint'
 import { log } from '@platform/core/log'
-import { type Standing } from '@platform/core/modules/install-state'
+import { type InstallState } from '@platform/core/modules/install-state'
 import { uninstallPlan } from '@platform/core/modules/plans'
-import { claimStep } from '@platform/core/modules/routes'
+import { reserveRoutesWrite } from '@platform/core/modules/routes'
 import { unload } from './lifecycle/shut-down.ts'
 import { type ModuleRuntime } from '../runtimes/port.ts'
-import { type Journal } from '@platform/core/operations/lease'
+import { type OperationLease } from '@platform/core/operations/lease'
 import { endWith, type Outcome } from './finish.ts'
 import { tellPublished } from './published.ts'
 import { findModule } from './records.ts'
@@ -18,7 +18,7 @@ import { forgetEvents } from './pending-event.ts'
  * Stops a module, which nothing leads to any more, and forgets it: its row, its health, what is left of its claim, and the
  * events that wait for it.
  */
-export async function uninstall(journal: Journal, runtime: ModuleRuntime): Promise<void> {
+export async function uninstall(journal: OperationLease, runtime: ModuleRuntime): Promise<void> {
   const { operation } = journal
   const { moduleId } = uninstallPlan(operation)
   await journal.enter('stop')
@@ -37,10 +37,10 @@ export async function uninstall(journal: Journal, runtime: ModuleRuntime): Promi
  * Forgets a module that could not be stopped, again and again: whoever uninstalls wants to be rid of it. What runs of it
  * still, the heartbeat clears away.
  */
-export const forceUninstall = (journal: Journal): Promise<void> =>
+export const forceUninstall = (journal: OperationLease): Promise<void> =>
   forget(journal, 'It is gone; what it ran on is removed as soon as that can be reached.')
 
-async function forget(journal: Journal, outcome: string): Promise<void> {
+async function forget(journal: OperationLease, outcome: string): Promise<void> {
   const { operation } = journal
   const { moduleId, version } = uninstallPlan(operation)
   await journal.enter('remove')
@@ -52,8 +52,8 @@ async function forget(journal: Journal, outcome: string): Promise<void> {
   }))
 }
 
-const removal = ({ routes }: Standing, moduleId: string, jobId: string): Outcome['steps'] => [
+const removal = ({ routes }: InstallState, moduleId: string, jobId: string): Outcome['steps'] => [
   remove(keys.module(moduleId), { jobId: { is: jobId } }),
   remove(keys.moduleHealth(moduleId)),
-  ...(routes.claims.has(moduleId) ? [claimStep(routes, moduleId, undefined)] : []),
+  ...(routes.claims.has(moduleId) ? [reserveRoutesWrite(routes, moduleId, undefined)] : []),
 ]

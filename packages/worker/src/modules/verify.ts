@@ -1,7 +1,7 @@
 import { now } from '@platform/core/clock'
 import { config } from '@platform/core/config'
 import { type ModuleRelease } from '@platform/core/modules/record'
-import { clientOf } from '@platform/core/modules/registries'
+import { registryClientFor } from '@platform/core/modules/registries'
 import { readImage } from '@platform/oci/image'
 import { parseReference } from '@platform/oci/reference'
 import { verifyImage } from '@platform/oci/signature/verify'
@@ -16,7 +16,7 @@ const registryMs = 30_000
 export async function verifiedAgain(release: ModuleRelease): Promise<ModuleRelease> {
   const { verifiedBy: _, ...unverified } = release
   const { registry = '', repository = '' } = parseReference(release.repository) ?? {}
-  const client = clientOf(registry, { untilMs: now() + registryMs })
+  const client = registryClientFor(registry, { untilMs: now() + registryMs })
   const image = await readImage(client, repository, release.digest)
   if (image === undefined) throw new OperationFailure(`${release.repository}@${release.digest} is not there any more.`)
   // What runs is what this digest names: a signature over one member of an index says nothing of the others.

@@ -1,7 +1,7 @@
 import { failpoint } from '@platform/core/lib/failpoint'
-import { OperationLost } from '@platform/core/operations/operation'
-import { type Journal } from '@platform/core/operations/lease'
-import { endUpdate } from '@platform/core/updates/finish'
+import { LeaseLost } from '@platform/core/operations/operation'
+import { type OperationLease } from '@platform/core/operations/lease'
+import { finishUpdate } from '@platform/core/updates/finish'
 import { type UpdatePlan, updatePlan } from '@platform/core/updates/record'
 import { judge } from './errors.ts'
 import { sharesOf } from './traffic-steps.ts'
@@ -13,7 +13,7 @@ import { withdraw } from './shift-to-zero.ts'
 
 /** What an update is done with. */
 export interface UpdateWork {
-  journal: Journal
+  journal: OperationLease
   target: UpdateTarget
   /** Every function of the platform. */
   names: readonly string[]
@@ -40,7 +40,7 @@ export async function update(work: UpdateWork): Promise<void> {
   await journal.enter('commit')
   await target.commit(plan.release, plan.before)
   await failpoint('update.committed')
-  await endUpdate(journal.operation, { status: 'Completed', outcome: `Version ${plan.release.version} serves.` })
+  await finishUpdate(journal.operation, { status: 'Completed', outcome: `Version ${plan.release.version} serves.` })
 }
 
 async function shiftAll(work: UpdateWork, plan: UpdatePlan): Promise<void> {
@@ -54,7 +54,7 @@ async function shiftAll(work: UpdateWork, plan: UpdatePlan): Promise<void> {
       await watch(work, plan, share, before)
     }
   } catch (error) {
-    if (!(error instanceof OperationLost) && !judge(error).isFinal) await withdraw(target, plan)
+    if (!(error instanceof LeaseLost) && !judge(error).isFinal) await withdraw(target, plan)
     throw error
   }
 }

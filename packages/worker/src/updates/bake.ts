@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { now } from '@platform/core/clock'
 import { config } from '@platform/core/config'
-import { faultsOf } from '@platform/core/updates/error-count'
+import { versionErrorsSince } from '@platform/core/updates/error-count'
 import { type InstalledRelease, type UpdatePlan } from '@platform/core/updates/record'
 import { isOverBudget } from './error-budget.ts'
 import { UpdateFailure } from './errors.ts'
@@ -49,7 +49,7 @@ async function countSince(work: UpdateWork, { release, before }: UpdatePlan, sin
 /** A function counts what it lives to count; its host counts the rest, where it can. One call to the store. */
 async function failuresOf({ target }: UpdateWork, release: InstalledRelease, sinceMs: number) {
   const [counted, unanswered] = await Promise.all([
-    faultsOf(release.version, sinceMs),
+    versionErrorsSince(release.version, sinceMs),
     target.unanswered(release, sinceMs),
   ])
   return { failures: counted + (unanswered?.faults ?? 0), oldestMs: unanswered?.oldestMs }

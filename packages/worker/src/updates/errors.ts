@@ -1,6 +1,6 @@
 import { type ErrorCode } from '@platform/contract/errors'
-import { Fault } from '@platform/core/error'
-import { type Judgement } from '@platform/core/operations/run'
+import { PlatformError } from '@platform/core/error'
+import { type ErrorClassification } from '@platform/core/operations/run'
 import { RegistryFailure } from '@platform/oci/error'
 import { TargetFailure } from './target/port.ts'
 
@@ -13,14 +13,14 @@ export class UpdateFailure extends Error {
 const lasting = new Set<ErrorCode>(['version_not_available', 'infrastructure_update_required'])
 
 /** What an error means for the update that it ended: whatever may pass by itself is tried again. */
-export function judge(error: unknown): Judgement {
+export function judge(error: unknown): ErrorClassification {
   if (error instanceof UpdateFailure) return { message: error.message, isFinal: true }
   return { ...meaningOf(error), cause: error }
 }
 
-function meaningOf(error: unknown): Judgement {
+function meaningOf(error: unknown): ErrorClassification {
   if (error instanceof TargetFailure) return { message: error.message, isFinal: error.isFinal }
-  if (error instanceof Fault) return { message: error.message, isFinal: lasting.has(error.code) }
+  if (error instanceof PlatformError) return { message: error.message, isFinal: lasting.has(error.code) }
   if (error instanceof RegistryFailure) return { message: error.message, isFinal: error.problem !== 'unreachable' }
   return { message: 'The platform failed in a way that it does not know. Its log tells more.', isFinal: false }
 }

@@ -1,6 +1,6 @@
 import { functionNames } from '@platform/core/updates/function-names'
-import { type Journal } from '@platform/core/operations/lease'
-import { type Kind, type Kinds } from '@platform/core/operations/run'
+import { type OperationLease } from '@platform/core/operations/lease'
+import { type OperationHandler, type OperationHandlers } from '@platform/core/operations/run'
 import { judge } from './errors.ts'
 import { goBack } from './roll-back.ts'
 import { update } from './apply.ts'
@@ -11,15 +11,15 @@ import { type UpdateTarget } from './target/port.ts'
 export type PickTarget = () => Promise<UpdateTarget>
 
 /** How updates of the platform are done, and the way back: the same steps, some of them left out. */
-export function updateKinds(pick: PickTarget = updateTarget, names: readonly string[] = functionNames): Kinds {
+export function updateKinds(pick: PickTarget = updateTarget, names: readonly string[] = functionNames): OperationHandlers {
   // What a try has seen of its target it goes by, to its end.
-  const picked = new WeakMap<Journal, Promise<UpdateTarget>>()
-  const targetOf = (journal: Journal): Promise<UpdateTarget> => {
+  const picked = new WeakMap<OperationLease, Promise<UpdateTarget>>()
+  const targetOf = (journal: OperationLease): Promise<UpdateTarget> => {
     const target = picked.get(journal) ?? pick()
     picked.set(journal, target)
     return target
   }
-  const kind: Kind = {
+  const kind: OperationHandler = {
     work: async (journal) => update({ journal, target: await targetOf(journal), names }),
     giveUp: async (journal, reason) => goBack(journal, await targetOf(journal), reason),
     judge,

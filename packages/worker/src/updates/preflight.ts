@@ -5,7 +5,7 @@ import { type Release } from '@platform/core/updates/release-document'
 import { fetchFunction, releaseByDigest } from '@platform/core/updates/release-feed'
 import { type InstalledRelease, parseUpdateState, type UpdatePlan } from '@platform/core/updates/record'
 import { UpdateFailure } from './errors.ts'
-import { isSame } from '@platform/core/updates/release-identity'
+import { isSameRelease } from '@platform/core/updates/release-identity'
 import { type StagedRelease } from './target/port.ts'
 import { type UpdateWork } from './apply.ts'
 
@@ -19,8 +19,8 @@ export async function preflight(work: UpdateWork, plan: UpdatePlan): Promise<Sta
   const { jobId } = parseUpdateState(await get(keys.updateState()))
   if (jobId !== journal.operation.id) throw new UpdateFailure('Something else changes the platform by now.')
   const serving = await target.current()
-  if (isSame(serving, release)) return undefined
-  if (!isSame(serving, before)) {
+  if (isSameRelease(serving, release)) return undefined
+  if (!isSameRelease(serving, before)) {
     throw new UpdateFailure(`Version ${serving.version} serves and not ${before.version}: it was deployed meanwhile.`)
   }
   const staged = await stagedOf(plan, names)

@@ -1,12 +1,12 @@
 import { failpoint } from '@platform/core/lib/failpoint'
 import { log } from '@platform/core/log'
-import { type Journal } from '@platform/core/operations/lease'
-import { type Judgement } from '@platform/core/operations/run'
+import { type OperationLease } from '@platform/core/operations/lease'
+import { type ErrorClassification } from '@platform/core/operations/run'
 import { type InstalledRelease, parseUpdateState, type UpdatePlan, updatePlan } from '@platform/core/updates/record'
 import * as keys from '@platform/core/db/keys'
 import { get } from '@platform/core/db/table'
-import { endUpdate } from '@platform/core/updates/finish'
-import { isSame } from '@platform/core/updates/release-identity'
+import { finishUpdate } from '@platform/core/updates/finish'
+import { isSameRelease } from '@platform/core/updates/release-identity'
 import { withdraw } from './shift-to-zero.ts'
 import { TargetFailure, type UpdateTarget } from './target/port.ts'
 
@@ -14,24 +14,24 @@ import { TargetFailure, type UpdateTarget } from './target/port.ts'
  * Ends an update that cannot be done: what served before it serves again, alone. Where the release does so already the update
  * is done, whatever went wrong behind that. Throws what may pass; the update then goes on being under way.
  */
-export async function goBack(journal: Journal, target: UpdateTarget, reason: Judgement): Promise<void> {
+export async function goBack(journal: OperationLease, target: UpdateTarget, reason: ErrorClassification): Promise<void> {
   // Whose update it is not any more changes nothing.
   await journal.keep()
   const plan = updatePlan(journal.operation)
   const { jobId } = parseUpdateState(await get(keys.updateState()))
   if (jobId !== journal.operation.id) return endFailed(journal, reason, '')
   const serving = await servingNow(target)
-  if (serving !== undefined && isSame(serving, plan.release)) {
-    return endUpdate(journal.operation, { status: 'Completed', outcome: `Version ${serving.version} serves.` })
+  if (serving !== undefined && isSameRelease(serving, plan.release)) {
+    return finishUpdate(journal.operation, { status: 'Completed', outcome: `Version ${serving.version} serves.` })
   }
-  const isOthers = serving !== undefined && !isSame(serving, plan.before)
+  const isOthers = serving !== undefined && !isSameRelease(serving, plan.before)
   const state = isOthers ? await withdrawFrom(target, plan, serving) : await revert(target, plan)
   await failpoint('update.reverted')
   return endFailed(journal, reason, state)
 }
 
-const endFailed = ({ operation }: Journal, { message }: Judgement, state: string): Promise<void> =>
-  endUpdate(operation, { status: 'Failed', outcome: [message, state].filter(Boolean).join(' ') })
+const endFailed = ({ operation }: OperationLease, { message }: ErrorClassification, state: string): Promise<void> =>
+  finishUpdate(operation, { status: 'Failed', outcome: [message, state].filter(Boolean).join(' ') })
 
 /** Undefined where somebody else has changed the target, and no release serves alone. */
 async function servingNow(target: UpdateTarget): Promise<InstalledRelease | undefined> {

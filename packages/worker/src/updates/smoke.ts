@@ -1,4 +1,4 @@
-import { fewAtOnce } from '@platform/core/lib/async'
+import { forEachLimit } from '@platform/core/lib/async'
 import { ProbeAnswer, probeEvent } from '@platform/core/updates/version-probe'
 import { type InstalledRelease, type UpdatePlan } from '@platform/core/updates/record'
 import * as z from 'zod'
@@ -14,14 +14,14 @@ const repeats = 8
 export async function smoke(work: UpdateWork, { release }: UpdatePlan): Promise<void> {
   await probeAll(work, release)
   const asked = trialRequests.filter(({ functionName }) => work.names.includes(functionName))
-  await fewAtOnce(atOnce, asked, async (request) => {
+  await forEachLimit(atOnce, asked, async (request) => {
     for (let count = 0; count < repeats; count++) await tryRequest(work, release, request)
   })
 }
 
 /** Every function says which release it is of. */
 export const probeAll = ({ target, names }: UpdateWork, release: InstalledRelease): Promise<void> =>
-  fewAtOnce(atOnce, names, async (name) => {
+  forEachLimit(atOnce, names, async (name) => {
     const answer = ProbeAnswer.safeParse(await ask(target, release, name, probeEvent))
     const said = answer.success ? `says that it is of version ${answer.data.version}` : 'does not say its version'
     if (answer.data?.version !== release.version) throw failed(release, name, said)

@@ -20,9 +20,9 @@ import { refusing, tiny, unreachable } from '../../support/hostile-answers.ts'
 import { randomBytes } from 'node:crypto'
 import * as keys from '@platform/core/db/keys'
 import { query } from '@platform/core/db/table'
-import { authenticate, clientOver } from '@platform/core/identity-providers/ldap/ldap'
-import { Messages } from '@platform/core/identity-providers/ldap/wire'
-import { reachDirectory, secure } from '@platform/core/identity-providers/ldap/socket'
+import { authenticate, clientOn } from '@platform/core/identity-providers/ldap/ldap'
+import { LdapMessages } from '@platform/core/identity-providers/ldap/wire'
+import { connectDirectory, upgradeToTls } from '@platform/core/identity-providers/ldap/socket'
 import { signIn } from '@platform/core/identity-providers/sign-in'
 import { expect, onTestFinished, test } from 'vitest'
 import { isLong, rounds } from '../../../support/long.ts'
@@ -141,8 +141,8 @@ test.skipIf(skipped)(`no mangled answer ends the process or keeps it busy, of ${
   await directory()
   for (round = 0; round < mangled; round++) {
     const signal = AbortSignal.timeout(5000)
-    const socket = await reachDirectory(settingsOf('ldaps'), signal)
-    using opened = clientOver(new Messages(await secure(socket, settingsOf('ldaps'))))
+    const socket = await connectDirectory(settingsOf('ldaps'), signal)
+    using opened = clientOn(new LdapMessages(await upgradeToTls(socket, settingsOf('ldaps'))))
     await opened.client.search('ou=people', { attributes: ['uid'] }).catch(() => undefined)
   }
   expect(asked).toBe(mangled)

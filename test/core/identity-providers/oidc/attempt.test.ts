@@ -4,7 +4,7 @@ import { beforeAll, expect, test } from 'vitest'
 import { nowSeconds, shiftClock } from '@platform/core/clock'
 import * as Oidc from '@platform/core/identity-providers/oidc/oidc'
 import { exchange } from '@platform/core/identity-providers/oidc/code'
-import { type ProviderRow } from '@platform/core/identity-providers/record'
+import { type ProviderRecord } from '@platform/core/identity-providers/record'
 import { verifyAccessToken } from '@platform/core/signing/access-token'
 import { type HostileIssuer, signed } from '../../../support/hostile-issuer.ts'
 import { callerOf, refusalOf } from '../../../support/world.ts'
@@ -15,7 +15,7 @@ const origin = { address: '192.0.2.1' }
 
 interface World {
   issuer: HostileIssuer
-  provider: ProviderRow
+  provider: ProviderRecord
   /** A sign-in that has left, and whose code the issuer would trade. */
   left: Left
 }
@@ -150,7 +150,7 @@ test('a code of the issuer that it has traded before signs nobody in', async () 
 test('a sign-in begins with providers only that are there, enabled, and speak OpenID Connect', async () => {
   const [off, directory] = [await newProvider('', { isEnabled: false }), await newProvider('', { type: 'LDAP' })]
   for (const id of [off.id, directory.id, 'idp_0', (await callerOf()).userId, '../x']) {
-    expect([id, await refusalOf(Oidc.begin(id, {}))]).toEqual([id, 'identity_provider_not_found'])
+    expect([id, await refusalOf(Oidc.startSignIn(id, {}))]).toEqual([id, 'identity_provider_not_found'])
   }
 })
 
@@ -197,7 +197,7 @@ test('neither a state nor a code that was never given out fetches tokens', async
 test('one subject is two users where two organisations have the same issuer', async () => {
   const issuer = newIssuer()
   const providers = [await newProvider(issuer.url), await newProvider(issuer.url)]
-  const callerOfSignIn = async (provider: ProviderRow) => {
+  const callerOfSignIn = async (provider: ProviderRecord) => {
     const left = await leave(provider)
     issuer.token = () => signed(issuer.claims('platform', left.nonce, nowSeconds()), issuer.key)
     const { code = '' } = await comeBack(provider.id, properAnswer(issuer, left), left.browser)

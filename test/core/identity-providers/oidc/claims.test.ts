@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest'
-import { type ProviderRow } from '@platform/core/identity-providers/record'
+import { type ProviderRecord } from '@platform/core/identity-providers/record'
 import { identityOf, lacksClaims } from '@platform/core/identity-providers/oidc/claims'
 
 /** A provider by what claims depend on. */
-const provider = (settings: ProviderRow['settings'] = {}, hasRoles = true) =>
-  ({ settings, roleMappings: hasRoles ? [{ group: 'ops', role: 'Operator' }] : [] }) as unknown as ProviderRow
+const provider = (settings: ProviderRecord['settings'] = {}, hasRoles = true) =>
+  ({ settings, roleMappings: hasRoles ? [{ group: 'ops', role: 'Operator' }] : [] }) as unknown as ProviderRecord
 
 test.each([
   [{ sub: 's', preferred_username: 'ada', email: 'ada@example.com' }, {}, 'ada'],

@@ -3,7 +3,7 @@ import { newIssuer } from '../../support/oidc-hoist.ts'
 import { beforeAll, expect, test, vi } from 'vitest'
 import { nowSeconds } from '@platform/core/clock'
 import * as keys from '@platform/core/db/keys'
-import { putAll, query } from '@platform/core/db/table'
+import { batchPut, query } from '@platform/core/db/table'
 import { exchange } from '@platform/core/identity-providers/oidc/code'
 import { verifyAccessToken } from '@platform/core/signing/access-token'
 import { signed } from '../../../support/hostile-issuer.ts'
@@ -91,7 +91,7 @@ test.each(['oidc.attemptTaken', 'oidc.userKnown'])(
     // A process of its own, as armed as one would be.
     const armed = await import('@platform/core/identity-providers/oidc/oidc')
     vi.unstubAllEnvs()
-    const location = await armed.finish(provider.id, answer, { browser, origin })
+    const location = await armed.completeSignIn(provider.id, answer, { browser, origin })
     expect(new URL(location).searchParams.get('error')).toBe('internal_error')
     expect(await comeBack(provider.id, answer, browser)).toMatchObject({ error: 'sign_in_expired' })
     const [first, second] = [await signIn(provider), await signIn(provider)]
@@ -104,7 +104,7 @@ test.each(['oidc.attemptTaken', 'oidc.userKnown'])(
 const occupy = async ({ command, input }: StoreCall) => {
   if (!command.startsWith('TransactWrite')) return
   const session = input.TransactItems.find(({ Put }: any) => Put?.Item.sk === keys.session('').sk).Put.Item
-  await putAll([{ pk: session.pk, sk: session.sk }])
+  await batchPut([{ pk: session.pk, sk: session.sk }])
 }
 
 test('an exchange whose session cannot be written gives no tokens, and leaves its code good', async () => {

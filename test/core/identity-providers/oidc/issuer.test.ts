@@ -27,7 +27,7 @@ const discovery = '/.well-known/openid-configuration'
 /** What the sign-in page is told of a sign-in that ends before it has left. */
 async function beginWith(issuer: string): Promise<Record<string, string>> {
   const provider = await newProvider(issuer)
-  const { location, browser } = await Oidc.begin(provider.id, {})
+  const { location, browser } = await Oidc.startSignIn(provider.id, {})
   expect(browser).toBeUndefined()
   expect(location.startsWith(`${portal}/sign-in?`)).toBe(true)
   return Object.fromEntries(new URL(location).searchParams)
@@ -125,8 +125,8 @@ test('an issuer that does not answer is not asked at every click', async () => {
   const issuer = newIssuer()
   issuer.instead.set(discovery, () => ({ status: 500 }))
   const provider = await newProvider(issuer.url)
-  await Promise.all([1, 2, 3].map(() => Oidc.begin(provider.id, {})))
-  for (let count = 0; count < 5; count++) await Oidc.begin(provider.id, {})
+  await Promise.all([1, 2, 3].map(() => Oidc.startSignIn(provider.id, {})))
+  for (let count = 0; count < 5; count++) await Oidc.startSignIn(provider.id, {})
   expect(issuer.asked(discovery)).toBe(1)
   issuer.instead.clear()
   shiftClock(5001)
@@ -147,7 +147,7 @@ test.each<[string, (issuer: HostileIssuer) => Record<string, unknown>, string]>(
 ])('metadata %s are refused before anybody is sent anywhere', async (_, metadata, error) => {
   const issuer = newIssuer()
   issuer.metadata = metadata(issuer)
-  const { location } = await Oidc.begin((await newProvider(issuer.url)).id, {})
+  const { location } = await Oidc.startSignIn((await newProvider(issuer.url)).id, {})
   expect(Object.fromEntries(new URL(location).searchParams)).toEqual({ error, traceId: '' })
 })
 
@@ -186,7 +186,7 @@ test('a cloud directory that would sign in people of any tenant is refused', asy
   )
   const settings = { authorityHost: issuer.url, tenantId: 'common', clientId: 'platform' }
   const provider = await newProvider('', { type: 'CloudDirectory', settings })
-  const { location } = await Oidc.begin(provider.id, {})
+  const { location } = await Oidc.startSignIn(provider.id, {})
   expect(new URL(location).searchParams.get('error')).toBe('answer_invalid')
 })
 

@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import * as Batch from '@platform/core/jobs/batches/batch'
 import * as keys from '@platform/core/db/keys'
 import { get, query } from '@platform/core/db/table'
-import { Fault } from '@platform/core/error'
+import { PlatformError } from '@platform/core/error'
 import * as Job from '@platform/core/jobs/job'
 import { list } from '@platform/core/jobs/list'
 import { readOutput } from '@platform/core/jobs/output'
@@ -21,7 +21,7 @@ const randomScript = (bytes = 700) => `#!/bin/sh\n${randomBytes(bytes).toString(
 async function isUntouched(organisationId: string): Promise<boolean> {
   const outbox = await query({ pk: keys.outbox(organisationId, '').pk })
   const batches = await query({ index: 'gsi1', pk: keys.organisationBatches(organisationId) })
-  return outbox.items.length + batches.items.length === 0 && !(await get(keys.openBatches(organisationId)))
+  return outbox.items.length + batches.items.length === 0 && !(await get(keys.removalGuard(organisationId)))
 }
 
 describe('what 500 jobs cost', () => {
@@ -64,9 +64,9 @@ describe('all or nothing', () => {
       for (const clusterId of [foreign, unknownCluster, '#', 'clus_']) {
         const jobs = jobsFor(clusters.with(position, clusterId))
         const error: unknown = await Batch.submit(caller, { jobs }).catch((caught: unknown) => caught)
-        expect(error).toBeInstanceOf(Fault)
-        expect([(error as Fault).code, (error as Fault).extra]).toEqual(['cluster_forbidden', {}])
-        expect((error as Fault).message).not.toContain(clusterId)
+        expect(error).toBeInstanceOf(PlatformError)
+        expect([(error as PlatformError).code, (error as PlatformError).extra]).toEqual(['cluster_forbidden', {}])
+        expect((error as PlatformError).message).not.toContain(clusterId)
       }
       expect(await isUntouched(caller.organisationId)).toBe(true)
     },
@@ -82,8 +82,8 @@ describe('all or nothing', () => {
       { ...script(clusterId), payload: { script: 'a\0' } },
     ]
     const error: unknown = await Batch.submit(caller, { jobs }).catch((caught: unknown) => caught)
-    expect((error as Fault).code).toBe('validation_failed')
-    expect((error as Fault).extra.details?.map(({ path }) => path)).toEqual([
+    expect((error as PlatformError).code).toBe('validation_failed')
+    expect((error as PlatformError).extra.details?.map(({ path }) => path)).toEqual([
       '/jobs/1/payload/script',
       '/jobs/2',
       '/jobs/3/payload/script',

@@ -1,10 +1,10 @@
 import * as Batch from '@platform/core/jobs/batches/batch'
-import { parseGate } from '@platform/core/clusters/removal-guard'
+import { parseRemovalGuard } from '@platform/core/clusters/removal-guard'
 import { findBatch } from '@platform/core/jobs/batches/record'
 import { type Caller } from '@platform/core/caller'
 import * as keys from '@platform/core/db/keys'
 import { get } from '@platform/core/db/table'
-import { fault } from '@platform/core/error'
+import { platformError } from '@platform/core/error'
 import * as Job from '@platform/core/jobs/job'
 import { claim, complete } from '@platform/core/jobs/claim'
 import { seededRandom } from '@platform/local/emulators/dynamodb/random'
@@ -93,7 +93,7 @@ function happening(play: Play): Promise<unknown> {
 /** Four things happen at once, while one call to the store in six fails, before it is made or after. */
 async function step(play: Play): Promise<void> {
   const strike = async () => {
-    if (play.dice(12) === 0) throw fault('database_unavailable')
+    if (play.dice(12) === 0) throw platformError('database_unavailable')
   }
   using _ = atStoreCalls({ before: strike, after: strike })
   const refusals = await Promise.all(Array.from({ length: 4 }, () => refusalOf(happening(play))))
@@ -139,7 +139,7 @@ async function expectExactBooks({ caller, worlds, batchId, jobIds, leases, maxEr
   )
   expect(counters.map(([active, waiting]) => [active, waiting])).toEqual(worlds.map(() => [0, 0]))
   expect(counters.reduce((sum, [, , jobs = 0]) => sum + jobs, 0)).toBe(jobIds.length)
-  expect(parseGate(await get(keys.openBatches(organisationId))).open.size).toBe(0)
+  expect(parseRemovalGuard(await get(keys.removalGuard(organisationId))).open.size).toBe(0)
   expect(await get(keys.jobTotals(organisationId))).toMatchObject({ total: jobIds.length })
   expect([...leases.values()].filter(({ size }) => size > 1)).toEqual([])
   const stopped = rows.filter(({ statusReason }) => statusReason === 'batch_error_limit')

@@ -24,7 +24,7 @@ const registered = async (caller: Caller, count: number): Promise<string[]> => {
 }
 
 const openBatches = async ({ organisationId }: Caller) => {
-  const item = await get(keys.openBatches(organisationId))
+  const item = await get(keys.removalGuard(organisationId))
   return [...((item?.['open'] as Set<string> | undefined) ?? [])]
 }
 

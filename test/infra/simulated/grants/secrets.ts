@@ -21,7 +21,7 @@ export const sweepSecrets = own(
       new DynamoDBClient(clientSettings(dynamoDbUrl, accessKeyId)),
     ]
     await secrets.send(new CreateSecretCommand({ Name, SecretString: '{}' }))
-    const note = { ...keys.unusedSecret(Name), name: Name, ...keys.due(Name, Date.now()) }
+    const note = { ...keys.orphanedSecret(Name), name: Name, ...keys.due(Name, Date.now()) }
     await table.send(new PutCommand({ TableName: environment?.['PLAT_TABLE'], Item: note }))
     await swept(scene, 'it is gone', async () => !(await secretNames(secrets)).includes(Name))
     for (const client of [secrets, table]) client.destroy()

@@ -1,5 +1,5 @@
 import { type InstalledRelease } from '@platform/core/updates/record'
-import { isSame } from '@platform/core/updates/release-identity'
+import { isSameRelease } from '@platform/core/updates/release-identity'
 import {
   type Share,
   type StagedRelease,
@@ -62,7 +62,7 @@ export class MemoryTarget {
     shift: (release, share, isBack) =>
       this.#call('shift', [release, share, isBack], () => {
         this.#require(release)
-        if (isSame(this.serving, release)) return
+        if (isSameRelease(this.serving, release)) return
         this.shares.push(`${release.version} ${share}`)
         this.share = share === 0 ? undefined : { release, share }
       }),

@@ -4,8 +4,8 @@ import { commit } from '@platform/core/outbox/commit'
 import * as keys from '@platform/core/db/keys'
 import { get, replace, update } from '@platform/core/db/table'
 import { transact } from '@platform/core/db/transact'
-import { newOperation, operationLeaseMs, queueing } from '@platform/core/operations/operation'
-import { performOperation } from '@platform/core/operations/run'
+import { newOperation, operationLeaseMs, queueChange } from '@platform/core/operations/operation'
+import { runOperation } from '@platform/core/operations/run'
 import { type OperationReference } from '@platform/core/aws/queues'
 import { parseUpdateState, rollbackSteps, type UpdatePlan, updateSteps } from '@platform/core/updates/record'
 import * as Job from '@platform/core/jobs/job'
@@ -34,13 +34,13 @@ export async function accept(plan: UpdatePlan, organisationId?: string): Promise
   const operation = newOperation(caller, { type, payload: { version: plan.release.version }, plan: { ...plan }, steps })
   const state = { current: JSON.stringify(plan.before), previous: JSON.stringify(plan.release), revision: 7 }
   await transact([replace(keys.updateState(), { ...state, jobId: operation.id })])
-  await commit(caller, queueing(operation))
+  await commit(caller, queueChange(operation))
   return { caller, plan, reference: { organisationId: caller.organisationId, jobId: operation.id } }
 }
 
 /** A worker hears of an update. */
 export const work = ({ reference }: Accepted, target: UpdateTarget, platform = names): Promise<void> =>
-  performOperation(
+  runOperation(
     reference,
     updateKinds(async () => target, platform),
   )
@@ -74,7 +74,7 @@ export const passingTime = async ({ name, input }: { name: string; input: readon
 
 /** A version fails as often as real traffic has it fail. */
 export const fails = (version: string, faults: number): Promise<unknown> =>
-  update(keys.versionFaults(version, Math.floor(now() / 60_000)), { add: { faults } })
+  update(keys.versionErrorCount(version, Math.floor(now() / 60_000)), { add: { faults } })
 
 const ends = new Set(['job.completed', 'job.failed', 'update.completed', 'update.failed', 'update.rolled_back'])
 

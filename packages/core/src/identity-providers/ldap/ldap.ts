@@ -2,11 +2,11 @@ import { type Credentials } from '@platform/contract/auth'
 import { Client, type Entry, EqualityFilter, ResultCodeError } from 'ldapts'
 import { fold } from '../../db/keys.ts'
 import { secretOf } from '../provider.ts'
-import { type ExternalIdentity, type ProviderRow, type ProviderSecret, type ProviderSettings } from '../record.ts'
+import { type ExternalIdentity, type ProviderRecord, type ProviderSecret, type ProviderSettings } from '../record.ts'
 import { normalDn } from './distinguished-name.ts'
-import { reachDirectory, secure } from './socket.ts'
-import { Messages } from './wire.ts'
-import { type Surroundings } from '../../outbound/outbound.ts'
+import { connectDirectory, upgradeToTls } from './socket.ts'
+import { LdapMessages } from './wire.ts'
+import { type OutboundOverrides } from '../../outbound/outbound.ts'
 
 /** Directories (D41): who a name and a password belong to, and which groups that person is in. */
 
@@ -14,10 +14,10 @@ import { type Surroundings } from '../../outbound/outbound.ts'
 const groupsAtMost = 1000
 
 /** A client over a checked connection that ends when it is disposed of, or with the signal. */
-async function openDirectory(settings: ProviderSettings, signal: AbortSignal, surroundings?: Surroundings) {
-  const socket = await reachDirectory(settings, signal, surroundings)
+async function openDirectory(settings: ProviderSettings, signal: AbortSignal, surroundings?: OutboundOverrides) {
+  const socket = await connectDirectory(settings, signal, surroundings)
   try {
-    return clientOver(new Messages(await secure(socket, settings)))
+    return clientOn(new LdapMessages(await upgradeToTls(socket, settings)))
   } catch (error) {
     socket.destroy()
     throw error
@@ -25,7 +25,7 @@ async function openDirectory(settings: ProviderSettings, signal: AbortSignal, su
 }
 
 /** The client opens no connection itself, and none a second time: that one would not be bound as anybody. */
-export function clientOver(messages: Messages): { client: Client } & Disposable {
+export function clientOn(messages: LdapMessages): { client: Client } & Disposable {
   let isTaken = false
   const createConnection = () => {
     if (isTaken) throw new Error('The directory has ended the connection.')
@@ -43,10 +43,10 @@ export function clientOver(messages: Messages): { client: Client } & Disposable 
  * Throws where it cannot be asked, for whatever reason, or the signal ends it. One call to Secrets Manager.
  */
 export async function authenticate(
-  provider: ProviderRow,
+  provider: ProviderRecord,
   { username, password }: Credentials,
   signal: AbortSignal,
-  surroundings?: Surroundings,
+  surroundings?: OutboundOverrides,
 ): Promise<ExternalIdentity | undefined> {
   if (!isAskable(username) || isEmptyToSome(password)) return undefined
   const { settings } = provider

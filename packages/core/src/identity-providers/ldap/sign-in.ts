@@ -1,10 +1,10 @@
 import { type TokenSet } from '@platform/contract/auth'
 import { type Origin } from '../../caller.ts'
-import { unlessCrowded } from '../../lib/bulkhead.ts'
-import { admit, type Attempt, countFailure, refuse } from '../../accounts/credential.ts'
+import { bulkhead } from '../../lib/bulkhead.ts'
+import { acceptAttempt, type Attempt, countFailure, rejectAttempt } from '../../accounts/credential.ts'
 import { signInExternal } from '../external-user.ts'
-import { fault } from '../../error.ts'
-import { type ProviderRow } from '../record.ts'
+import { platformError } from '../../error.ts'
+import { type ProviderRecord } from '../record.ts'
 import { log } from '../../log.ts'
 import { authenticate } from './ldap.ts'
 
@@ -17,7 +17,7 @@ const shareMs = 1500
 
 /** A directory that hangs keeps so many sign-ins waiting in this process, and no more. */
 const atOnce = 32
-const besideOthers = unlessCrowded(() => fault('rate_limited', { retryAfterSeconds: 2 }))
+const besideOthers = bulkhead(() => platformError('rate_limited', { retryAfterSeconds: 2 }))
 
 /**
  * Signs in with the first of some directories that knows name and password. Throws `invalid_credentials`, `rate_limited`,
@@ -25,7 +25,7 @@ const besideOthers = unlessCrowded(() => fault('rate_limited', { retryAfterSecon
  * or four, see `signInExternal`; three where it is refused.
  */
 export async function signInByDirectory(
-  directories: readonly ProviderRow[],
+  directories: readonly ProviderRecord[],
   attempt: Attempt,
   password: string,
   origin: Origin,
@@ -33,15 +33,15 @@ export async function signInByDirectory(
   const credentials = { username: attempt.username, password }
   const { found, isEachAsked } = await besideOthers('', atOnce, () => askAll(directories, credentials))
   if (found !== undefined) {
-    await admit(attempt)
+    await acceptAttempt(attempt)
     return signInExternal(found.provider, found.identity, origin)
   }
-  if (isEachAsked) return refuse(attempt)
+  if (isEachAsked) return rejectAttempt(attempt)
   await countFailure(attempt)
-  throw fault('directory_unreachable', { retryAfterSeconds: 5 })
+  throw platformError('directory_unreachable', { retryAfterSeconds: 5 })
 }
 
-async function askAll(directories: readonly ProviderRow[], credentials: { username: string; password: string }) {
+async function askAll(directories: readonly ProviderRecord[], credentials: { username: string; password: string }) {
   const end = AbortSignal.timeout(patienceMs)
   const share = Math.max(shareMs, patienceMs / directories.length)
   let isEachAsked = true

@@ -1,10 +1,10 @@
 import { isIP, type Socket } from 'node:net'
 import { connect, createSecureContext, getCACertificates, type SecureContext, type TLSSocket } from 'node:tls'
-import { MalformedAnswer } from './ber.ts'
+import { MalformedResponse } from './ber.ts'
 import { type ProviderSettings } from '../record.ts'
-import { isTlsAgreed, startTlsRequest } from './wire.ts'
-import { connectOut, type Surroundings } from '../../outbound/outbound.ts'
-import { Recent } from '../../lib/bounded-cache.ts'
+import { isStartTlsAccepted, startTlsRequest } from './wire.ts'
+import { outboundConnect, type OutboundOverrides } from '../../outbound/outbound.ts'
+import { BoundedCache } from '../../lib/bounded-cache.ts'
 
 /** Connections to a directory: always checked as other calls are, and never without TLS. */
 
@@ -19,14 +19,14 @@ function targetOf(address: string): URL {
 }
 
 /** Opens a connection to a directory; it ends with the signal. Throws `OutboundFailure`. */
-export const reachDirectory = (
+export const connectDirectory = (
   { url = '' }: ProviderSettings,
   signal: AbortSignal,
-  surroundings?: Surroundings,
-): Promise<Socket> => connectOut(targetOf(url), signal, surroundings)
+  surroundings?: OutboundOverrides,
+): Promise<Socket> => outboundConnect(targetOf(url), signal, surroundings)
 
 // Reading hundreds of certificates takes tens of milliseconds, in which nothing else happens.
-const contexts = new Recent<SecureContext>(20)
+const contexts = new BoundedCache<SecureContext>(20)
 
 /** The authorities that Node trusts, and another one. */
 function trusting(caCertificate: string): SecureContext {
@@ -40,7 +40,7 @@ function trusting(caCertificate: string): SecureContext {
  * Goes on in TLS, at once for ldaps, else after StartTLS. The certificate is for the host of the directory's address, from an
  * authority that Node trusts or the provider names.
  */
-export async function secure(socket: Socket, { url = '', caCertificate }: ProviderSettings): Promise<TLSSocket> {
+export async function upgradeToTls(socket: Socket, { url = '', caCertificate }: ProviderSettings): Promise<TLSSocket> {
   if (!/^ldaps:/i.test(url)) await startTls(socket)
   const host = targetOf(url).hostname.replace(/^\[(.*)\]$/, '$1')
   const trust = caCertificate === undefined ? {} : { secureContext: trusting(caCertificate) }
@@ -50,7 +50,7 @@ export async function secure(socket: Socket, { url = '', caCertificate }: Provid
     secured.once('secureConnect', () => resolve(secured))
     secured.on('error', reject)
     // A connection that ends during the handshake may end without an error.
-    secured.on('close', () => reject(new MalformedAnswer('the connection ended')))
+    secured.on('close', () => reject(new MalformedResponse('the connection ended')))
   })
 }
 
@@ -62,7 +62,7 @@ async function startTls(socket: Socket): Promise<void> {
     const take = (part: Buffer) => {
       try {
         bytes = Buffer.concat([bytes, part])
-        const answer = isTlsAgreed(bytes)
+        const answer = isStartTlsAccepted(bytes)
         if (answer === undefined) return
         socket.off('data', take).pause()
         resolve(answer)
@@ -71,7 +71,7 @@ async function startTls(socket: Socket): Promise<void> {
       }
     }
     socket.on('data', take)
-    socket.once('close', () => reject(new MalformedAnswer('the connection ended')))
+    socket.once('close', () => reject(new MalformedResponse('the connection ended')))
   })
-  if (!isAgreed) throw new MalformedAnswer('StartTLS was refused')
+  if (!isAgreed) throw new MalformedResponse('StartTLS was refused')
 }

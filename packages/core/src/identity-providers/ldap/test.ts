@@ -1,9 +1,9 @@
-import { secure, reachDirectory } from './socket.ts'
-import { MalformedAnswer } from './ber.ts'
-import { type ProviderRow, type ProviderSecret } from '../record.ts'
-import { bindService, clientOver } from './ldap.ts'
-import { Messages } from './wire.ts'
-import { failureOf, OutboundFailure, type OutboundProblem } from '../../outbound/outbound.ts'
+import { upgradeToTls, connectDirectory } from './socket.ts'
+import { MalformedResponse } from './ber.ts'
+import { type ProviderRecord, type ProviderSecret } from '../record.ts'
+import { bindService, clientOn } from './ldap.ts'
+import { LdapMessages } from './wire.ts'
+import { toOutboundError, OutboundError, type OutboundErrorKind } from '../../outbound/outbound.ts'
 
 /** What an operator is told about a directory, step by step. Nothing that it answers is repeated. */
 
@@ -16,7 +16,7 @@ export interface LdapCheck {
 
 const timeoutMs = 6000
 
-const messages: Readonly<Record<OutboundProblem, string>> = {
+const messages: Readonly<Record<OutboundErrorKind, string>> = {
   url_not_allowed: 'The address is not one that the platform may call.',
   address_not_allowed: 'The address is private. PLAT_OUTBOUND_ALLOW can name it.',
   name_not_resolved: 'The name of the host leads nowhere.',
@@ -30,7 +30,7 @@ const messages: Readonly<Record<OutboundProblem, string>> = {
  * users. Ends at the first that fails, within six seconds. No store calls.
  */
 export async function testLdap(
-  { settings }: ProviderRow,
+  { settings }: ProviderRecord,
   secret: ProviderSecret,
   signal = AbortSignal.timeout(timeoutMs),
 ): Promise<LdapCheck[]> {
@@ -47,11 +47,11 @@ export async function testLdap(
   }
   await using cleaning = new AsyncDisposableStack()
   try {
-    const socket = await step('connect', 'The directory can be reached.', '', () => reachDirectory(settings, signal))
+    const socket = await step('connect', 'The directory can be reached.', '', () => connectDirectory(settings, signal))
     cleaning.defer(() => void socket.destroy())
     const refused = 'The directory does not go on in TLS.'
-    const secured = await step('tls', 'Its certificate is trusted.', refused, () => secure(socket, settings))
-    const { client } = cleaning.use(clientOver(new Messages(secured)))
+    const secured = await step('tls', 'Its certificate is trusted.', refused, () => upgradeToTls(socket, settings))
+    const { client } = cleaning.use(clientOn(new LdapMessages(secured)))
     const wrong = 'The directory refuses the service account. Check bindDn and bindPassword.'
     await step('bind', 'The service account may sign in.', wrong, () => bindService(client, settings, secret))
     const base = settings.userSearchBase ?? ''
@@ -63,7 +63,7 @@ export async function testLdap(
         sizeLimit: 1,
         timeLimit: 5,
       })
-      if (searchEntries.length === 0) throw new MalformedAnswer('no entry')
+      if (searchEntries.length === 0) throw new MalformedResponse('no entry')
     })
   } catch {
     // Told already.
@@ -73,6 +73,6 @@ export async function testLdap(
 
 function messageOf(error: unknown, signal: AbortSignal, otherwise: string): string {
   if (signal.aborted) return messages.timed_out
-  const { problem } = error instanceof OutboundFailure ? error : failureOf(error)
+  const { problem } = error instanceof OutboundError ? error : toOutboundError(error)
   return problem === 'connection_failed' && otherwise !== '' ? otherwise : messages[problem]
 }

@@ -1,5 +1,5 @@
 import { Duplex } from 'node:stream'
-import { childrenOf, type Element, element, elementAt, MalformedAnswer } from './ber.ts'
+import { childrenOf, type BerElement, element, elementAt, MalformedResponse } from './ber.ts'
 
 /**
  * What a directory sends, in whole messages of the three kinds that a sign-in asks for (RFC 4511). The client behind it
@@ -13,35 +13,35 @@ const tags = { integer: 2, text: 4, code: 10, sequence: 0x30, set: 0x31 } as con
 const operations = { bindDone: 0x61, entry: 0x64, searchDone: 0x65, reference: 0x73, extendedDone: 0x78 } as const
 
 /** Code, matched name and message of a result; a referral and whatever else follows is left out. */
-function resultOf(bytes: Buffer, operation: Element): { code: number; text: Buffer } {
-  const parts: Element[] = []
+function resultOf(bytes: Buffer, operation: BerElement): { code: number; text: Buffer } {
+  const parts: BerElement[] = []
   for (let at = operation.from; parts.length < 3; at = parts.at(-1)?.to ?? 0) {
     const part = elementAt(bytes, at)
     const isFitting = part?.tag === (parts.length === 0 ? tags.code : tags.text)
-    if (part === undefined || part.to > operation.to || !isFitting) throw new MalformedAnswer('a result that is none')
+    if (part === undefined || part.to > operation.to || !isFitting) throw new MalformedResponse('a result that is none')
     parts.push(part)
   }
   const [code] = parts
-  if (code === undefined || code.to - code.from !== 1) throw new MalformedAnswer('a result without a code')
+  if (code === undefined || code.to - code.from !== 1) throw new MalformedResponse('a result without a code')
   return { code: bytes[code.from] ?? 0, text: bytes.subarray(operation.from, parts.at(-1)?.to) }
 }
 
-function checkEntry(bytes: Buffer, operation: Element): void {
+function checkEntry(bytes: Buffer, operation: BerElement): void {
   const [, list] = childrenOf(bytes, operation, [tags.text, tags.sequence])
-  if (list === undefined) throw new MalformedAnswer('an entry without attributes')
+  if (list === undefined) throw new MalformedResponse('an entry without attributes')
   for (const attribute of childrenOf(bytes, list, [tags.sequence])) {
     const [, values] = childrenOf(bytes, attribute, [tags.text, tags.set])
-    if (values === undefined) throw new MalformedAnswer('an attribute without values')
+    if (values === undefined) throw new MalformedResponse('an attribute without values')
     childrenOf(bytes, values, [tags.text])
   }
 }
 
 /** A whole message in the form that the client gets; undefined where it gets none. */
-function cleaned(bytes: Buffer, message: Element): Buffer | undefined {
+function cleaned(bytes: Buffer, message: BerElement): Buffer | undefined {
   const id = elementAt(bytes, message.from)
   const operation = id && elementAt(bytes, id.to)
   if (id?.tag !== tags.integer || id.to - id.from > 4 || operation === undefined || operation.to > message.to) {
-    throw new MalformedAnswer('a message without an operation')
+    throw new MalformedResponse('a message without an operation')
   }
   const idBytes = bytes.subarray(id.start, id.to)
   const whole = (content: Uint8Array) => element(tags.sequence, idBytes, element(operation.tag, content))
@@ -51,22 +51,22 @@ function cleaned(bytes: Buffer, message: Element): Buffer | undefined {
     return whole(bytes.subarray(operation.from, operation.to))
   }
   if (operation.tag !== operations.bindDone && operation.tag !== operations.searchDone) {
-    throw new MalformedAnswer('an operation that nobody asked for')
+    throw new MalformedResponse('an operation that nobody asked for')
   }
   return whole(resultOf(bytes, operation).text)
 }
 
 /** The message that begins here, which may not be complete; what cannot become one is an error at once. */
-function messageAt(bytes: Buffer, start: number): Element | undefined {
+function messageAt(bytes: Buffer, start: number): BerElement | undefined {
   const message = elementAt(bytes, start)
   if (message === undefined) return undefined
-  if (message.tag !== tags.sequence) throw new MalformedAnswer('something that is no message')
-  if (message.to - message.start > atMostBytes) throw new MalformedAnswer('more than 1 MiB')
+  if (message.tag !== tags.sequence) throw new MalformedResponse('something that is no message')
+  if (message.to - message.start > atMostBytes) throw new MalformedResponse('more than 1 MiB')
   return message
 }
 
 /** The messages of a connection; it ends with an error at the first one that is none, and beyond 1 MiB. */
-export class Messages extends Duplex {
+export class LdapMessages extends Duplex {
   /** The client asks whether it still has to wait for the connection. */
   readonly connecting = false
   readonly readyState = 'open'
@@ -88,12 +88,12 @@ export class Messages extends Duplex {
     this.#bytes += part.length
     this.#pending.push(part)
     this.#pendingBytes += part.length
-    if (this.#bytes > atMostBytes) this.destroy(new MalformedAnswer('more than 1 MiB'))
+    if (this.#bytes > atMostBytes) this.destroy(new MalformedResponse('more than 1 MiB'))
     if (this.destroyed || this.#pendingBytes < this.#neededBytes) return
     try {
       this.#hand(Buffer.concat(this.#pending))
     } catch (error) {
-      this.destroy(error instanceof Error ? error : new MalformedAnswer(String(error)))
+      this.destroy(error instanceof Error ? error : new MalformedResponse(String(error)))
     }
   }
 
@@ -139,14 +139,14 @@ export const startTlsRequest = element(
  * Whether a directory goes on in TLS; undefined while its answer is not complete. An answer with something behind it is
  * refused: whoever adds that to the plain text would speak first in what follows.
  */
-export function isTlsAgreed(bytes: Buffer): boolean | undefined {
+export function isStartTlsAccepted(bytes: Buffer): boolean | undefined {
   const message = elementAt(bytes, 0)
   if (message === undefined) return undefined
-  if (message.tag !== tags.sequence || message.to > 10_000) throw new MalformedAnswer('no answer to StartTLS')
+  if (message.tag !== tags.sequence || message.to > 10_000) throw new MalformedResponse('no answer to StartTLS')
   if (bytes.length < message.to) return undefined
   const id = elementAt(bytes, message.from)
   const operation = id && elementAt(bytes, id.to)
   const isWhole = bytes.length === message.to && operation !== undefined && operation.to <= message.to
-  if (!isWhole || operation.tag !== operations.extendedDone) throw new MalformedAnswer('no answer to StartTLS')
+  if (!isWhole || operation.tag !== operations.extendedDone) throw new MalformedResponse('no answer to StartTLS')
   return resultOf(bytes, operation).code === 0
 }

@@ -2,7 +2,7 @@ import { timingSafeEqual } from 'node:crypto'
 import * as z from 'zod'
 import { now } from '../../clock.ts'
 import * as keys from '../../db/keys.ts'
-import { create, get, remove, type Step } from '../../db/table.ts'
+import { create, get, remove, type WriteItem } from '../../db/table.ts'
 import { transact } from '../../db/transact.ts'
 import { newSecret, sha256 } from '../../id.ts'
 
@@ -43,14 +43,14 @@ async function read(key: keys.Key, browser: string) {
 }
 
 /** Keeps an attempt; answers its state and the browser's secret. One call. */
-export async function keepAttempt(attempt: Attempt): Promise<{ state: string; browser: string }> {
+export async function storeAttempt(attempt: Attempt): Promise<{ state: string; browser: string }> {
   const [state, browser] = [newSecret(), newSecret()]
   await transact([create(keys.signInAttempt(sha256(state)), { ...attempt, ...bindingOf(browser, attemptSeconds) })])
   return { state, browser }
 }
 
 /** Uses an attempt up, for its provider and its browser only; undefined where there is none, or no more. Two calls. */
-export async function takeAttempt(state: string, browser: string, providerId: string): Promise<Attempt | undefined> {
+export async function consumeAttempt(state: string, browser: string, providerId: string): Promise<Attempt | undefined> {
   const key = keys.signInAttempt(sha256(state))
   const item = await read(key, browser)
   const attempt = item && Attempt.parse(item)
@@ -60,7 +60,7 @@ export async function takeAttempt(state: string, browser: string, providerId: st
 }
 
 /** Keeps who has signed in; answers the code that proves it, once. One call. */
-export async function keepCode({ providerId, userId, organisationId }: SignedIn, browser: string): Promise<string> {
+export async function storeCode({ providerId, userId, organisationId }: SignedIn, browser: string): Promise<string> {
   const code = newSecret()
   const who = { providerId, userId, organisationId }
   await transact([create(keys.signInCode(sha256(code)), { ...who, ...bindingOf(browser, codeSeconds) })])
@@ -68,7 +68,7 @@ export async function keepCode({ providerId, userId, organisationId }: SignedIn,
 }
 
 /** Who a code belongs to, and the step that uses it up; undefined where it proves nothing, or no more. One call. */
-export async function readCode(code: string, browser: string): Promise<(SignedIn & { use: Step }) | undefined> {
+export async function readCode(code: string, browser: string): Promise<(SignedIn & { use: WriteItem }) | undefined> {
   const key = keys.signInCode(sha256(code))
   const item = await read(key, browser)
   return item && { ...SignedIn.parse(item), use: remove(key, { pk: { present: true } }) }

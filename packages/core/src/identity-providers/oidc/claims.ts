@@ -1,4 +1,4 @@
-import { type ExternalIdentity, type ProviderRow } from '../record.ts'
+import { type ExternalIdentity, type ProviderRecord } from '../record.ts'
 
 /** What the platform takes from the claims of a provider. Whatever else they hold, of whatever type and size, is passed over. */
 
@@ -12,20 +12,20 @@ const longestGroup = 500
 const mostGroups = 500
 
 /** The names of the claims that a provider's settings ask for. */
-function wantedOf({ settings, roleMappings }: Pick<ProviderRow, 'settings' | 'roleMappings'>) {
+function wantedOf({ settings, roleMappings }: Pick<ProviderRecord, 'settings' | 'roleMappings'>) {
   const { usernameClaim = 'preferred_username', emailClaim = 'email', groupsClaim = 'groups' } = settings
   return { usernameClaim, emailClaim, groupsClaim: roleMappings.length > 0 ? groupsClaim : undefined }
 }
 
 /** Whether the provider has to be asked for more: a claim that is needed does not stand in its ID token. */
-export function lacksClaims(provider: ProviderRow, claims: Claims): boolean {
+export function lacksClaims(provider: ProviderRecord, claims: Claims): boolean {
   const { usernameClaim, emailClaim, groupsClaim } = wantedOf(provider)
   const needed = [usernameClaim, emailClaim, ...(groupsClaim === undefined ? [] : [groupsClaim])]
   return needed.some((name) => valueOf(claims, name) === undefined)
 }
 
 /** Whom the claims speak of; undefined where they have no subject that could be told from others. */
-export function identityOf(provider: ProviderRow, claims: Claims): ExternalIdentity | undefined {
+export function identityOf(provider: ProviderRecord, claims: Claims): ExternalIdentity | undefined {
   const { usernameClaim, emailClaim, groupsClaim } = wantedOf(provider)
   const subject = valueOf(claims, 'sub')
   if (typeof subject !== 'string' || subject === '' || subject.length > longestSubject) return undefined

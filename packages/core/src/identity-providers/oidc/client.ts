@@ -1,9 +1,9 @@
 import * as openid from 'openid-client'
-import { machineSeconds, now, nowSeconds } from '../../clock.ts'
+import { systemSeconds, now, nowSeconds } from '../../clock.ts'
 import { issuerOf } from '../provider.ts'
-import { type ProviderRow } from '../record.ts'
-import { checkProviderUrl, guardedFetch, mayBePlain } from './fetch.ts'
-import { Recent } from '../../lib/bounded-cache.ts'
+import { type ProviderRecord } from '../record.ts'
+import { checkProviderUrl, guardedFetch, allowsPlainHttp } from './fetch.ts'
+import { BoundedCache } from '../../lib/bounded-cache.ts'
 
 /** OpenID providers as a process knows them: what they say of themselves, and their keys, for a few minutes. */
 
@@ -16,16 +16,16 @@ const keysMs = 10_000
 const oldSeconds = 61
 
 /** What a provider has said of itself. */
-export interface Known {
+export interface CachedIssuer {
   metadata: openid.ServerMetadata
   keys?: openid.ExportedJWKSCache['jwks']
   keysReadAtMs: number
 }
 
-const recent = new Recent<{ known: Promise<Known>; untilMs: number }>(200)
+const recent = new BoundedCache<{ known: Promise<CachedIssuer>; untilMs: number }>(200)
 
 /** A provider as this process knows it; it is asked for each revision, every few minutes, by one request at a time. */
-export function knownOf(provider: ProviderRow): Promise<Known> {
+export function cachedIssuer(provider: ProviderRecord): Promise<CachedIssuer> {
   const name = `${provider.id} ${provider.revision}`
   const held = recent.get(name)
   if (held !== undefined && held.untilMs > now()) return held.known
@@ -38,7 +38,7 @@ export function knownOf(provider: ProviderRow): Promise<Known> {
 }
 
 /** Asks a provider what it is. Throws where it does not answer, or is not the issuer that it was asked as. */
-export async function discover(provider: ProviderRow): Promise<Known> {
+export async function discover(provider: ProviderRecord): Promise<CachedIssuer> {
   const issuer = checkProviderUrl(issuerOf(provider))
   const options = { [openid.customFetch]: guardedFetch, execute: leniencyOf(issuer) }
   const found = await openid.discovery(issuer, clientIdOf(provider), undefined, openid.None(), options)
@@ -55,20 +55,20 @@ export class IssuerMismatch extends Error {
   override readonly name = 'IssuerMismatch'
 }
 
-const clientIdOf = ({ settings }: ProviderRow): string => settings.clientId ?? ''
+const clientIdOf = ({ settings }: ProviderRecord): string => settings.clientId ?? ''
 
 // oxlint-disable-next-line typescript/no-deprecated -- marked so to stand out; the operator has named this host and port
-const leniencyOf = (issuer: URL) => (mayBePlain(issuer) ? [openid.allowInsecureRequests] : [])
+const leniencyOf = (issuer: URL) => (allowsPlainHttp(issuer) ? [openid.allowInsecureRequests] : [])
 
 /** The platform as a client of a provider, for one exchange: tokens are verified with the provider's keys. */
-export function clientOf(provider: ProviderRow, { metadata, keys, keysReadAtMs }: Known, secret = '') {
-  const clock = { [openid.clockSkew]: nowSeconds() - machineSeconds(), [openid.clockTolerance]: 30 }
+export function clientOf(provider: ProviderRecord, { metadata, keys, keysReadAtMs }: CachedIssuer, secret = '') {
+  const clock = { [openid.clockSkew]: nowSeconds() - systemSeconds(), [openid.clockTolerance]: 30 }
   const client = new openid.Configuration(metadata, clientIdOf(provider), clock, proofOf(metadata, secret))
   client[openid.customFetch] = guardedFetch
   openid.enableNonRepudiationChecks(client)
   for (const allow of leniencyOf(new URL(metadata.issuer))) allow(client)
   const isFresh = keysReadAtMs + keysMs > now()
-  if (keys) openid.setJwksCache(client, { jwks: keys, uat: machineSeconds() - (isFresh ? 0 : oldSeconds) })
+  if (keys) openid.setJwksCache(client, { jwks: keys, uat: systemSeconds() - (isFresh ? 0 : oldSeconds) })
   return client
 }
 
@@ -80,9 +80,9 @@ const proofOf = ({ token_endpoint_auth_methods_supported: methods }: openid.Serv
 }
 
 /** Does something as a client of a provider, and keeps the keys that were read for it. */
-export async function asClient<Result>(
-  provider: ProviderRow,
-  known: Known,
+export async function withClient<Result>(
+  provider: ProviderRecord,
+  known: CachedIssuer,
   secret: string,
   work: (client: openid.Configuration) => Promise<Result>,
 ): Promise<Result> {

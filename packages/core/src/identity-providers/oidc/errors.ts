@@ -1,10 +1,10 @@
 import { type SignInError } from '@platform/contract/sign-in'
 import { AuthorizationResponseError, ResponseBodyError, WWWAuthenticateChallengeError } from 'openid-client'
-import { OutboundFailure } from '../../outbound/outbound.ts'
+import { OutboundError } from '../../outbound/outbound.ts'
 import { SignInFailure } from '../sign-in-error.ts'
 
 /** Talks with a provider. Whatever goes wrong meanwhile is the provider's, and becomes a `SignInFailure`. */
-export async function talking<Result>(work: () => Promise<Result>): Promise<Result> {
+export async function withProviderErrors<Result>(work: () => Promise<Result>): Promise<Result> {
   try {
     return await work()
   } catch (cause) {
@@ -22,7 +22,7 @@ function wordOf(error: unknown): SignInError {
 }
 
 /** The failure of a call that an error has come from: the library wraps what it does not know. */
-export function outboundFailureOf(error: unknown): OutboundFailure | undefined {
-  if (error instanceof OutboundFailure) return error
+export function outboundFailureOf(error: unknown): OutboundError | undefined {
+  if (error instanceof OutboundError) return error
   return error instanceof Error && error.cause !== undefined ? outboundFailureOf(error.cause) : undefined
 }

@@ -1,16 +1,16 @@
 import * as openid from 'openid-client'
 import { nowSeconds } from '../../clock.ts'
 import { secretOf } from '../provider.ts'
-import { type ExternalIdentity, type ProviderRow } from '../record.ts'
+import { type ExternalIdentity, type ProviderRecord } from '../record.ts'
 import { type Attempt } from './attempt.ts'
 import { identityOf, lacksClaims } from './claims.ts'
-import { asClient, clientOf, knownOf } from './client.ts'
-import { talking } from './errors.ts'
+import { withClient, clientOf, cachedIssuer } from './client.ts'
+import { withProviderErrors } from './errors.ts'
 
 /** What the platform says to OpenID providers in a sign-in, and what it believes of their answers. */
 
 /** What a provider sends back with the browser. */
-export interface ProviderAnswer {
+export interface ProviderCallback {
   state?: string | undefined
   code?: string | undefined
   iss?: string | undefined
@@ -21,20 +21,20 @@ export interface ProviderAnswer {
 const longestAddress = 6000
 
 /** Asks a provider what it is, unless that is known. Throws `SignInFailure`. */
-export const meet = async (provider: ProviderRow): Promise<void> => void (await talking(() => knownOf(provider)))
+export const discoverIssuer = async (provider: ProviderRecord): Promise<void> => void (await withProviderErrors(() => cachedIssuer(provider)))
 
 type Leaving = Attempt & { state: string; redirectUri: string }
 
 /** The address that a sign-in leaves for. Throws `SignInFailure`. */
-export const addressOf = (provider: ProviderRow, leaving: Leaving): Promise<string> =>
-  talking(() => buildAddress(provider, leaving))
+export const authorizationUrl = (provider: ProviderRecord, leaving: Leaving): Promise<string> =>
+  withProviderErrors(() => buildAddress(provider, leaving))
 
 async function buildAddress(
-  provider: ProviderRow,
+  provider: ProviderRecord,
   { state, nonce, codeVerifier, redirectUri }: Leaving,
 ): Promise<string> {
   const scopes = new Set(['openid', ...(provider.settings.scopes ?? ['profile', 'email'])])
-  const { href } = openid.buildAuthorizationUrl(clientOf(provider, await knownOf(provider)), {
+  const { href } = openid.buildAuthorizationUrl(clientOf(provider, await cachedIssuer(provider)), {
     redirect_uri: redirectUri,
     scope: [...scopes].join(' '),
     state,
@@ -47,18 +47,18 @@ async function buildAddress(
 }
 
 /** Trades the code that the provider has sent, and reads who it speaks of. Throws `SignInFailure`. One call to Secrets Manager. */
-export async function identityFrom(
-  provider: ProviderRow,
-  answer: ProviderAnswer,
+export async function completeExchange(
+  provider: ProviderRecord,
+  answer: ProviderCallback,
   { nonce, codeVerifier, redirectUri }: Attempt & { redirectUri: string },
 ): Promise<ExternalIdentity> {
   const { clientSecret = '' } = await secretOf(provider)
   const url = new URL(redirectUri)
   for (const [name, value] of Object.entries(answer)) if (value !== undefined) url.searchParams.set(name, value)
   const checks = { pkceCodeVerifier: codeVerifier, expectedNonce: nonce, expectedState: answer.state ?? '' }
-  return talking(async () => {
-    const known = await knownOf(provider)
-    const claims = await asClient(provider, known, clientSecret, async (client) => {
+  return withProviderErrors(async () => {
+    const known = await cachedIssuer(provider)
+    const claims = await withClient(provider, known, clientSecret, async (client) => {
       const tokens = await openid.authorizationCodeGrant(client, url, { ...checks, idTokenExpected: true })
       const told = tokens.claims()
       if (told === undefined || !isMeantForUs(told, provider)) throw new Error('The ID token is not for this client.')
@@ -72,5 +72,5 @@ export async function identityFrom(
 }
 
 /** What the library leaves open: a token for another party, and one of the future. */
-const isMeantForUs = ({ azp, iat }: openid.IDToken, { settings }: ProviderRow): boolean =>
+const isMeantForUs = ({ azp, iat }: openid.IDToken, { settings }: ProviderRecord): boolean =>
   (azp === undefined || azp === settings.clientId) && iat <= nowSeconds() + 60

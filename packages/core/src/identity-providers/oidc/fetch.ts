@@ -1,5 +1,5 @@
 import { type CustomFetch, type CustomFetchOptions } from 'openid-client'
-import { callOut, checkUrl, isNamed, OutboundFailure } from '../../outbound/outbound.ts'
+import { outboundFetch, checkUrl, isAllowlisted, OutboundError } from '../../outbound/outbound.ts'
 
 /** How the platform talks to OpenID providers: through its one way out, and with https, whatever their metadata name. */
 
@@ -8,12 +8,12 @@ const maxBytes = 1024 * 1024
 const bodiless = new Set([204, 205, 304])
 
 /** An address may go without TLS where the operator has named its host and port. */
-export const mayBePlain = (url: URL): boolean => url.protocol === 'http:' && isNamed(url)
+export const allowsPlainHttp = (url: URL): boolean => url.protocol === 'http:' && isAllowlisted(url)
 
 /** The address of a provider as one that may be called, as far as its text tells. Throws `OutboundFailure`. */
 export function checkProviderUrl(address: string): URL {
   const url = checkUrl(address)
-  if (url.protocol !== 'https:' && !mayBePlain(url)) throw new OutboundFailure('url_not_allowed')
+  if (url.protocol !== 'https:' && !allowsPlainHttp(url)) throw new OutboundError('url_not_allowed')
   return url
 }
 
@@ -25,7 +25,7 @@ export const guardedFetch: CustomFetch = async (address, { method, headers, body
   checkProviderUrl(address)
   // The platform tells its own name.
   const { 'user-agent': _, ...sent } = headers
-  const answer = await callOut(address, { method, headers: sent, body: textOf(body), timeoutMs, maxBytes })
+  const answer = await outboundFetch(address, { method, headers: sent, body: textOf(body), timeoutMs, maxBytes })
   const { status, isCutShort } = answer
   if (isCutShort) throw new Error('The provider answers more than 1 MiB.')
   if (status < 200 || status > 599) throw new Error(`The provider answers with the status ${status}.`)

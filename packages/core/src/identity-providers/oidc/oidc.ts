@@ -1,15 +1,15 @@
 import { type SignInOption } from '@platform/contract/sign-in'
 import { type Origin } from '../../caller.ts'
-import { externalSession } from '../external-user.ts'
+import { resolveExternalUser } from '../external-user.ts'
 import { failpoint } from '../../lib/failpoint.ts'
-import { fault } from '../../error.ts'
+import { platformError } from '../../error.ts'
 import { newSecret } from '../../id.ts'
 import { enabledProviders, publicUrl, redirectUri } from '../provider.ts'
-import { type ProviderRow } from '../record.ts'
+import { type ProviderRecord } from '../record.ts'
 import { currentTraceId, log } from '../../log.ts'
-import { keepAttempt, keepCode, takeAttempt } from './attempt.ts'
-import { usable } from './code.ts'
-import type { ProviderAnswer } from './exchange.ts'
+import { storeAttempt, storeCode, consumeAttempt } from './attempt.ts'
+import { findOidcProvider } from './code.ts'
+import type { ProviderCallback } from './exchange.ts'
 import { SignInFailure } from '../sign-in-error.ts'
 
 /**
@@ -22,12 +22,12 @@ const signInPage = (portal: string, told: Record<string, string>): string =>
   `${portal}/sign-in?${new URLSearchParams(told).toString()}`
 
 /** With whom one can sign in just now. Two calls. */
-export async function choices(): Promise<SignInOption[]> {
+export async function listSignInOptions(): Promise<SignInOption[]> {
   const [providers, portal] = await Promise.all([enabledProviders(), publicUrl()])
   return providers.map((provider) => choiceOf(provider, portal))
 }
 
-function choiceOf({ id, type, displayName }: ProviderRow, portal: string): SignInOption {
+function choiceOf({ id, type, displayName }: ProviderRecord, portal: string): SignInOption {
   const choice = { id, type, displayName }
   return type === 'LDAP' ? choice : { ...choice, authorizeUrl: `${portal}/api/v1/auth/oidc/${id}/authorize` }
 }
@@ -36,20 +36,20 @@ function choiceOf({ id, type, displayName }: ProviderRow, portal: string): SignI
  * Begins a sign-in: where the browser goes, and the secret that it must keep. Throws `identity_provider_not_found`; leads
  * to the sign-in page where the provider cannot be reached. Three calls.
  */
-export async function begin(
+export async function startSignIn(
   providerId: string,
   { returnTo }: { returnTo?: string | undefined },
 ): Promise<{ location: string; browser?: string }> {
-  const [provider, portal] = await Promise.all([usable(providerId), publicUrl()])
-  if (provider === undefined) throw fault('identity_provider_not_found')
+  const [provider, portal] = await Promise.all([findOidcProvider(providerId), publicUrl()])
+  if (provider === undefined) throw platformError('identity_provider_not_found')
   return leading(portal, provider.id, async () => {
-    const { addressOf, meet } = await import('./exchange.ts')
+    const { authorizationUrl, discoverIssuer } = await import('./exchange.ts')
     // A provider that does not answer costs no write.
-    await meet(provider)
+    await discoverIssuer(provider)
     const attempt = { providerId, nonce: newSecret(), codeVerifier: newSecret(), ...(returnTo && { returnTo }) }
-    const { state, browser } = await keepAttempt(attempt)
+    const { state, browser } = await storeAttempt(attempt)
     const toProvider = { ...attempt, state, redirectUri: redirectUri(portal, providerId) }
-    return { location: await addressOf(provider, toProvider), browser }
+    return { location: await authorizationUrl(provider, toProvider), browser }
   })
 }
 
@@ -57,28 +57,28 @@ export async function begin(
  * Ends what `begin` has begun: where the browser goes, with a code for `exchange` or with an error. Never throws for what a
  * provider or a browser sends. Eight calls or nine; the attempt is used up before the provider hears of the code.
  */
-export async function finish(
+export async function completeSignIn(
   providerId: string,
-  answer: ProviderAnswer,
+  answer: ProviderCallback,
   { browser, origin }: { browser: string; origin: Origin },
 ): Promise<string> {
   const portal = await publicUrl()
   const { location } = await leading(portal, providerId, async () => {
     const [attempt, provider] = await Promise.all([
-      takeAttempt(answer.state ?? '', browser, providerId),
-      usable(providerId),
+      consumeAttempt(answer.state ?? '', browser, providerId),
+      findOidcProvider(providerId),
     ])
     if (attempt === undefined) throw new SignInFailure('sign_in_expired')
     if (provider === undefined) throw new SignInFailure('provider_unavailable')
     await failpoint('oidc.attemptTaken')
-    const { identityFrom } = await import('./exchange.ts')
-    const identity = await identityFrom(provider, answer, {
+    const { completeExchange } = await import('./exchange.ts')
+    const identity = await completeExchange(provider, answer, {
       ...attempt,
       redirectUri: redirectUri(portal, providerId),
     })
-    const user = await externalSession(provider, identity, origin)
+    const user = await resolveExternalUser(provider, identity, origin)
     await failpoint('oidc.userKnown')
-    const code = await keepCode({ providerId, ...user }, browser)
+    const code = await storeCode({ providerId, ...user }, browser)
     return { location: signInPage(portal, { code, ...(attempt.returnTo && { returnTo: attempt.returnTo }) }) }
   })
   return location

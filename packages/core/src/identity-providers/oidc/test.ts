@@ -3,20 +3,20 @@ import * as openid from 'openid-client'
 import * as z from 'zod'
 import { newSecret } from '../../id.ts'
 import { publicUrl, redirectUri } from '../provider.ts'
-import { type ProviderRow, type ProviderSecret } from '../record.ts'
-import { clientOf, discover, IssuerMismatch, type Known } from './client.ts'
+import { type ProviderRecord, type ProviderSecret } from '../record.ts'
+import { clientOf, discover, IssuerMismatch, type CachedIssuer } from './client.ts'
 import { outboundFailureOf } from './errors.ts'
 import { checkProviderUrl, guardedFetch } from './fetch.ts'
-import { type OutboundProblem } from '../../outbound/outbound.ts'
+import { type OutboundErrorKind } from '../../outbound/outbound.ts'
 
 /** Tries of an OpenID provider, for the people who configure it. */
 
 type Check = ProviderTest['checks'][number]
 
 /** Whether the platform could sign people in with a provider: four tries, of which each asks it once. One call. */
-export async function testOidc(provider: ProviderRow, { clientSecret = '' }: ProviderSecret): Promise<Check[]> {
+export async function testOidc(provider: ProviderRecord, { clientSecret = '' }: ProviderSecret): Promise<Check[]> {
   const portal = await publicUrl()
-  let known: Known
+  let known: CachedIssuer
   try {
     known = await discover(provider)
   } catch (error) {
@@ -46,7 +46,7 @@ class Finding extends Error {
   override readonly name = 'Finding'
 }
 
-function checkEndpoints({ metadata }: Known): void {
+function checkEndpoints({ metadata }: CachedIssuer): void {
   const { authorization_endpoint, token_endpoint, jwks_uri, userinfo_endpoint, response_types_supported } = metadata
   const needed = { authorization_endpoint, token_endpoint, jwks_uri }
   const missing = Object.entries(needed).filter(([, address]) => typeof address !== 'string')
@@ -59,7 +59,7 @@ function checkEndpoints({ metadata }: Known): void {
 
 const KeySet = z.object({ keys: z.array(z.object({ kty: z.string() })) })
 
-async function checkKeys({ metadata }: Known): Promise<void> {
+async function checkKeys({ metadata }: CachedIssuer): Promise<void> {
   const headers = { accept: 'application/json' }
   const answer = await guardedFetch(metadata.jwks_uri ?? '', {
     method: 'GET',
@@ -73,7 +73,7 @@ async function checkKeys({ metadata }: Known): Promise<void> {
 }
 
 /** Offers a code that cannot exist: only whoever knows the client gets so far as to refuse the code. */
-async function checkClient(provider: ProviderRow, known: Known, secret: string, uri: string): Promise<void> {
+async function checkClient(provider: ProviderRecord, known: CachedIssuer, secret: string, uri: string): Promise<void> {
   const request = { code: newSecret(), redirect_uri: uri, code_verifier: newSecret() }
   try {
     await openid.genericGrantRequest(clientOf(provider, known, secret), 'authorization_code', request)
@@ -86,7 +86,7 @@ async function checkClient(provider: ProviderRow, known: Known, secret: string, 
   throw new Finding('The issuer takes any code.')
 }
 
-const outboundMessages: Record<OutboundProblem, string> = {
+const outboundMessages: Record<OutboundErrorKind, string> = {
   url_not_allowed: 'An address of the issuer is not one that the platform may call: https is needed.',
   address_not_allowed: 'An address of the issuer is not one that the platform may call.',
   name_not_resolved: 'A name of the issuer leads to no address.',

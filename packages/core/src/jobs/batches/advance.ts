@@ -1,18 +1,18 @@
 import { defaultDeliverWithinSeconds } from '@platform/contract/job'
 import { jobIdOf } from './id.ts'
-import { type BatchRow, endedJobs, findBatch, stopOf } from './record.ts'
+import { type BatchRecord, endedJobs, findBatch, stopReasonOf } from './record.ts'
 import { system } from '../../caller.ts'
 import { now } from '../../clock.ts'
-import { counterSteps } from '../../clusters/counters.ts'
+import { counterWrites } from '../../clusters/counters.ts'
 import * as keys from '../../db/keys.ts'
-import { create, getMany, patch, pause, type Step } from '../../db/table.ts'
+import { create, getMany, patch, backOff, type WriteItem } from '../../db/table.ts'
 import { transact } from '../../db/transact.ts'
 import { expand } from './expand.ts'
-import { contended } from '../../error.ts'
-import { askAllToStop, endQueued, jobsAtOnce } from '../cancel.ts'
-import { type JobEnd, type JobRow, parseJob } from '../record.ts'
-import { announceRecords, type BatchReference } from '../../aws/queues.ts'
-import { ring } from '../../lib/relay-notify.ts'
+import { storeContention } from '../../error.ts'
+import { requestCancelAll, finishQueued, maxJobsPerTransaction } from '../cancel.ts'
+import { type JobEnd, type JobRecord, parseJob } from '../record.ts'
+import { enqueueProjections, type BatchReference } from '../../aws/queues.ts'
+import { notifyRelay } from '../../lib/relay-notify.ts'
 
 /** What a batch needs after its acceptance: its jobs in the table, the next ones let go, the rest stopped. */
 
@@ -20,51 +20,51 @@ import { ring } from '../../lib/relay-notify.ts'
 const attempts = 10
 
 /** Does for a batch whatever is to be done; doing it twice changes nothing. Leads what it tells to the books. */
-export async function tendBatch({ organisationId, batchId }: BatchReference): Promise<void> {
+export async function advanceBatch({ organisationId, batchId }: BatchReference): Promise<void> {
   const batch = await expand(organisationId, batchId)
-  if (batch !== undefined) await steer(batch)
-  await announceRecords(organisationId)
+  if (batch !== undefined) await applyBatchLimits(batch)
+  await enqueueProjections(organisationId)
 }
 
 /**
  * Stops the jobs of an expanded batch that shall not run any more, or lets the next ones go. Two calls for each 32 of them,
  * and to stop them up to five before.
  */
-export async function steer(batch: BatchRow): Promise<void> {
-  let current: BatchRow | undefined = batch
+export async function applyBatchLimits(batch: BatchRecord): Promise<void> {
+  let current: BatchRecord | undefined = batch
   for (let attempt = 0; attempt < attempts; attempt++) {
-    if (attempt > 0) await pause(attempt)
+    if (attempt > 0) await backOff(attempt)
     if (current === undefined || current.starts !== undefined || current.finishedAtMs !== undefined) return
-    const end = stopOf(current)
+    const end = stopReasonOf(current)
     if (await (end === undefined ? release(current) : stop(current, end))) return
     current = await findBatch(batch.organisationId, batch.id)
   }
-  throw contended()
+  throw storeContention()
 }
 
-async function jobsOf({ organisationId, id }: BatchRow, from: number, to: number): Promise<(JobRow | undefined)[]> {
+async function jobsOf({ organisationId, id }: BatchRecord, from: number, to: number): Promise<(JobRecord | undefined)[]> {
   const jobIds = Array.from({ length: to - from }, (_, place) => jobIdOf(id, from + place))
   const items = await getMany(jobIds.map((jobId) => keys.job(organisationId, jobId)))
   return items.map((item) => item && parseJob(item))
 }
 
 /** Ends what has not begun, and asks what runs to stop where the batch is cancelled. Answers whether that was all. */
-async function stop(batch: BatchRow, end: JobEnd): Promise<boolean> {
+async function stop(batch: BatchRecord, end: JobEnd): Promise<boolean> {
   const jobs = (await jobsOf(batch, 0, batch.submittedCount)).filter((job) => job !== undefined)
   const queued = jobs.filter(({ status }) => status === 'Queued')
   const running = jobs.filter((job) => job.status === 'Running' && job.cancelRequestedAtMs === undefined)
-  const areEnded = await inParts(queued, (part) => endQueued(system(batch.organisationId), part, end))
-  const areAsked = batch.cancelRequestedAtMs === undefined || (await inParts(running, askAllToStop))
+  const areEnded = await inParts(queued, (part) => finishQueued(system(batch.organisationId), part, end))
+  const areAsked = batch.cancelRequestedAtMs === undefined || (await inParts(running, requestCancelAll))
   return areEnded && areAsked
 }
 
 async function inParts(
-  jobs: readonly JobRow[],
-  change: (part: readonly JobRow[]) => Promise<boolean>,
+  jobs: readonly JobRecord[],
+  change: (part: readonly JobRecord[]) => Promise<boolean>,
 ): Promise<boolean> {
   let isWhole = true
-  for (let from = 0; from < jobs.length; from += jobsAtOnce) {
-    isWhole = (await change(jobs.slice(from, from + jobsAtOnce))) && isWhole
+  for (let from = 0; from < jobs.length; from += maxJobsPerTransaction) {
+    isWhole = (await change(jobs.slice(from, from + maxJobsPerTransaction))) && isWhole
   }
   return isWhole
 }
@@ -73,10 +73,10 @@ async function inParts(
  * Lets as many jobs go as the batch allows at once. What the books have not counted yet counts as still under way: there
  * are never too many. Answers whether that was all; not where a job or the batch has moved meanwhile.
  */
-async function release(batch: BatchRow): Promise<boolean> {
+async function release(batch: BatchRecord): Promise<boolean> {
   const { organisationId, maxConcurrency, submittedCount, released, heldEnded } = batch
   const underWay = released - (endedJobs(batch) - heldEnded)
-  const count = Math.min((maxConcurrency ?? 0) - underWay, submittedCount - released, jobsAtOnce)
+  const count = Math.min((maxConcurrency ?? 0) - underWay, submittedCount - released, maxJobsPerTransaction)
   if (maxConcurrency === undefined || count <= 0) return true
   const next = (await jobsOf(batch, released, released + count)).filter((job) => job !== undefined)
   const jobs = next.filter(({ status }) => status === 'Queued')
@@ -90,15 +90,15 @@ async function release(batch: BatchRow): Promise<boolean> {
       { released: { is: released }, cancelRequestedAtMs: { absent: true } },
     ),
     ...jobs.flatMap(letGo),
-    ...counterSteps(organisationId, waiting).map(({ step }) => step),
+    ...counterWrites(organisationId, waiting).map(({ step }) => step),
   ])
   if (refusal) return false
-  await Promise.all([...new Set(jobs.map(({ clusterId }) => clusterId))].map(ring))
+  await Promise.all([...new Set(jobs.map(({ clusterId }) => clusterId))].map(notifyRelay))
   return release({ ...batch, released: released + count, heldEnded: heldEnded - passed })
 }
 
 /** The steps that put a job into its cluster's inbox; its time begins. */
-function letGo({ id, organisationId, clusterId, deliverWithinSeconds = defaultDeliverWithinSeconds }: JobRow): Step[] {
+function letGo({ id, organisationId, clusterId, deliverWithinSeconds = defaultDeliverWithinSeconds }: JobRecord): WriteItem[] {
   const expiresAtMs = now() + deliverWithinSeconds * 1000
   const change = { set: { dispatchedAtMs: now(), expiresAtMs, ...keys.due(id, expiresAtMs) }, remove: ['isHeld'] }
   return [

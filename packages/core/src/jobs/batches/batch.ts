@@ -1,42 +1,42 @@
 import { type AcceptedBatch, type Batch, type BatchSubmission } from '@platform/contract/batch'
 import { defaultDeliverWithinSeconds, InvokeScriptPayload } from '@platform/contract/job'
-import { accept } from './create.ts'
-import { parseGate } from '../../clusters/removal-guard.ts'
+import { createBatch } from './create.ts'
+import { parseRemovalGuard } from '../../clusters/removal-guard.ts'
 import { jobIdOf } from './id.ts'
-import { type BatchRow, batchView, findBatch, parseBatch } from './record.ts'
+import { type BatchRecord, batchView, findBatch, parseBatch } from './record.ts'
 import { type SubmittedJob, submittedJobs } from './submission.ts'
 import { type Caller } from '../../caller.ts'
 import { commit } from '../../outbox/commit.ts'
 import { now } from '../../clock.ts'
 import * as keys from '../../db/keys.ts'
-import { get, getAll, getMany, patch } from '../../db/table.ts'
-import { fault } from '../../error.ts'
+import { get, getConsistent, getMany, patch } from '../../db/table.ts'
+import { platformError } from '../../error.ts'
 import { type Page, pageOfKeys } from '../../db/index-page.ts'
-import { type JobRow, parseJob } from '../record.ts'
-import { announceBatch } from '../../aws/queues.ts'
+import { type JobRecord, parseJob } from '../record.ts'
+import { enqueueBatch } from '../../aws/queues.ts'
 
 /** Batches as callers see them: submit, read, list, cancel, retry (D6, D28, D29). */
 
 /** Accepts up to 500 jobs, all or none; see `accept`. */
 export const submit = async (caller: Caller, { jobs, ...limits }: BatchSubmission): Promise<AcceptedBatch> =>
-  accept(caller, { jobs: submittedJobs(jobs), ...limits })
+  createBatch(caller, { jobs: submittedJobs(jobs), ...limits })
 
 /** One batch with its jobs counted. One call. */
 export const read = async ({ organisationId }: Caller, batchId: string): Promise<Batch> =>
   batchView(await mustFind(organisationId, batchId))
 
-async function mustFind(organisationId: string, batchId: string): Promise<BatchRow> {
+async function mustFind(organisationId: string, batchId: string): Promise<BatchRecord> {
   const batch = await findBatch(organisationId, batchId)
-  if (batch === undefined) throw fault('batch_not_found')
+  if (batch === undefined) throw platformError('batch_not_found')
   return batch
 }
 
 /** A page of batches, newest first. Three calls; more only far from both ends of thousands. */
 export async function list({ organisationId }: Caller, { page, pageSize }: Page) {
-  const { accepted } = parseGate(await get(keys.openBatches(organisationId), { stale: true }))
+  const { accepted } = parseRemovalGuard(await get(keys.removalGuard(organisationId), { stale: true }))
   const range = { index: 'gsi1', pk: keys.organisationBatches(organisationId) } as const
   const found = await pageOfKeys(range, accepted, { page, pageSize })
-  const items = found.length === 0 ? [] : await getAll(found, { stale: true })
+  const items = found.length === 0 ? [] : await getConsistent(found, { stale: true })
   const batches = items.filter((item) => item !== undefined).map((item) => batchView(parseBatch(item)))
   return { items: batches, totalCount: accepted, page, pageSize }
 }
@@ -48,7 +48,7 @@ export async function list({ organisationId }: Caller, { page, pageSize }: Page)
 export async function cancel(caller: Caller, batchId: string): Promise<Batch> {
   const { organisationId } = caller
   const batch = await mustFind(organisationId, batchId)
-  if (batch.finishedAtMs !== undefined) throw fault('batch_already_finished')
+  if (batch.finishedAtMs !== undefined) throw platformError('batch_already_finished')
   const marked = { ...batch, cancelRequestedAtMs: batch.cancelRequestedAtMs ?? now() }
   if (batch.cancelRequestedAtMs === undefined) {
     const { cancelRequestedAtMs } = marked
@@ -59,9 +59,9 @@ export async function cancel(caller: Caller, batchId: string): Promise<Batch> {
       audit: { action: 'batch.cancel', resource: batchId },
       isAnnounced: true,
     })
-    if (refusal?.item && parseBatch(refusal.item).finishedAtMs !== undefined) throw fault('batch_already_finished')
+    if (refusal?.item && parseBatch(refusal.item).finishedAtMs !== undefined) throw platformError('batch_already_finished')
   }
-  await announceBatch({ organisationId, batchId })
+  await enqueueBatch({ organisationId, batchId })
   return batchView(marked)
 }
 
@@ -72,13 +72,13 @@ export async function cancel(caller: Caller, batchId: string): Promise<Batch> {
 export async function retry(caller: Caller, batchId: string): Promise<AcceptedBatch> {
   const batch = await mustFind(caller.organisationId, batchId)
   const jobs = batch.finishedAtMs === undefined ? [] : await jobsToRetry(batch)
-  if (jobs.length === 0) throw fault('nothing_to_retry')
+  if (jobs.length === 0) throw platformError('nothing_to_retry')
   const { maxConcurrency, maxErrors } = batch
-  return accept(caller, { jobs, maxConcurrency, maxErrors, retryOf: batchId })
+  return createBatch(caller, { jobs, maxConcurrency, maxErrors, retryOf: batchId })
 }
 
 /** Jobs whose cluster was removed are gone, or soon will be, and are not missed. */
-async function jobsToRetry({ organisationId, id, submittedCount }: BatchRow): Promise<SubmittedJob[]> {
+async function jobsToRetry({ organisationId, id, submittedCount }: BatchRecord): Promise<SubmittedJob[]> {
   const jobIds = Array.from({ length: submittedCount }, (_, index) => jobIdOf(id, index))
   const items = await getMany(jobIds.map((jobId) => keys.job(organisationId, jobId)))
   const rows = items.filter((item) => item !== undefined).map(parseJob)
@@ -94,7 +94,7 @@ async function jobsToRetry({ organisationId, id, submittedCount }: BatchRow): Pr
   )
 }
 
-function submittedAgain({ clusterId, timeoutSeconds, deliverWithinSeconds }: JobRow, payload: unknown): SubmittedJob[] {
+function submittedAgain({ clusterId, timeoutSeconds, deliverWithinSeconds }: JobRecord, payload: unknown): SubmittedJob[] {
   if (typeof payload !== 'string') return []
   const { targetNodeIds } = InvokeScriptPayload.parse(JSON.parse(payload))
   return [

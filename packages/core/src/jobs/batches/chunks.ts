@@ -1,7 +1,7 @@
 import { constants, zstdCompressSync, zstdDecompressSync } from 'node:zlib'
 import * as z from 'zod'
 import * as keys from '../../db/keys.ts'
-import { create, getAll, type Item, type Step } from '../../db/table.ts'
+import { create, getConsistent, type Item, type WriteItem } from '../../db/table.ts'
 
 /**
  * The jobs of an open batch, before they stand in the table: compressed items of a few dozen jobs each, so that accepting
@@ -10,7 +10,7 @@ import { create, getAll, type Item, type Step } from '../../db/table.ts'
  */
 
 /** A job that was accepted with a batch. `payload` is its JSON. */
-export interface PlannedJob {
+export interface PendingJob {
   clusterId: string
   timeoutSeconds: number
   deliverWithinSeconds: number
@@ -30,12 +30,12 @@ const inflate = (value: unknown): string =>
   zstdDecompressSync(z.instanceof(Uint8Array).parse(value), { maxOutputLength: inflatedBytes }).toString()
 
 /** The clusters that jobs name, each once, in the order of their first job. */
-export const clustersOf = (jobs: readonly PlannedJob[]): string[] => [
+export const clustersOf = (jobs: readonly PendingJob[]): string[] => [
   ...new Set(jobs.map(({ clusterId }) => clusterId)),
 ]
 
 /** The steps that store the jobs of a batch, and the index of the first job of each chunk. */
-export function storeChunks(organisationId: string, batchId: string, jobs: readonly PlannedJob[]) {
+export function storeChunks(organisationId: string, batchId: string, jobs: readonly PendingJob[]) {
   const clusterIds = clustersOf(jobs)
   const places = new Map(clusterIds.map((id, place) => [id, place]))
   const lines = jobs.map(
@@ -44,7 +44,7 @@ export function storeChunks(organisationId: string, batchId: string, jobs: reado
   )
   const starts = startsOf(lines.map((line) => Buffer.byteLength(line) + 1))
   const chunks = starts.map((start, chunk) => squeeze(lines.slice(start, starts[chunk + 1]).join('\n')))
-  const steps: Step[] = [
+  const steps: WriteItem[] = [
     create(keys.batchClusters(organisationId, batchId), { clusters: squeeze(clusterIds.join('\n')) }),
     ...chunks.map((jobsOfChunk, chunk) =>
       create(keys.batchChunk(organisationId, batchId, chunk), { jobs: jobsOfChunk }),
@@ -80,7 +80,7 @@ export const parseClusters = (item: Item): string[] => inflate(item['clusters'])
 
 const Facts = z.tuple([z.number(), z.number(), z.number()])
 
-const parseChunk = (item: Item, clusterIds: readonly string[]): PlannedJob[] =>
+const parseChunk = (item: Item, clusterIds: readonly string[]): PendingJob[] =>
   inflate(item['jobs'])
     .split('\n')
     .map((line) => {
@@ -93,21 +93,21 @@ const parseChunk = (item: Item, clusterIds: readonly string[]): PlannedJob[] =>
  * The jobs of an open batch by their index, from the chunk on that holds `from`, up to the one that holds `to`. Undefined
  * where the batch is not open any more. One call.
  */
-export async function readPlanned(
+export async function readPendingJobs(
   { organisationId, id, starts }: { organisationId: string; id: string; starts: readonly number[] },
   from: number,
   to: number = Number.MAX_SAFE_INTEGER,
-): Promise<Map<number, PlannedJob> | undefined> {
+): Promise<Map<number, PendingJob> | undefined> {
   const wanted = starts
     .map((start, chunk) => ({ start, chunk, end: starts[chunk + 1] ?? Number.MAX_SAFE_INTEGER }))
     .filter(({ start, end }) => start <= to && end > from)
-  const [clusters, ...chunks] = await getAll([
+  const [clusters, ...chunks] = await getConsistent([
     keys.batchClusters(organisationId, id),
     ...wanted.map(({ chunk }) => keys.batchChunk(organisationId, id, chunk)),
   ])
   if (clusters === undefined) return undefined
   const clusterIds = parseClusters(clusters)
-  const jobs = new Map<number, PlannedJob>()
+  const jobs = new Map<number, PendingJob>()
   for (const [place, { start }] of wanted.entries()) {
     const item = chunks[place]
     if (item === undefined) return undefined

@@ -1,19 +1,19 @@
 import { type AcceptedBatch } from '@platform/contract/batch'
 import { clustersOf, storeChunks } from './chunks.ts'
-import { type Gate, isSettled, openStep, parseGate } from '../../clusters/removal-guard.ts'
+import { type RemovalGuard, isGuardCurrent, openBatchWrite, parseRemovalGuard } from '../../clusters/removal-guard.ts'
 import { jobIdOf, newBatchId } from './id.ts'
 import { type SubmittedJob } from './submission.ts'
 import { type Caller } from '../../caller.ts'
 import { commit } from '../../outbox/commit.ts'
 import { iso, now } from '../../clock.ts'
 import * as keys from '../../db/keys.ts'
-import { check, create, getMany, orFail, pause, type Step } from '../../db/table.ts'
-import { type Refusal } from '../../db/transact.ts'
+import { check, create, getMany, orThrow, backOff, type WriteItem } from '../../db/table.ts'
+import { type ConditionFailure } from '../../db/transact.ts'
 import { failpoint } from '../../lib/failpoint.ts'
-import { contended, fault } from '../../error.ts'
+import { storeContention, platformError } from '../../error.ts'
 import { isId, timeOf } from '../../id.ts'
 import { parseNodes } from '../../clusters/node.ts'
-import { announceAgainMs, announceBatch } from '../../aws/queues.ts'
+import { outboxRetryMs, enqueueBatch } from '../../aws/queues.ts'
 
 /** A batch is stored only while no cluster of the organisation goes; this many may go one after another. */
 const attempts = 8
@@ -32,28 +32,28 @@ export interface BatchRequest {
  * look the clusters up, one transaction, one message. Target nodes are looked up besides, in calls of their own. Throws
  * `cluster_forbidden` where any cluster is not the organisation's, and `node_not_in_cluster`.
  */
-export async function accept(caller: Caller, request: BatchRequest): Promise<AcceptedBatch> {
+export async function createBatch(caller: Caller, request: BatchRequest): Promise<AcceptedBatch> {
   const { organisationId } = caller
   const clusterIds = clustersOf(request.jobs)
-  if (!clusterIds.every((id) => isId('clus', id))) throw fault('cluster_forbidden')
+  if (!clusterIds.every((id) => isId('clus', id))) throw platformError('cluster_forbidden')
   const answer = answerFor(newBatchId(), request.jobs.length)
   const steps = storeSteps(caller, request, answer)
   let gate = await lookUp(organisationId, clusterIds, request.jobs)
   for (let attempt = 1; ; attempt++) {
     const refusal = await store(caller, request, answer, [
       // The first cluster is looked up by the transaction itself: 500 of them take one call less.
-      orFail(check(keys.cluster(organisationId, clusterIds[0] ?? ''), { pk: { present: true } }), 'cluster_forbidden'),
-      openStep(organisationId, gate, answer.batchId),
+      orThrow(check(keys.cluster(organisationId, clusterIds[0] ?? ''), { pk: { present: true } }), 'cluster_forbidden'),
+      openBatchWrite(organisationId, gate, answer.batchId),
       ...steps,
     ])
     if (refusal === undefined) break
-    if (attempt === attempts) throw contended()
-    await pause(attempt)
-    gate = parseGate(refusal.item)
+    if (attempt === attempts) throw storeContention()
+    await backOff(attempt)
+    gate = parseRemovalGuard(refusal.item)
     await checkClusters(organisationId, clusterIds)
   }
   await failpoint('batch.accepted')
-  await announceBatch({ organisationId, batchId: answer.batchId })
+  await enqueueBatch({ organisationId, batchId: answer.batchId })
   return answer
 }
 
@@ -65,12 +65,12 @@ const answerFor = (batchId: string, submittedCount: number): AcceptedBatch => ({
 })
 
 /** The steps that store the batch's row and its jobs. The sweep looks at the batch until it is finished. */
-function storeSteps(caller: Caller, request: BatchRequest, { batchId: id, submittedCount }: AcceptedBatch): Step[] {
+function storeSteps(caller: Caller, request: BatchRequest, { batchId: id, submittedCount }: AcceptedBatch): WriteItem[] {
   const { organisationId, userId: createdBy } = caller
   const { jobs, maxConcurrency, maxErrors, retryOf } = request
   const { starts, steps } = storeChunks(organisationId, id, jobs)
   const row = { id, organisationId, submittedCount, maxConcurrency, maxErrors, retryOf, createdBy, starts, expanded: 0 }
-  const filed = { gsi1pk: keys.organisationBatches(organisationId), ...keys.due(id, now() + announceAgainMs) }
+  const filed = { gsi1pk: keys.organisationBatches(organisationId), ...keys.due(id, now() + outboxRetryMs) }
   return [create(keys.batch(organisationId, id), { ...row, createdAtMs: timeOf(id), ...filed }), ...steps]
 }
 
@@ -79,8 +79,8 @@ const store = (
   caller: Caller,
   { retryOf }: BatchRequest,
   answer: AcceptedBatch,
-  steps: readonly Step[],
-): Promise<Refusal | undefined> => {
+  steps: readonly WriteItem[],
+): Promise<ConditionFailure | undefined> => {
   const { batchId, submittedCount } = answer
   const [action, detail] = retryOf === undefined ? ['batch.submit', `${submittedCount} jobs`] : ['batch.retry', retryOf]
   return commit(caller, {
@@ -98,28 +98,28 @@ async function lookUp(
   organisationId: string,
   clusterIds: readonly string[],
   jobs: readonly SubmittedJob[],
-): Promise<Gate> {
+): Promise<RemovalGuard> {
   const targeted = clustersOf(jobs.filter(({ targetNodeIds }) => targetNodeIds !== undefined))
   // A foreign cluster is refused as such, whatever nodes are named with it.
   const asked = targeted.length === 0 ? clusterIds.slice(1) : clusterIds
   const [[gateItem, ...clusters], nodes] = await Promise.all([
-    getMany([keys.openBatches(organisationId), ...asked.map((id) => keys.cluster(organisationId, id))]),
+    getMany([keys.removalGuard(organisationId), ...asked.map((id) => keys.cluster(organisationId, id))]),
     getMany(targeted.map((id) => keys.nodes(organisationId, id))),
   ])
-  if (clusters.includes(undefined)) throw fault('cluster_forbidden')
+  if (clusters.includes(undefined)) throw platformError('cluster_forbidden')
   const known = new Map(
     targeted.map((id, place) => [id, new Set(parseNodes(nodes[place]).map(({ id: nodeId }) => nodeId))]),
   )
   const isKnown = ({ clusterId, targetNodeIds = [] }: SubmittedJob) =>
     targetNodeIds.every((nodeId) => known.get(clusterId)?.has(nodeId))
-  if (!jobs.every(isKnown)) throw fault('node_not_in_cluster')
-  const gate = parseGate(gateItem)
-  if (!isSettled(gate)) await checkClusters(organisationId, clusterIds)
+  if (!jobs.every(isKnown)) throw platformError('node_not_in_cluster')
+  const gate = parseRemovalGuard(gateItem)
+  if (!isGuardCurrent(gate)) await checkClusters(organisationId, clusterIds)
   return gate
 }
 
 /** Looks up all clusters but the first, after the gate was read. */
 async function checkClusters(organisationId: string, [, ...others]: readonly string[]): Promise<void> {
   const items = await getMany(others.map((id) => keys.cluster(organisationId, id)))
-  if (items.includes(undefined)) throw fault('cluster_forbidden')
+  if (items.includes(undefined)) throw platformError('cluster_forbidden')
 }

@@ -1,20 +1,20 @@
-import { chunkKeys, type PlannedJob, readPlanned } from './chunks.ts'
-import { closeStep } from '../../clusters/removal-guard.ts'
+import { chunkKeys, type PendingJob, readPendingJobs } from './chunks.ts'
+import { closeBatchWrite } from '../../clusters/removal-guard.ts'
 import { newJobOf } from './find-job.ts'
-import { type BatchRow, findBatch, stopOf } from './record.ts'
+import { type BatchRecord, findBatch, stopReasonOf } from './record.ts'
 import { system } from '../../caller.ts'
 import { commit } from '../../outbox/commit.ts'
 import { now } from '../../clock.ts'
-import { type CounterChange, counterSteps } from '../../clusters/counters.ts'
-import { sameAs } from '../../db/expression.ts'
+import { type CounterChange, counterWrites } from '../../clusters/counters.ts'
+import { unchanged } from '../../db/expression.ts'
 import * as keys from '../../db/keys.ts'
-import { create, patch, pause, remove, type Step } from '../../db/table.ts'
+import { create, patch, backOff, remove, type WriteItem } from '../../db/table.ts'
 import { transact } from '../../db/transact.ts'
 import { failpoint } from '../../lib/failpoint.ts'
-import { contended, Fault } from '../../error.ts'
-import { type JobEnd, parseJob, toldOfQueued, toldOfStillborn } from '../record.ts'
-import { type Told } from '../../outbox/record.ts'
-import { ring } from '../../lib/relay-notify.ts'
+import { storeContention, PlatformError } from '../../error.ts'
+import { type JobEnd, parseJob, effectsOfQueued, effectsOfFailedCreation } from '../record.ts'
+import { type Effects } from '../../outbox/record.ts'
+import { notifyRelay } from '../../lib/relay-notify.ts'
 
 /**
  * Makes the jobs of an accepted batch stand in the table, in transactions as full as they may be. Each moves the batch's
@@ -28,25 +28,25 @@ const writesLeft = 98
 const payloadBytesLeft = 2_500_000
 
 /** Expands a batch as far as it is not yet; answers it as it stands then. Two calls, one for each few dozen jobs, two. */
-export async function expand(organisationId: string, batchId: string): Promise<BatchRow | undefined> {
+export async function expand(organisationId: string, batchId: string): Promise<BatchRecord | undefined> {
   let [lost, reached] = [0, -1]
   for (;;) {
     const batch = await findBatch(organisationId, batchId)
     if (batch?.starts === undefined) return batch
     lost = batch.expanded > reached ? 0 : lost + 1
     reached = batch.expanded
-    if (lost === attempts) throw contended()
-    if (lost > 0) await pause(lost)
+    if (lost === attempts) throw storeContention()
+    if (lost > 0) await backOff(lost)
     await expandFrom(batch, batch.starts)
   }
 }
 
 /** Goes on until the batch is expanded, or somebody else has changed it. */
-async function expandFrom(batch: BatchRow, starts: readonly number[]): Promise<void> {
-  const planned = await readPlanned({ ...batch, starts }, batch.expanded)
+async function expandFrom(batch: BatchRecord, starts: readonly number[]): Promise<void> {
+  const planned = await readPendingJobs({ ...batch, starts }, batch.expanded)
   if (planned === undefined) return
   try {
-    let current: BatchRow | undefined = batch
+    let current: BatchRecord | undefined = batch
     while (current !== undefined && current.expanded < current.submittedCount) {
       current = await makeNext(current, planned)
       await failpoint('batch.expanding')
@@ -54,18 +54,18 @@ async function expandFrom(batch: BatchRow, starts: readonly number[]): Promise<v
     if (current !== undefined) await close(current, starts)
   } catch (error) {
     // Too many writers met at one cluster: the next try goes on from here.
-    if (!(error instanceof Fault)) throw error
+    if (!(error instanceof PlatformError)) throw error
   }
 }
 
 /** Makes as many jobs as a transaction holds; undefined where the batch was not as it was read. */
-async function makeNext(batch: BatchRow, planned: ReadonlyMap<number, PlannedJob>): Promise<BatchRow | undefined> {
+async function makeNext(batch: BatchRecord, planned: ReadonlyMap<number, PendingJob>): Promise<BatchRecord | undefined> {
   const gone = new Set<string>()
   for (;;) {
     const jobs = nextJobs(batch, planned, gone)
     const expanded = batch.expanded + jobs.length
     const released = Math.min(expanded, batch.maxConcurrency ?? 0)
-    const counters = counterSteps(
+    const counters = counterWrites(
       batch.organisationId,
       jobs.flatMap(({ counted }) => (counted === undefined ? [] : [counted])),
     )
@@ -90,21 +90,21 @@ async function makeNext(batch: BatchRow, planned: ReadonlyMap<number, PlannedJob
   }
 }
 
-const progressStep = (batch: BatchRow, { expanded, released }: { expanded: number; released: number }): Step =>
+const progressStep = (batch: BatchRecord, { expanded, released }: { expanded: number; released: number }): WriteItem =>
   patch(
     keys.batch(batch.organisationId, batch.id),
     { set: { expanded, ...(released > 0 && { released }) } },
     {
       expanded: { is: batch.expanded },
-      cancelRequestedAtMs: sameAs(batch.cancelRequestedAtMs),
-      deadLetteredAtMs: sameAs(batch.deadLetteredAtMs),
+      cancelRequestedAtMs: unchanged(batch.cancelRequestedAtMs),
+      deadLetteredAtMs: unchanged(batch.deadLetteredAtMs),
     },
   )
 
 type NewJob = ReturnType<typeof newJob>
 
 /** The next jobs of a batch that fit into one transaction. */
-function nextJobs(batch: BatchRow, planned: ReadonlyMap<number, PlannedJob>, gone: ReadonlySet<string>): NewJob[] {
+function nextJobs(batch: BatchRecord, planned: ReadonlyMap<number, PendingJob>, gone: ReadonlySet<string>): NewJob[] {
   const jobs: NewJob[] = []
   const clusterIds = new Set<string>()
   let [writes, bytes] = [0, 0]
@@ -122,7 +122,7 @@ function nextJobs(batch: BatchRow, planned: ReadonlyMap<number, PlannedJob>, gon
 }
 
 /** A job as it shall stand in the table: waiting for its relay, held back by its batch, or over already. */
-function newJob(batch: BatchRow, index: number, { clusterId, ...planned }: PlannedJob, isGone: boolean) {
+function newJob(batch: BatchRecord, index: number, { clusterId, ...planned }: PendingJob, isGone: boolean) {
   const job = newJobOf(batch, index, { clusterId, ...planned })
   const end = endOf(batch, isGone)
   const isWaiting = end === undefined && !job.isHeld
@@ -130,33 +130,33 @@ function newJob(batch: BatchRow, index: number, { clusterId, ...planned }: Plann
   const row = end === undefined ? { ...job, ...dispatched } : { ...job, ...end, completedAtMs: now() }
   const add = { jobs: 1, ...(end === undefined && { activeJobs: 1 }), ...(isWaiting && { waitingJobs: 1 }) }
   const counted: CounterChange | undefined = isGone ? undefined : { clusterId, add }
-  const told: Pick<Told, 'events' | 'moves'> =
-    end === undefined ? toldOfQueued(job) : toldOfStillborn(parseJob(job), end)
-  return { row: { ...row, ...keys.jobFiling(row) }, payload: planned.payload, isWaiting, counted, told }
+  const told: Pick<Effects, 'events' | 'moves'> =
+    end === undefined ? effectsOfQueued(job) : effectsOfFailedCreation(parseJob(job), end)
+  return { row: { ...row, ...keys.jobIndexKeys(row) }, payload: planned.payload, isWaiting, counted, told }
 }
 
 /** The gate keeps the clusters of open batches; should one be gone all the same, its jobs must not hold up the others. */
-function endOf(batch: BatchRow, isGone: boolean): JobEnd | undefined {
+function endOf(batch: BatchRecord, isGone: boolean): JobEnd | undefined {
   if (isGone) return { status: 'Failed', statusReason: 'cluster_removed' }
   if (batch.deadLetteredAtMs !== undefined) return { status: 'Failed', statusReason: 'dead_lettered' }
-  return stopOf(batch)
+  return stopReasonOf(batch)
 }
 
-const stepsOf = ({ row, payload, isWaiting }: NewJob): Step[] => [
+const stepsOf = ({ row, payload, isWaiting }: NewJob): WriteItem[] => [
   create(keys.job(row.organisationId, row.id), row),
   create(keys.payload(row.organisationId, row.id), { payload }),
   ...(isWaiting ? [create(keys.inbox(row.clusterId, row.id), {})] : []),
 ]
 
 const ringFor = (jobs: readonly NewJob[]): Promise<unknown> =>
-  Promise.all([...new Set(jobs.filter(({ isWaiting }) => isWaiting).map(({ row }) => row.clusterId))].map(ring))
+  Promise.all([...new Set(jobs.filter(({ isWaiting }) => isWaiting).map(({ row }) => row.clusterId))].map(notifyRelay))
 
 /** Every job stands in the table and counts at its cluster: what was stored until then may go. */
-async function close({ organisationId, id, submittedCount }: BatchRow, starts: readonly number[]): Promise<void> {
+async function close({ organisationId, id, submittedCount }: BatchRecord, starts: readonly number[]): Promise<void> {
   await failpoint('batch.expanded')
   await transact([
     patch(keys.batch(organisationId, id), { remove: ['starts'] }, { expanded: { is: submittedCount } }),
-    closeStep(organisationId, id),
+    closeBatchWrite(organisationId, id),
     ...chunkKeys(organisationId, id, starts).map((key) => remove(key)),
   ])
 }

@@ -1,21 +1,21 @@
-import { type PlannedJob, readPlanned } from './chunks.ts'
+import { type PendingJob, readPendingJobs } from './chunks.ts'
 import { batchIdOf, indexOf, jobIdOf } from './id.ts'
-import { type BatchRow, findBatch } from './record.ts'
+import { type BatchRecord, findBatch } from './record.ts'
 import * as keys from '../../db/keys.ts'
 import { get } from '../../db/table.ts'
-import { fault } from '../../error.ts'
+import { platformError } from '../../error.ts'
 import { isId } from '../../id.ts'
-import { type JobRow, parseJob } from '../record.ts'
-import { isOperation, type OperationRow, parseOperation } from '../../operations/record.ts'
+import { type JobRecord, parseJob } from '../record.ts'
+import { isOperation, type OperationRecord, parseOperation } from '../../operations/record.ts'
 
 /** The jobs of a batch before they stand in the table. */
 
 /** Whether a job has to wait until others of its batch have ended. */
-const isHeldBack = ({ maxConcurrency }: BatchRow, index: number): boolean =>
+const isHeldBack = ({ maxConcurrency }: BatchRecord, index: number): boolean =>
   maxConcurrency !== undefined && index >= maxConcurrency
 
 /** A job of a batch as it stands in the table once its turn has come. */
-export const newJobOf = (batch: BatchRow, index: number, planned: PlannedJob) => ({
+export const newJobOf = (batch: BatchRecord, index: number, planned: PendingJob) => ({
   id: jobIdOf(batch.id, index),
   organisationId: batch.organisationId,
   clusterId: planned.clusterId,
@@ -31,13 +31,13 @@ export const newJobOf = (batch: BatchRow, index: number, planned: PlannedJob) =>
 })
 
 /** A job that does not stand in the table yet. `payload` is its JSON. */
-export interface PlacedJob {
-  job: JobRow
+export interface UnexpandedJob {
+  job: JobRecord
   payload: string
   isPlanned: true
 }
 
-const placed = (batch: BatchRow, index: number, planned: PlannedJob): PlacedJob => ({
+const placed = (batch: BatchRecord, index: number, planned: PendingJob): UnexpandedJob => ({
   job: parseJob(newJobOf(batch, index, planned)),
   payload: planned.payload,
   isPlanned: true,
@@ -50,44 +50,44 @@ const looks = 2
  * A job as it stands in the table, where `stored` finds it, or else in its batch, which takes two calls. Throws
  * `job_not_found`.
  */
-export async function locate<Stored>(
+export async function findJob<Stored>(
   organisationId: string,
   jobId: string,
   stored: () => Promise<Stored | undefined>,
-): Promise<Stored | PlacedJob> {
-  if (!isId('job', jobId)) throw fault('job_not_found')
+): Promise<Stored | UnexpandedJob> {
+  if (!isId('job', jobId)) throw platformError('job_not_found')
   for (let look = 0; look < looks; look++) {
     const found = (await stored()) ?? (await findPlanned(organisationId, jobId))
     if (found !== undefined) return found
   }
-  throw fault('job_not_found')
+  throw platformError('job_not_found')
 }
 
 /** The row of a job that stands in the table. One call. */
 export async function storedJob(
   organisationId: string,
   jobId: string,
-): Promise<{ job: JobRow } | { operation: OperationRow } | undefined> {
+): Promise<{ job: JobRecord } | { operation: OperationRecord } | undefined> {
   const item = await get(keys.job(organisationId, jobId))
   if (item === undefined) return undefined
   return isOperation(item) ? { operation: parseOperation(item) } : { job: parseJob(item) }
 }
 
 /** Undefined where the job stands in the table by now, or has gone from there. */
-async function findPlanned(organisationId: string, jobId: string): Promise<PlacedJob | undefined> {
+async function findPlanned(organisationId: string, jobId: string): Promise<UnexpandedJob | undefined> {
   const [batchId, index] = [batchIdOf(jobId), indexOf(jobId)]
   const batch = await findBatch(organisationId, batchId)
-  if (batch === undefined || index >= batch.submittedCount) throw fault('job_not_found')
+  if (batch === undefined || index >= batch.submittedCount) throw platformError('job_not_found')
   const { starts, expanded } = batch
   if (starts === undefined || index < expanded) return undefined
-  const planned = (await readPlanned({ ...batch, starts }, index, index))?.get(index)
+  const planned = (await readPendingJobs({ ...batch, starts }, index, index))?.get(index)
   return planned && placed(batch, index, planned)
 }
 
 /** All jobs of a batch that do not stand in the table. One call; none where the batch is not open. */
-export async function allPlanned(batch: BatchRow): Promise<JobRow[]> {
+export async function listPendingJobs(batch: BatchRecord): Promise<JobRecord[]> {
   const { starts, expanded } = batch
-  const planned = starts && (await readPlanned({ ...batch, starts }, expanded))
+  const planned = starts && (await readPendingJobs({ ...batch, starts }, expanded))
   return [...(planned ?? [])]
     .filter(([index]) => index >= expanded)
     .map(([index, job]) => placed(batch, index, job).job)

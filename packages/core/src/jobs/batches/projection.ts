@@ -1,26 +1,26 @@
-import { type BatchRow, countsOf, endedJobs, parseBatch } from './record.ts'
-import { steer } from './advance.ts'
-import { type Book } from '../../outbox/run-projections.ts'
+import { type BatchRecord, countsOf, endedJobs, parseBatch } from './record.ts'
+import { applyBatchLimits } from './advance.ts'
+import { type Projection } from '../../outbox/run-projections.ts'
 import { system } from '../../caller.ts'
 import { now } from '../../clock.ts'
-import { sameAs } from '../../db/expression.ts'
+import { unchanged } from '../../db/expression.ts'
 import * as keys from '../../db/keys.ts'
-import { getMany, patch, type Step } from '../../db/table.ts'
+import { getMany, patch, type WriteItem } from '../../db/table.ts'
 import { derivedId } from '../../id.ts'
 import { log } from '../../log.ts'
-import { type JobMove, type OutboxRecord, recordStep } from '../../outbox/record.ts'
+import { type JobTransition, type OutboxRecord, outboxWrite } from '../../outbox/record.ts'
 
 /**
  * Counts the jobs of batches by where they stand: one write for each batch and closing, never one for each job. A batch
  * whose last job is counted is finished.
  */
-export const batchBook: Book = { name: 'batches', entries, follow }
+export const batchProjection: Projection = { name: 'batches', entries, follow }
 
 const counters = { Running: 'running', Completed: 'completed', Failed: 'failed', Cancelled: 'cancelled' } as const
 type Counter = (typeof counters)[keyof typeof counters]
 type Counts = Record<Counter | 'heldEnded', number>
 
-const counterOf = (status: JobMove['from']): Counter | undefined =>
+const counterOf = (status: JobTransition['from']): Counter | undefined =>
   status === undefined || status === 'Queued' ? undefined : counters[status]
 
 /** What moves add to the counts of each batch. A job that is cleared away stays counted as it ended. */
@@ -38,12 +38,12 @@ function countedByBatch(records: readonly OutboxRecord[]): Map<string, Counts> {
   return batches
 }
 
-const batchesOf = async (organisationId: string, batchIds: readonly string[]): Promise<BatchRow[]> => {
+const batchesOf = async (organisationId: string, batchIds: readonly string[]): Promise<BatchRecord[]> => {
   const items = await getMany(batchIds.map((id) => keys.batch(organisationId, id)))
   return items.filter((item) => item !== undefined).map(parseBatch)
 }
 
-async function entries(organisationId: string, records: readonly OutboxRecord[]): Promise<readonly Step[]> {
+async function entries(organisationId: string, records: readonly OutboxRecord[]): Promise<readonly WriteItem[]> {
   const counted = countedByBatch(records)
   const batches = await batchesOf(organisationId, [...counted.keys()])
   return batches.flatMap((batch) => {
@@ -53,7 +53,7 @@ async function entries(organisationId: string, records: readonly OutboxRecord[])
 }
 
 /** Refused where somebody else has counted meanwhile: who counts the last job must know. */
-function countSteps(batch: BatchRow, counts: Counts): Step[] {
+function countSteps(batch: BatchRecord, counts: Counts): WriteItem[] {
   const { organisationId, id, submittedCount, running, completed, failed, cancelled } = batch
   const after = {
     ...batch,
@@ -67,16 +67,16 @@ function countSteps(batch: BatchRow, counts: Counts): Step[] {
   const add = Object.fromEntries(Object.entries(counts).filter(([, by]) => by !== 0))
   const change = { add, ...(isFinished && { set: { finishedAtMs: now() }, remove: ['duepk', 'duesk'] }) }
   const asRead = {
-    completed: sameAs(completed || undefined),
-    failed: sameAs(failed || undefined),
-    cancelled: sameAs(cancelled || undefined),
+    completed: unchanged(completed || undefined),
+    failed: unchanged(failed || undefined),
+    cancelled: unchanged(cancelled || undefined),
   }
   if (Object.keys(add).length === 0 && !isFinished) return []
   return [patch(keys.batch(organisationId, id), change, asRead), ...(isFinished ? [finishedStep(after)] : [])]
 }
 
-const finishedStep = (batch: BatchRow): Step =>
-  recordStep(system(batch.organisationId), {
+const finishedStep = (batch: BatchRecord): WriteItem =>
+  outboxWrite(system(batch.organisationId), {
     id: derivedId('evt', now(), batch.id, 'finished'),
     events: [
       {
@@ -94,12 +94,12 @@ async function follow(organisationId: string, records: readonly OutboxRecord[]):
   await Promise.all(batches.filter(isLimited).map(steerSafely))
 }
 
-const isLimited = ({ maxConcurrency, maxErrors }: BatchRow): boolean =>
+const isLimited = ({ maxConcurrency, maxErrors }: BatchRecord): boolean =>
   maxConcurrency !== undefined || maxErrors !== undefined
 
-async function steerSafely(batch: BatchRow): Promise<void> {
+async function steerSafely(batch: BatchRecord): Promise<void> {
   try {
-    await steer(batch)
+    await applyBatchLimits(batch)
   } catch (error) {
     log('warn', 'A batch could not be steered; the sweep will', { batchId: batch.id, error: String(error) })
   }

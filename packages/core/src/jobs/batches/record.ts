@@ -8,7 +8,7 @@ import { isId } from '../../id.ts'
 import { type JobEnd } from '../record.ts'
 
 /** How a batch is stored: its row, and beside it the jobs that do not stand in the table yet (`chunks.ts`). */
-const BatchRow = z.object({
+const BatchRecord = z.object({
   id: z.string(),
   organisationId: z.string(),
   submittedCount: z.number(),
@@ -35,22 +35,22 @@ const BatchRow = z.object({
   deadLetteredAtMs: z.number().optional(),
   finishedAtMs: z.number().optional(),
 })
-export type BatchRow = z.infer<typeof BatchRow>
+export type BatchRecord = z.infer<typeof BatchRecord>
 
-export const parseBatch = (item: Item): BatchRow => BatchRow.parse(item)
+export const parseBatch = (item: Item): BatchRecord => BatchRecord.parse(item)
 
 /** A batch of an organisation. One call. */
-export async function findBatch(organisationId: string, batchId: string): Promise<BatchRow | undefined> {
+export async function findBatch(organisationId: string, batchId: string): Promise<BatchRecord | undefined> {
   const item = isId('batch', batchId) ? await get(keys.batch(organisationId, batchId)) : undefined
   return item && parseBatch(item)
 }
 
 /** How many jobs of a batch have ended. */
-export const endedJobs = ({ completed, failed, cancelled }: Pick<BatchRow, 'completed' | 'failed' | 'cancelled'>) =>
+export const endedJobs = ({ completed, failed, cancelled }: Pick<BatchRecord, 'completed' | 'failed' | 'cancelled'>) =>
   completed + failed + cancelled
 
 /** Jobs by where they stand. A job's start may be counted after its end: nothing is negative meanwhile. */
-export function countsOf(batch: BatchRow): BatchCounts {
+export function countsOf(batch: BatchRecord): BatchCounts {
   const { submittedCount, completed, failed, cancelled } = batch
   const running = Math.max(0, batch.running)
   const queued = Math.max(0, submittedCount - running - endedJobs(batch))
@@ -58,19 +58,19 @@ export function countsOf(batch: BatchRow): BatchCounts {
 }
 
 /** How the jobs of a batch that have not begun shall end; undefined while they shall run. */
-export function stopOf({ cancelRequestedAtMs, failed, maxErrors }: BatchRow): JobEnd | undefined {
+export function stopReasonOf({ cancelRequestedAtMs, failed, maxErrors }: BatchRecord): JobEnd | undefined {
   if (cancelRequestedAtMs !== undefined) return { status: 'Cancelled', statusReason: 'cancelled_by_user' }
   if (failed > (maxErrors ?? failed)) return { status: 'Cancelled', statusReason: 'batch_error_limit' }
   return undefined
 }
 
-const statusOf = ({ finishedAtMs, cancelRequestedAtMs }: BatchRow): Batch['status'] => {
+const statusOf = ({ finishedAtMs, cancelRequestedAtMs }: BatchRecord): Batch['status'] => {
   if (finishedAtMs !== undefined) return 'Finished'
   return cancelRequestedAtMs === undefined ? 'Running' : 'Cancelling'
 }
 
 /** The wire form. */
-export const batchView = (row: BatchRow): Batch => ({
+export const batchView = (row: BatchRecord): Batch => ({
   id: row.id,
   status: statusOf(row),
   submittedCount: row.submittedCount,

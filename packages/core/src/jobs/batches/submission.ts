@@ -1,13 +1,13 @@
 import { batchLimit } from '@platform/contract/batch'
 import { type ErrorDetail } from '@platform/contract/common'
 import { defaultDeliverWithinSeconds, defaultTimeoutSeconds, JobSubmission } from '@platform/contract/job'
-import { type PlannedJob } from './chunks.ts'
-import { Fault, fault, invalid } from '../../error.ts'
+import { type PendingJob } from './chunks.ts'
+import { PlatformError, platformError, validationFailed } from '../../error.ts'
 import { payloadOf } from '../submission.ts'
 import { parseBody } from '../../lib/validate.ts'
 
 /** A job of a batch as it was submitted. */
-export interface SubmittedJob extends PlannedJob {
+export interface SubmittedJob extends PendingJob {
   targetNodeIds?: readonly string[] | undefined
 }
 
@@ -16,18 +16,18 @@ export interface SubmittedJob extends PlannedJob {
  * any of them, and `validation_failed` with the details of all of them.
  */
 export function submittedJobs(entries: readonly unknown[]): SubmittedJob[] {
-  if (entries.length > batchLimit) throw fault('batch_limit_exceeded')
+  if (entries.length > batchLimit) throw platformError('batch_limit_exceeded')
   const details: ErrorDetail[] = []
   const jobs: SubmittedJob[] = []
   for (const [index, entry] of entries.entries()) {
     try {
       jobs.push(submittedJob(entry, ['jobs', index]))
     } catch (error) {
-      if (!(error instanceof Fault) || error.code !== 'validation_failed') throw error
+      if (!(error instanceof PlatformError) || error.code !== 'validation_failed') throw error
       details.push(...(error.extra.details ?? []))
     }
   }
-  if (details.length > 0) throw invalid(details)
+  if (details.length > 0) throw validationFailed(details)
   return jobs
 }
 

@@ -12,15 +12,15 @@ const entriesOf = (text: string): string[] =>
 const isEntry = (entry: string): boolean => hostAndPort.test(entry) && URL.canParse(`http://${entry}`)
 
 /** The setting `PLAT_OUTBOUND_ALLOW` (D53): what outbound calls may reach although it is private. */
-export const OutboundAllow = z
+export const OutboundAllowlist = z
   .string()
   .refine((text) => entriesOf(text).every(isEntry), 'must be host:port, separated by commas')
 
 const defaultPorts: Record<string, string> = { 'http:': '80', 'https:': '443' }
 
 /** The host and port of an address, spelled as `parseAllow` spells them. */
-export const targetOf = ({ hostname, port, protocol }: URL): string => `${hostname}:${port || defaultPorts[protocol]}`
+export const hostPortOf = ({ hostname, port, protocol }: URL): string => `${hostname}:${port || defaultPorts[protocol]}`
 
 /** The targets that a valid setting names. */
-export const parseAllow = (text: string): ReadonlySet<string> =>
-  new Set(entriesOf(text).map((entry) => targetOf(new URL(`http://${entry}`))))
+export const parseAllowlist = (text: string): ReadonlySet<string> =>
+  new Set(entriesOf(text).map((entry) => hostPortOf(new URL(`http://${entry}`))))

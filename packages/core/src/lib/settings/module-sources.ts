@@ -25,7 +25,7 @@ function sourceOf(entry: string): Source | undefined {
 }
 
 /** The setting `PLAT_MODULE_SOURCES`. */
-export const Sources = z
+export const ModuleSources = z
   .string()
   .refine(
     (text) => entriesOf(text).every((entry) => sourceOf(entry) !== undefined),
@@ -36,5 +36,5 @@ export const Sources = z
 export const parseSources = (text: string): Source[] => entriesOf(text).flatMap((entry) => sourceOf(entry) ?? [])
 
 /** Whether a repository of a source's registry belongs to the source. */
-export const isIn = ({ repository, isWhole }: Source, name: string): boolean =>
+export const isInSource = ({ repository, isWhole }: Source, name: string): boolean =>
   isWhole ? repository === '' || name.startsWith(`${repository}/`) : name === repository

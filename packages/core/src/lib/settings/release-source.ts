@@ -2,10 +2,10 @@ import { type ImageReference, parseReference } from '@platform/oci/reference'
 import * as z from 'zod'
 
 /** A repository of a registry. */
-export type Place = Pick<ImageReference, 'registry' | 'repository'>
+export type ReleaseRepository = Pick<ImageReference, 'registry' | 'repository'>
 
 /** The repository that a text names: `registry/repository`, without a tag; undefined where it is none. */
-export function placeOf(text: string): Place | undefined {
+export function parseReleaseRepository(text: string): ReleaseRepository | undefined {
   const reference = parseReference(text)
   return reference?.tag === undefined && reference?.digest === undefined ? reference : undefined
 }
@@ -13,4 +13,4 @@ export function placeOf(text: string): Place | undefined {
 /** The setting `PLAT_RELEASE_SOURCE`. */
 export const ReleaseSource = z
   .string()
-  .refine((text) => text === '' || placeOf(text) !== undefined, 'must be registry/repository, without a tag')
+  .refine((text) => text === '' || parseReleaseRepository(text) !== undefined, 'must be registry/repository, without a tag')

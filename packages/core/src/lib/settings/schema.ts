@@ -1,11 +1,11 @@
 import * as z from 'zod'
 import { TrustedKeys } from './trusted-keys.ts'
-import { Sources } from './module-sources.ts'
-import { OutboundAllow } from './allowlist.ts'
+import { ModuleSources } from './module-sources.ts'
+import { OutboundAllowlist } from './allowlist.ts'
 import { ReleaseSource } from './release-source.ts'
 
 /** A whole number, in digits alone; undefined where it is not set. */
-export const wholeOrNone = (min: number, max: number) =>
+export const optionalInteger = (min: number, max: number) =>
   z
     .string()
     .regex(/^\d+$/, 'must be a whole number')
@@ -14,8 +14,8 @@ export const wholeOrNone = (min: number, max: number) =>
     .optional()
 
 /** A whole number, in digits alone. */
-export const whole = (fallback: number, min: number, max: number) =>
-  wholeOrNone(min, max).transform((value) => value ?? fallback)
+export const integer = (fallback: number, min: number, max: number) =>
+  optionalInteger(min, max).transform((value) => value ?? fallback)
 
 /** Settings of the functions (D53). The runner and the deployment set the same names. */
 export const Config = z.object({
@@ -42,15 +42,15 @@ export const Config = z.object({
   PLAT_ASSETS_DIR: z.string().default(''),
   /** Rings the gateway that holds waiting relays; empty where no gateway can hold a request. */
   PLAT_WAKE_URL: z.string().default(''),
-  PLAT_HEARTBEAT_INTERVAL_SECONDS: whole(30, 1, 3600),
+  PLAT_HEARTBEAT_INTERVAL_SECONDS: integer(30, 1, 3600),
   /** What no message has led to its consumer by then is announced again. */
-  PLAT_ANNOUNCE_AGAIN_SECONDS: whole(30, 1, 3600),
+  PLAT_ANNOUNCE_AGAIN_SECONDS: integer(30, 1, 3600),
   /** Private addresses that outbound calls may reach all the same: `host:port`, separated by commas. */
-  PLAT_OUTBOUND_ALLOW: OutboundAllow.default(''),
+  PLAT_OUTBOUND_ALLOW: OutboundAllowlist.default(''),
   /** Ends, stalls or breaks the process at a named place. For tests. */
   PLAT_FAILPOINT: z.string().default(''),
   /** Repositories whose modules the catalog shows, separated by commas; `<registry>/*` where the registry lists its own. */
-  PLAT_MODULE_SOURCES: Sources.default(''),
+  PLAT_MODULE_SOURCES: ModuleSources.default(''),
   /** Public keys whose signatures count (D46), as JSON: `[{"name": "…", "pem": "…", "repositories": ["…"]}]`. */
   PLAT_MODULE_KEYS: TrustedKeys.prefault('[]'),
   /** true: modules without a trusted signature may be installed, which is audited. */
@@ -58,9 +58,9 @@ export const Config = z.object({
   /** What runs modules: the host of the one-machine platform, or Lambda. */
   PLAT_MODULE_RUNTIME: z.enum(['hosted', 'lambda']).default('hosted'),
   /** A worker of an operation that has said nothing for so long has gone, and another one takes over. */
-  PLAT_OPERATION_LEASE_SECONDS: whole(60, 3, 3600),
+  PLAT_OPERATION_LEASE_SECONDS: integer(60, 3, 3600),
   /** How often the platform looks at its modules, and calls their background jobs. */
-  PLAT_MODULE_TICK_SECONDS: whole(60, 1, 3600),
+  PLAT_MODULE_TICK_SECONDS: integer(60, 1, 3600),
   PLAT_MODULE_HOST_URL: z.string().default(''),
   PLAT_MODULE_HOST_TOKEN: z.string().default(''),
   /** Where module images are copied to, which role they run as, and what their functions are named after; Lambda only. */
@@ -72,7 +72,7 @@ export const Config = z.object({
   PLAT_MODULE_LOG_GROUP: z.string().default(''),
   PLAT_MODULE_PREFIX: z.string().default('platform-mod'),
   /** Registries on private addresses that images may come from all the same: `host:port`, separated by commas. */
-  PLAT_REGISTRY_ALLOW: OutboundAllow.default(''),
+  PLAT_REGISTRY_ALLOW: OutboundAllowlist.default(''),
   /** Holds the secrets of identity providers, below `<prefix>/<provider>`. */
   PLAT_SECRET_IDENTITY_PREFIX: z.string().default('platform/identity'),
   /** Where releases of the platform are: `registry/repository`; empty: updates are off. */
@@ -82,7 +82,7 @@ export const Config = z.object({
   /** What the functions run on, where releases are applied: the one-machine platform, or Lambda. */
   PLAT_UPDATE_TARGET: z.enum(['local-supervisor', 'lambda-alias']).default('local-supervisor'),
   /** How long a release is watched at each share of what comes in; three times, within the 300 s of a worker. */
-  PLAT_UPDATE_BAKE_SECONDS: whole(30, 1, 60),
+  PLAT_UPDATE_BAKE_SECONDS: integer(30, 1, 60),
   /** The one-machine platform, as releases are handed to it. */
   PLAT_UPDATE_HOST_URL: z.string().default(''),
   PLAT_UPDATE_HOST_TOKEN: z.string().default(''),
@@ -97,16 +97,16 @@ export const Config = z.object({
   PLAT_LOG_LEVEL: z.enum(['debug', 'info', 'warn', 'error']).default('info'),
   /** 1: an answer unlike the contract becomes a 500. For tests; production does not pay for it. */
   PLAT_CHECK_RESPONSES: z.enum(['0', '1']).default('0'),
-  PLAT_LIMIT_SIGN_IN_USER_PER_MINUTE: whole(5, 1, 1_000_000),
-  PLAT_LIMIT_SIGN_IN_ADDRESS_PER_MINUTE: whole(20, 1, 1_000_000),
+  PLAT_LIMIT_SIGN_IN_USER_PER_MINUTE: integer(5, 1, 1_000_000),
+  PLAT_LIMIT_SIGN_IN_ADDRESS_PER_MINUTE: integer(20, 1, 1_000_000),
   /** Steps of sign-ins with identity providers, each kind by itself, from one address. */
-  PLAT_LIMIT_SIGN_IN_STEP_PER_MINUTE: whole(60, 1, 1_000_000),
-  PLAT_LIMIT_SETUP_PER_MINUTE: whole(10, 1, 1_000_000),
-  PLAT_LIMIT_REFRESH_PER_MINUTE: whole(30, 1, 1_000_000),
-  PLAT_LIMIT_ENROLL_PER_MINUTE: whole(10, 1, 1_000_000),
-  PLAT_LIMIT_BATCH_PER_MINUTE: whole(10, 1, 1_000_000),
-  PLAT_LIMIT_API_PER_MINUTE: whole(600, 1, 1_000_000),
-  PLAT_LIMIT_API_BURST: whole(100, 1, 1_000_000),
+  PLAT_LIMIT_SIGN_IN_STEP_PER_MINUTE: integer(60, 1, 1_000_000),
+  PLAT_LIMIT_SETUP_PER_MINUTE: integer(10, 1, 1_000_000),
+  PLAT_LIMIT_REFRESH_PER_MINUTE: integer(30, 1, 1_000_000),
+  PLAT_LIMIT_ENROLL_PER_MINUTE: integer(10, 1, 1_000_000),
+  PLAT_LIMIT_BATCH_PER_MINUTE: integer(10, 1, 1_000_000),
+  PLAT_LIMIT_API_PER_MINUTE: integer(600, 1, 1_000_000),
+  PLAT_LIMIT_API_BURST: integer(100, 1, 1_000_000),
 })
 
 export type Config = z.infer<typeof Config>

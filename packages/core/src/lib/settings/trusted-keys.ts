@@ -21,7 +21,7 @@ const TrustedKey = z.strictObject({
 })
 
 /** As many keys as count at once. */
-export const mostKeys = 50
+export const maxTrustedKeys = 50
 
 /** The setting `PLAT_MODULE_KEYS`: public keys whose signatures count, as JSON (D46). */
 export const TrustedKeys = z
@@ -34,4 +34,4 @@ export const TrustedKeys = z
       return z.NEVER
     }
   })
-  .pipe(z.array(TrustedKey).max(mostKeys))
+  .pipe(z.array(TrustedKey).max(maxTrustedKeys))

@@ -1,15 +1,15 @@
 import { type CatalogItem } from '@platform/contract/catalog'
 import { type Caller } from '../../caller.ts'
 import { readCatalog } from './catalog.ts'
-import { CatalogScanRow } from './record.ts'
-import { isNewer, latestOf, type OfferedRelease, offersOf } from './select.ts'
+import { CatalogScanRecord } from './record.ts'
+import { isNewer, latestOf, type CatalogChoice, choicesByModule } from './select.ts'
 import { commit } from '../../outbox/commit.ts'
 import { iso } from '../../clock.ts'
 import * as keys from '../../db/keys.ts'
 import { get } from '../../db/table.ts'
 import { isInstalled, readModules } from '../module.ts'
-import { type ModuleRow } from '../record.ts'
-import { announceScan } from '../../aws/queues.ts'
+import { type ModuleRecord } from '../record.ts'
+import { enqueueCatalogScan } from '../../aws/queues.ts'
 
 /** The catalog as callers see it: what may be installed, and what is. */
 
@@ -24,7 +24,7 @@ export interface CatalogFilter {
 export async function list(filter: CatalogFilter) {
   const [{ repositories, scan }, { modules }] = await Promise.all([readCatalog(), readModules()])
   const installed = new Map(modules.map((row) => [row.id, row]))
-  const items = [...offersOf(repositories)]
+  const items = [...choicesByModule(repositories)]
     .flatMap(([id, offers]) => itemsOf(offers, installed.get(id)))
     .filter((item) => matches(item, filter))
     .toSorted((a, b) => (a.name + a.id < b.name + b.id ? -1 : 1))
@@ -36,7 +36,7 @@ export async function list(filter: CatalogFilter) {
   }
 }
 
-function itemsOf(offers: readonly OfferedRelease[], row: ModuleRow | undefined): CatalogItem[] {
+function itemsOf(offers: readonly CatalogChoice[], row: ModuleRecord | undefined): CatalogItem[] {
   const release = latestOf(offers)
   if (release === undefined) return []
   const { moduleId: id, name, version, description, isVerified, verifiedBy, reason, reference } = release
@@ -77,8 +77,8 @@ function matches({ installed, verified, name, description }: CatalogItem, filter
 /** Asks for a scan of the sources; answers when they were last looked at. Two calls and a message. */
 export async function scan(caller: Caller): Promise<{ scannedAt?: string }> {
   const item = await get(keys.catalogScan())
-  const answer = item ? { scannedAt: iso(CatalogScanRow.parse(item).scannedAtMs) } : {}
+  const answer = item ? { scannedAt: iso(CatalogScanRecord.parse(item).scannedAtMs) } : {}
   await commit(caller, { steps: [], answer, audit: { action: 'catalog.scan', resource: 'catalog' } })
-  await announceScan(caller.organisationId)
+  await enqueueCatalogScan(caller.organisationId)
   return answer
 }

@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { jsonText } from '../../lib/json.ts'
+import { jsonString } from '../../lib/json.ts'
 
 /** How the catalog is stored (D45). */
 
@@ -23,25 +23,25 @@ export const CatalogRelease = z.object({
 export type CatalogRelease = z.infer<typeof CatalogRelease>
 
 /** Something that tags lead to and that is no release: a digest stays what it is, and is not looked at again. */
-const CatalogOther = z.object({
+const InvalidRelease = z.object({
   digest: z.string(),
   /** What is wrong with it; absent where it is no module at all. */
   problem: z.string().optional(),
 })
-export type CatalogOther = z.infer<typeof CatalogOther>
+export type InvalidRelease = z.infer<typeof InvalidRelease>
 
 /** A repository that holds modules; usually one module in several versions. */
-export const CatalogRepositoryRow = z.object({
+export const CatalogRepositoryRecord = z.object({
   /** `registry/repository`. */
   reference: z.string(),
   /** Its place among the configured sources: of two that hold the same module, the earlier one counts. */
   place: z.number(),
   /** Newest first, as the scan orders them. */
-  releases: jsonText(z.array(CatalogRelease)),
-  others: jsonText(z.array(CatalogOther)).optional(),
+  releases: jsonString(z.array(CatalogRelease)),
+  others: jsonString(z.array(InvalidRelease)).optional(),
 })
-export type CatalogRepositoryRow = z.infer<typeof CatalogRepositoryRow>
+export type CatalogRepositoryRecord = z.infer<typeof CatalogRepositoryRecord>
 
 /** How the last scan went. */
-export const CatalogScanRow = z.object({ scannedAtMs: z.number(), problems: z.array(z.string()) })
-export type CatalogScanRow = z.infer<typeof CatalogScanRow>
+export const CatalogScanRecord = z.object({ scannedAtMs: z.number(), problems: z.array(z.string()) })
+export type CatalogScanRecord = z.infer<typeof CatalogScanRecord>

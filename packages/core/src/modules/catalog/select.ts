@@ -1,17 +1,17 @@
 import compareBuild from 'semver/functions/compare-build.js'
 import gt from 'semver/functions/gt.js'
 import prerelease from 'semver/functions/prerelease.js'
-import { type CatalogRelease, type CatalogRepositoryRow } from './record.ts'
+import { type CatalogRelease, type CatalogRepositoryRecord } from './record.ts'
 
 /** Which of many releases of a module is meant (D45, D46). */
 
 /** A release, and the repository that has it. */
-export interface OfferedRelease extends CatalogRelease {
+export interface CatalogChoice extends CatalogRelease {
   reference: string
 }
 
 /** All releases of the catalog by module, those of earlier sources first. */
-export const offersOf = (repositories: readonly CatalogRepositoryRow[]): Map<string, OfferedRelease[]> =>
+export const choicesByModule = (repositories: readonly CatalogRepositoryRecord[]): Map<string, CatalogChoice[]> =>
   Map.groupBy(
     repositories.flatMap(({ reference, releases }) => releases.map((release) => ({ ...release, reference }))),
     ({ moduleId }) => moduleId,
@@ -27,7 +27,7 @@ const byAge = (a: CatalogRelease, b: CatalogRelease): number =>
  * The newest release: a verified one where there is any, a prerelease only where there is nothing else. All come from the
  * first source that has such a one: a later source does not outbid it.
  */
-export function latestOf(offers: readonly OfferedRelease[]): OfferedRelease | undefined {
+export function latestOf(offers: readonly CatalogChoice[]): CatalogChoice | undefined {
   const verified = offers.filter(({ isVerified }) => isVerified)
   const preferred = verified.length > 0 ? verified : offers
   const ofSource = preferred.filter(({ reference }) => reference === preferred[0]?.reference)
@@ -36,7 +36,7 @@ export function latestOf(offers: readonly OfferedRelease[]): OfferedRelease | un
 }
 
 /** The release of a version: a verified one where there is any, of the first source that has it. */
-export const releaseOf = (offers: readonly OfferedRelease[], version: string): OfferedRelease | undefined =>
+export const releaseOf = (offers: readonly CatalogChoice[], version: string): CatalogChoice | undefined =>
   latestOf(offers.filter((release) => release.version === version))
 
 /** Whether a version is newer than another by SemVer's precedence; the build does not count. */

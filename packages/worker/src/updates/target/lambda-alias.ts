@@ -1,6 +1,6 @@
 import { LambdaClient, type LambdaClientConfig } from '@aws-sdk/client-lambda'
-import { fewAtOnce } from '@platform/core/lib/async'
-import { functionNames, isUndivided } from '@platform/core/updates/function-names'
+import { forEachLimit } from '@platform/core/lib/async'
+import { functionNames, isSingleVersion } from '@platform/core/updates/function-names'
 import { type InstalledRelease } from '@platform/core/updates/record'
 import { atOnce, findFunction, invokeVersion, type LambdaControl, targetFailure } from './lambda-control.ts'
 import { servingRelease } from './lambda-current.ts'
@@ -31,7 +31,7 @@ export function lambdaAlias({ aws = {}, ...settings }: LambdaAliasSettings): Upd
     current: () => told(() => servingRelease(control, work.places)),
     stage: (release) =>
       told(() =>
-        fewAtOnce(atOnce, release.functionNames, async (name) => {
+        forEachLimit(atOnce, release.functionNames, async (name) => {
           work.numbers.set(keyOf(name, release), await publish(control, release, name))
         }),
       ),
@@ -97,15 +97,15 @@ async function inTurns(
   perform: (name: string) => Promise<void>,
 ) {
   const { first = [], last = [] } = Object.groupBy(names, (name) =>
-    isUndivided(name) === (undivided === 'first') ? 'first' : 'last',
+    isSingleVersion(name) === (undivided === 'first') ? 'first' : 'last',
   )
-  await fewAtOnce(atOnce, first, perform)
-  await fewAtOnce(atOnce, last, perform)
+  await forEachLimit(atOnce, first, perform)
+  await forEachLimit(atOnce, last, perform)
 }
 
 async function shift(work: Work, release: InstalledRelease, weight: number, isBack = false): Promise<void> {
   await inTurns(work.control.names, isBack || weight < 1 ? 'first' : 'last', async (name) => {
-    const own = isUndivided(name) ? Math.floor(weight) : weight
+    const own = isSingleVersion(name) ? Math.floor(weight) : weight
     const other = await numberOf(work, name, release)
     const { main } = await work.places.seen(name)
     if (main === other) return
@@ -118,7 +118,7 @@ async function commit(work: Work, release: InstalledRelease, before: InstalledRe
   await inTurns(work.control.names, 'first', async (name) =>
     work.places.move(name, { main: await numberOf(work, name, release), weight: 0 }),
   )
-  await fewAtOnce(atOnce, work.control.names, (name) => forgetOthers(work.control, name, [release, before]))
+  await forEachLimit(atOnce, work.control.names, (name) => forgetOthers(work.control, name, [release, before]))
 }
 
 /**

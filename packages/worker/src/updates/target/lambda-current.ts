@@ -1,4 +1,4 @@
-import { fewAtOnce } from '@platform/core/lib/async'
+import { forEachLimit } from '@platform/core/lib/async'
 import { type InstalledRelease } from '@platform/core/updates/record'
 import { atOnce, findFunction, type LambdaControl } from './lambda-control.ts'
 import { cloudNameOf, releaseIn } from './lambda-names.ts'
@@ -19,7 +19,7 @@ interface Serving extends Place {
  */
 export async function servingRelease(control: LambdaControl, places: Places): Promise<InstalledRelease> {
   const found: Serving[] = []
-  await fewAtOnce(atOnce, control.names, async (name) => {
+  await forEachLimit(atOnce, control.names, async (name) => {
     const place = await places.now(name)
     found.push({ ...place, name, release: await releaseOf(control, name, place.main) })
   })

@@ -1,5 +1,5 @@
 import { config } from '@platform/core/config'
-import { installed } from '@platform/core/updates/release-identity'
+import { releaseIdentity } from '@platform/core/updates/release-identity'
 import { HostFailure, Installed, InvokeAnswer, StageAnswer, UnansweredAnswer } from './host-protocol.ts'
 import { TargetFailure, type UpdateTarget } from './port.ts'
 
@@ -35,7 +35,7 @@ export function localSupervisor({
   return {
     current: async () => Installed.parse(await call('GET', '/current')),
     async stage({ functionNames, fetchFunction, ...staged }) {
-      const release = installed(staged)
+      const release = releaseIdentity(staged)
       const body = { release, functionNames }
       const { missing } = StageAnswer.parse(await call('POST', '/stage', body))
       for (const name of missing) {
@@ -46,18 +46,18 @@ export function localSupervisor({
       await call('POST', '/ready', body)
     },
     async invoke(release, functionName, event) {
-      const body = { release: installed(release), functionName, event }
+      const body = { release: releaseIdentity(release), functionName, event }
       return InvokeAnswer.parse(await call('POST', '/invoke', body, invokeMs)).result
     },
     async unanswered(release, sinceMs) {
-      const body = { release: installed(release), sinceMs }
+      const body = { release: releaseIdentity(release), sinceMs }
       return UnansweredAnswer.optional().parse(await call('POST', '/unanswered', body))
     },
-    shift: async (release, share) => void (await call('POST', '/shift', { release: installed(release), share })),
+    shift: async (release, share) => void (await call('POST', '/shift', { release: releaseIdentity(release), share })),
     commit: async (release, before) =>
-      void (await call('POST', '/commit', { release: installed(release), before: installed(before) })),
+      void (await call('POST', '/commit', { release: releaseIdentity(release), before: releaseIdentity(before) })),
     revert: async (release, before) =>
-      void (await call('POST', '/revert', { release: installed(release), before: installed(before) })),
+      void (await call('POST', '/revert', { release: releaseIdentity(release), before: releaseIdentity(before) })),
   }
 }
 
