@@ -1,6 +1,6 @@
 import { addAuditEntry, exportAudit, listAuditEntries, verifyAudit } from '@platform/contract/audit'
 import * as Audit from '@platform/core/audit/audit'
-import { answer } from '@platform/http/result'
+import { result } from '@platform/http/result'
 import { download } from '@platform/http/download'
 import { route } from '@platform/http/route'
 import { serve } from '@platform/http/serve'
@@ -10,13 +10,13 @@ const types = { ndjson: 'application/x-ndjson', csv: 'text/csv; charset=utf-8' }
 export const handler = serve(
   route(addAuditEntry, async ({ caller, body }) => {
     await Audit.appendEntry(caller, body)
-    return answer(204)
+    return result(204)
   }),
-  route(listAuditEntries, async ({ caller, query }) => answer(200, await Audit.list(caller, query))),
+  route(listAuditEntries, async ({ caller, query }) => result(200, await Audit.list(caller, query))),
   route(exportAudit, async ({ caller, query }) => {
     const { text, next } = await Audit.exportPage(caller, query)
     const following = next === undefined ? next : `${exportAudit.path}?format=${query.format}&after=${next}`
-    return answer(200, text, download(`audit.${query.format}`, types[query.format], following))
+    return result(200, text, download(`audit.${query.format}`, types[query.format], following))
   }),
-  route(verifyAudit, async ({ caller, query }) => answer(200, await Audit.verify(caller, query))),
+  route(verifyAudit, async ({ caller, query }) => result(200, await Audit.verify(caller, query))),
 )

@@ -4,29 +4,29 @@ import * as BrowserSession from '@platform/core/identity-providers/browser-sessi
 import * as Session from '@platform/core/accounts/session'
 import * as SignIn from '@platform/core/identity-providers/sign-in'
 import * as User from '@platform/core/accounts/user'
-import { answer } from '@platform/http/result'
+import { result } from '@platform/http/result'
 import { route } from '@platform/http/route'
 import { serve } from '@platform/http/serve'
-import { begun, ended, refreshCookie, renewed } from '@platform/http/session-cookie'
+import { sessionCookies, clearedCookies, refreshCookie, renewedCookies } from '@platform/http/session-cookie'
 import { browserOf } from '@platform/http/sign-in-cookie'
 
 export const handler = serve(
-  route(login, async ({ body, origin }) => answer(200, await SignIn.signIn(body, origin))),
-  route(localLogin, async ({ body, origin }) => answer(200, await Session.signIn(body, origin))),
-  route(refresh, async ({ body, origin }) => answer(200, await Session.refresh(body, origin))),
+  route(login, async ({ body, origin }) => result(200, await SignIn.signIn(body, origin))),
+  route(localLogin, async ({ body, origin }) => result(200, await Session.signIn(body, origin))),
+  route(refresh, async ({ body, origin }) => result(200, await Session.refresh(body, origin))),
   route(logout, async ({ caller }) => {
     await Session.signOut(caller)
-    return answer(204)
+    return result(204)
   }),
   route(beginSession, async ({ body, headers, origin }) =>
-    begun(headers, await BrowserSession.startBrowserSession(body, { browser: browserOf(headers), origin })),
+    sessionCookies(headers, await BrowserSession.startBrowserSession(body, { browser: browserOf(headers), origin })),
   ),
   route(refreshSession, ({ headers, origin }) =>
-    renewed(headers, () => Session.refresh({ refreshToken: refreshCookie(headers) }, origin)),
+    renewedCookies(headers, () => Session.refresh({ refreshToken: refreshCookie(headers) }, origin)),
   ),
   route(endBrowserSession, async ({ headers, origin }) => {
     await Session.endSessionByToken(refreshCookie(headers), origin)
-    return ended(headers)
+    return clearedCookies(headers)
   }),
-  route(me, async ({ caller }) => answer(200, await User.profile(caller))),
+  route(me, async ({ caller }) => result(200, await User.profile(caller))),
 )

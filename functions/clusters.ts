@@ -11,23 +11,23 @@ import * as Cluster from '@platform/core/clusters/cluster'
 import { withSavedFilter } from '@platform/core/clusters/apply-saved-filter'
 import * as Enrollment from '@platform/core/relays/enrollment'
 import * as Timeline from '@platform/core/clusters/timeline'
-import { answer } from '@platform/http/result'
+import { result } from '@platform/http/result'
 import { route } from '@platform/http/route'
 import { serve } from '@platform/http/serve'
 
 export const handler = serve(
   route(listClusters, async ({ caller, query }) =>
-    answer(200, await Cluster.list(caller, await withSavedFilter(caller, query))),
+    result(200, await Cluster.list(caller, await withSavedFilter(caller, query))),
   ),
-  route(registerCluster, async ({ caller, body }) => answer(201, await Cluster.register(caller, body))),
-  route(getCluster, async ({ caller, params }) => answer(200, await Cluster.read(caller, params.id))),
-  route(updateCluster, async ({ caller, params, body }) => answer(200, await Cluster.update(caller, params.id, body))),
+  route(registerCluster, async ({ caller, body }) => result(201, await Cluster.register(caller, body))),
+  route(getCluster, async ({ caller, params }) => result(200, await Cluster.read(caller, params.id))),
+  route(updateCluster, async ({ caller, params, body }) => result(200, await Cluster.update(caller, params.id, body))),
   route(deleteCluster, async ({ caller, params }) => {
     await Cluster.remove(caller, params.id)
-    return answer(204)
+    return result(204)
   }),
-  route(issueEnrollmentToken, async ({ caller, params }) => answer(201, await Enrollment.issue(caller, params.id))),
+  route(issueEnrollmentToken, async ({ caller, params }) => result(201, await Enrollment.issue(caller, params.id))),
   route(getClusterTimeline, async ({ caller, params, query }) =>
-    answer(200, await Timeline.read(caller, params.id, query)),
+    result(200, await Timeline.read(caller, params.id, query)),
   ),
 )

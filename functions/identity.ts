@@ -14,29 +14,29 @@ import * as Consent from '@platform/core/identity-providers/consent'
 import { handleConsentCallback } from '@platform/core/identity-providers/consent-callback'
 import * as Oidc from '@platform/core/identity-providers/oidc/oidc'
 import { exchange } from '@platform/core/identity-providers/oidc/code'
-import { answer } from '@platform/http/result'
-import { holderOf } from '@platform/http/authorize'
+import { result } from '@platform/http/result'
+import { authenticateIfPermitted } from '@platform/http/authorize'
 import { redirect } from '@platform/http/redirect'
 import { route } from '@platform/http/route'
 import { serve } from '@platform/http/serve'
 import { browserOf, signInCookie } from '@platform/http/sign-in-cookie'
 
 export const handler = serve(
-  route(listProviders, async ({ caller }) => answer(200, await Identity.list(caller))),
-  route(configureProvider, async ({ caller, body }) => answer(201, await configure(caller, body))),
+  route(listProviders, async ({ caller }) => result(200, await Identity.list(caller))),
+  route(configureProvider, async ({ caller, body }) => result(201, await configure(caller, body))),
   route(deleteProvider, async ({ caller, params }) => {
     await Identity.remove(caller, params.id)
-    return answer(204)
+    return result(204)
   }),
-  route(testProvider, async ({ caller, params }) => answer(200, await Identity.test(caller, params.id))),
-  route(requestConsent, async ({ caller, params }) => answer(200, await Consent.request(caller, params.id))),
+  route(testProvider, async ({ caller, params }) => result(200, await Identity.test(caller, params.id))),
+  route(requestConsent, async ({ caller, params }) => result(200, await Consent.request(caller, params.id))),
   route(consentReturned, async ({ query, origin, headers }) =>
-    redirect(await handleConsentCallback(query, origin, () => holderOf('platform:admin', headers, origin))),
+    redirect(await handleConsentCallback(query, origin, () => authenticateIfPermitted('platform:admin', headers, origin))),
   ),
   route(consentPosted, async ({ query, origin, headers }) =>
-    redirect(await handleConsentCallback(query, origin, () => holderOf('platform:admin', headers, origin))),
+    redirect(await handleConsentCallback(query, origin, () => authenticateIfPermitted('platform:admin', headers, origin))),
   ),
-  route(listSignInOptions, async () => answer(200, { items: await Oidc.listSignInOptions() })),
+  route(listSignInOptions, async () => result(200, { items: await Oidc.listSignInOptions() })),
   route(authorize, async ({ params, query }) => {
     const { location, browser } = await Oidc.startSignIn(params.id, query)
     return redirect(location, signInCookie(browser))
@@ -45,6 +45,6 @@ export const handler = serve(
     redirect(await Oidc.completeSignIn(params.id, query, { browser: browserOf(headers), origin })),
   ),
   route(exchangeCode, async ({ body, headers, origin }) =>
-    answer(200, await exchange(body.code, browserOf(headers), origin)),
+    result(200, await exchange(body.code, browserOf(headers), origin)),
   ),
 )

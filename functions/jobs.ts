@@ -5,21 +5,21 @@ import * as Batch from '@platform/core/jobs/batches/batch'
 import * as Job from '@platform/core/jobs/job'
 import { list } from '@platform/core/jobs/list'
 import { readOutput } from '@platform/core/jobs/output'
-import { answer } from '@platform/http/result'
+import { result } from '@platform/http/result'
 import { route } from '@platform/http/route'
 import { serve } from '@platform/http/serve'
 
 export const handler = serve(
-  route(submitJob, async ({ caller, body }) => answer(202, await Job.submit(caller, body))),
-  route(listJobs, async ({ caller, query }) => answer(200, await list(caller, query))),
-  route(getJob, async ({ caller, params }) => answer(200, await Job.read(caller, params.id))),
-  route(cancelJob, async ({ caller, params }) => answer(202, await Job.cancel(caller, params.id))),
+  route(submitJob, async ({ caller, body }) => result(202, await Job.submit(caller, body))),
+  route(listJobs, async ({ caller, query }) => result(200, await list(caller, query))),
+  route(getJob, async ({ caller, params }) => result(200, await Job.read(caller, params.id))),
+  route(cancelJob, async ({ caller, params }) => result(202, await Job.cancel(caller, params.id))),
   route(getJobOutput, async ({ caller, params, query }) =>
-    answer(200, await readOutput(caller, params.id, query.offset, query.waitSeconds)),
+    result(200, await readOutput(caller, params.id, query.offset, query.waitSeconds)),
   ),
-  route(submitBatch, async ({ caller, body }) => answer(202, await Batch.submit(caller, body))),
-  route(listBatches, async ({ caller, query }) => answer(200, await Batch.list(caller, query))),
-  route(getBatch, async ({ caller, params }) => answer(200, await Batch.read(caller, params.batchId))),
-  route(cancelBatch, async ({ caller, params }) => answer(202, await Batch.cancel(caller, params.batchId))),
-  route(retryBatch, async ({ caller, params }) => answer(202, await Batch.retry(caller, params.batchId))),
+  route(submitBatch, async ({ caller, body }) => result(202, await Batch.submit(caller, body))),
+  route(listBatches, async ({ caller, query }) => result(200, await Batch.list(caller, query))),
+  route(getBatch, async ({ caller, params }) => result(200, await Batch.read(caller, params.batchId))),
+  route(cancelBatch, async ({ caller, params }) => result(202, await Batch.cancel(caller, params.batchId))),
+  route(retryBatch, async ({ caller, params }) => result(202, await Batch.retry(caller, params.batchId))),
 )

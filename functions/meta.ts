@@ -2,8 +2,8 @@ import { docsSecurityPolicy } from '@platform/contract/docs'
 import { getEventCatalog } from '@platform/contract/event'
 import { getDocs, getKeys, getManifestSchema, getOpenApi, getRelayProgram } from '@platform/contract/meta'
 import { publicKeySet } from '@platform/core/signing/access-token'
-import { answer } from '@platform/http/result'
-import { asset, jsonOf, keptBriefly } from '@platform/http/asset'
+import { result } from '@platform/http/result'
+import { asset, jsonOf, shortCache } from '@platform/http/asset'
 import { route } from '@platform/http/route'
 import { serve } from '@platform/http/serve'
 
@@ -12,23 +12,23 @@ const Catalog = getEventCatalog.responses[200].schema
 export const handler = serve(
   route(getOpenApi, async () => {
     const document = await asset('openapi.json')
-    return answer(200, jsonOf(document), document.headers)
+    return result(200, jsonOf(document), document.headers)
   }),
   route(getDocs, async () => {
     const page = await asset('docs.html')
-    return answer(200, page.text, { ...page.headers, 'content-security-policy': await docsSecurityPolicy() })
+    return result(200, page.text, { ...page.headers, 'content-security-policy': await docsSecurityPolicy() })
   }),
   route(getEventCatalog, async () => {
     const catalog = await asset('event-catalog.json')
-    return answer(200, Catalog.parse(jsonOf(catalog)), { ...catalog.headers, 'cache-control': 'private, max-age=60' })
+    return result(200, Catalog.parse(jsonOf(catalog)), { ...catalog.headers, 'cache-control': 'private, max-age=60' })
   }),
   route(getManifestSchema, async () => {
     const schema = await asset('module-schema.json')
-    return answer(200, jsonOf(schema), schema.headers)
+    return result(200, jsonOf(schema), schema.headers)
   }),
-  route(getKeys, async () => answer(200, await publicKeySet(), keptBriefly)),
+  route(getKeys, async () => result(200, await publicKeySet(), shortCache)),
   route(getRelayProgram, async () => {
     const program = await asset('relay.mjs')
-    return answer(200, program.text, program.headers)
+    return result(200, program.text, program.headers)
   }),
 )

@@ -10,7 +10,7 @@ import {
 import * as Catalog from '@platform/core/modules/catalog/list'
 import * as Module from '@platform/core/modules/module'
 import { uninstall } from '@platform/core/modules/uninstall'
-import { answer } from '@platform/http/result'
+import { result } from '@platform/http/result'
 import { route } from '@platform/http/route'
 import { serve } from '@platform/http/serve'
 
@@ -18,16 +18,16 @@ import { serve } from '@platform/http/serve'
 const installation = () => import('@platform/core/modules/install')
 
 export const handler = serve(
-  route(listCatalog, async ({ query }) => answer(200, await Catalog.list(query))),
-  route(scanCatalog, async ({ caller }) => answer(202, await Catalog.scan(caller))),
-  route(listModules, async ({ caller }) => answer(200, await Module.listFor(caller))),
-  route(getModule, async ({ caller, params }) => answer(200, await Module.readFor(caller, params.id))),
+  route(listCatalog, async ({ query }) => result(200, await Catalog.list(query))),
+  route(scanCatalog, async ({ caller }) => result(202, await Catalog.scan(caller))),
+  route(listModules, async ({ caller }) => result(200, await Module.listFor(caller))),
+  route(getModule, async ({ caller, params }) => result(200, await Module.readFor(caller, params.id))),
   route(installModule, async ({ caller, params, body }) =>
-    answer(202, await (await installation()).installFromCatalog(caller, params.id, body)),
+    result(202, await (await installation()).installFromCatalog(caller, params.id, body)),
   ),
-  route(uninstallModule, async ({ caller, params }) => answer(202, await uninstall(caller, params.id))),
+  route(uninstallModule, async ({ caller, params }) => result(202, await uninstall(caller, params.id))),
   route(installImage, async ({ caller, body }) =>
-    answer(202, await (await installation()).installFromImage(caller, body)),
+    result(202, await (await installation()).installFromImage(caller, body)),
   ),
-  route(uninstallImage, async ({ caller, params }) => answer(202, await uninstall(caller, params.id))),
+  route(uninstallImage, async ({ caller, params }) => result(202, await uninstall(caller, params.id))),
 )

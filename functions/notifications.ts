@@ -1,13 +1,13 @@
 import { listNotifications, updateNotifications } from '@platform/contract/notification'
 import * as Notification from '@platform/core/notifications/notification'
-import { answer } from '@platform/http/result'
+import { result } from '@platform/http/result'
 import { route } from '@platform/http/route'
 import { serve } from '@platform/http/serve'
 
 export const handler = serve(
-  route(listNotifications, async ({ caller, query }) => answer(200, await Notification.list(caller, query))),
+  route(listNotifications, async ({ caller, query }) => result(200, await Notification.list(caller, query))),
   route(updateNotifications, async ({ caller, body }) => {
     await Notification.markRead(caller, body)
-    return answer(204)
+    return result(204)
   }),
 )

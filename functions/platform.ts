@@ -1,10 +1,10 @@
 import { createOrganisation, listOrganisations } from '@platform/contract/organisation'
 import * as Organisation from '@platform/core/accounts/organisation'
-import { answer } from '@platform/http/result'
+import { result } from '@platform/http/result'
 import { route } from '@platform/http/route'
 import { serve } from '@platform/http/serve'
 
 export const handler = serve(
-  route(listOrganisations, async ({ query }) => answer(200, await Organisation.list(query))),
-  route(createOrganisation, async ({ caller, body }) => answer(201, await Organisation.create(caller, body))),
+  route(listOrganisations, async ({ query }) => result(200, await Organisation.list(query))),
+  route(createOrganisation, async ({ caller, body }) => result(201, await Organisation.create(caller, body))),
 )

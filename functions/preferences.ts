@@ -7,22 +7,22 @@ import {
 } from '@platform/contract/preference'
 import * as Layout from '@platform/core/accounts/dashboard-layout'
 import * as SavedFilter from '@platform/core/accounts/saved-filter'
-import { answer } from '@platform/http/result'
+import { result } from '@platform/http/result'
 import { route } from '@platform/http/route'
 import { serve } from '@platform/http/serve'
 
 export const handler = serve(
   route(getDashboardLayout, async ({ caller }) => {
     const saved = await Layout.read(caller)
-    return saved === undefined ? answer(204) : answer(200, saved.layout, { etag: saved.etag })
+    return saved === undefined ? result(204) : result(200, saved.layout, { etag: saved.etag })
   }),
   route(updateDashboardLayout, async ({ caller, body, headers }) =>
-    answer(204, undefined, { etag: await Layout.save(caller, body, headers['if-match']) }),
+    result(204, undefined, { etag: await Layout.save(caller, body, headers['if-match']) }),
   ),
-  route(listSavedFilters, async ({ caller }) => answer(200, await SavedFilter.list(caller))),
-  route(createSavedFilter, async ({ caller, body }) => answer(201, await SavedFilter.create(caller, body))),
+  route(listSavedFilters, async ({ caller }) => result(200, await SavedFilter.list(caller))),
+  route(createSavedFilter, async ({ caller, body }) => result(201, await SavedFilter.create(caller, body))),
   route(deleteSavedFilter, async ({ caller, params }) => {
     await SavedFilter.remove(caller, params.id)
-    return answer(204)
+    return result(204)
   }),
 )

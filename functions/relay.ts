@@ -3,24 +3,24 @@ import * as Enrollment from '@platform/core/relays/enrollment'
 import * as Lease from '@platform/core/jobs/claim'
 import * as Output from '@platform/core/jobs/output'
 import * as Presence from '@platform/core/relays/heartbeat'
-import { answer } from '@platform/http/result'
-import { hold } from '@platform/http/long-poll'
+import { result } from '@platform/http/result'
+import { longPollHeaders } from '@platform/http/long-poll'
 import { route } from '@platform/http/route'
 import { serve } from '@platform/http/serve'
 
 export const handler = serve(
-  route(enroll, async ({ body, origin }) => answer(201, await Enrollment.enroll(body, origin))),
+  route(enroll, async ({ body, origin }) => result(201, await Enrollment.enroll(body, origin))),
   route(heartbeat, async ({ caller, body, headers }) => {
     const beat = await Presence.heartbeat(caller, body)
-    return answer(200, beat.answer, hold(beat.idle, caller.clusterId, headers['prefer']))
+    return result(200, beat.answer, longPollHeaders(beat.idle, caller.clusterId, headers['prefer']))
   }),
   route(claimJob, async ({ caller, params, headers }) =>
-    answer(200, await Lease.claim(caller, params.id, headers['idempotency-key'])),
+    result(200, await Lease.claim(caller, params.id, headers['idempotency-key'])),
   ),
-  route(reportOutput, async ({ caller, params, body }) => answer(200, await Output.append(caller, params.id, body))),
-  route(completeJob, async ({ caller, params, body }) => answer(200, await Lease.complete(caller, params.id, body))),
+  route(reportOutput, async ({ caller, params, body }) => result(200, await Output.append(caller, params.id, body))),
+  route(completeJob, async ({ caller, params, body }) => result(200, await Lease.complete(caller, params.id, body))),
   route(goodbye, async ({ caller, body }) => {
     await Presence.goodbye(caller, body)
-    return answer(204)
+    return result(204)
   }),
 )

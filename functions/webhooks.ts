@@ -9,23 +9,23 @@ import {
 } from '@platform/contract/webhook'
 import * as Delivery from '@platform/core/webhooks/delivery-log'
 import * as Webhook from '@platform/core/webhooks/webhook'
-import { answer } from '@platform/http/result'
+import { result } from '@platform/http/result'
 import { route } from '@platform/http/route'
 import { serve } from '@platform/http/serve'
 
 export const handler = serve(
-  route(listWebhooks, async ({ caller }) => answer(200, await Webhook.list(caller))),
-  route(createWebhook, async ({ caller, body }) => answer(201, await Webhook.create(caller, body))),
-  route(changeWebhook, async ({ caller, params, body }) => answer(200, await Webhook.change(caller, params.id, body))),
+  route(listWebhooks, async ({ caller }) => result(200, await Webhook.list(caller))),
+  route(createWebhook, async ({ caller, body }) => result(201, await Webhook.create(caller, body))),
+  route(changeWebhook, async ({ caller, params, body }) => result(200, await Webhook.change(caller, params.id, body))),
   route(deleteWebhook, async ({ caller, params }) => {
     await Webhook.remove(caller, params.id)
-    return answer(204)
+    return result(204)
   }),
-  route(testWebhook, async ({ caller, params }) => answer(202, await Delivery.test(caller, params.id))),
+  route(testWebhook, async ({ caller, params }) => result(202, await Delivery.test(caller, params.id))),
   route(listDeliveries, async ({ caller, params, query }) =>
-    answer(200, await Delivery.list(caller, params.id, query)),
+    result(200, await Delivery.list(caller, params.id, query)),
   ),
   route(redeliver, async ({ caller, params }) =>
-    answer(202, await Delivery.redeliver(caller, params.id, params.deliveryId)),
+    result(202, await Delivery.redeliver(caller, params.id, params.deliveryId)),
   ),
 )

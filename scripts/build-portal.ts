@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { dirname, extname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
-import { packed, type PortalFile } from '@platform/http/portal/pack'
+import { packFiles, type PortalFile } from '@platform/http/portal/pack'
 import { hashedFolder } from '@platform/http/portal/paths'
 import { build } from 'vite'
 import { root } from './source.ts'
@@ -52,7 +52,7 @@ export async function buildPortal(outfile: string): Promise<void> {
     const { '/index.html': shell, ...files } = await filesIn(folder)
     if (shell === undefined) throw new Error('The portal has no index.html.')
     await mkdir(dirname(outfile), { recursive: true })
-    await writeFile(outfile, packed({ shell, files: new Map(Object.entries(files)) }))
+    await writeFile(outfile, packFiles({ shell, files: new Map(Object.entries(files)) }))
   } finally {
     await rm(folder, { recursive: true, force: true })
   }

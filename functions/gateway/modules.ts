@@ -1,4 +1,4 @@
-import { forward } from '@platform/http/proxy/proxy'
+import { moduleProxy } from '@platform/http/proxy/proxy'
 import { askModule } from '@platform/worker/modules/call'
 
-export const handler = forward(askModule)
+export const handler = moduleProxy(askModule)

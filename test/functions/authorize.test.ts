@@ -6,7 +6,7 @@ import type { Caller, RelayCaller } from '@platform/core/caller'
 import * as Cluster from '@platform/core/clusters/cluster'
 import { platformError } from '@platform/core/error'
 import { enroll } from '@platform/core/relays/enrollment'
-import { authenticate, holderOf, identityOf, permit } from '@platform/http/authorize'
+import { authenticate, authenticateIfPermitted, identityOf, requirePermission } from '@platform/http/authorize'
 import { atStoreCalls } from '../core/support/store-hook.ts'
 import { bearer, relayToken } from '../support/tokens.ts'
 import { callerOf, enrollRequest, refusalOf, relayKey, started } from '../support/world.ts'
@@ -51,7 +51,7 @@ const cells = (Object.keys(mayCome) as Access[]).flatMap((access) =>
 )
 
 test.each(cells)('an endpoint for %s lets %s come, or says what is missing', (access, who) => {
-  const come = () => permit(access, callers[who])
+  const come = () => requirePermission(access, callers[who])
   if (mayCome[access]?.includes(who)) expect(come()).toBeUndefined()
   else if (access === 'session') expect(come).toThrow(expect.objectContaining({ code: 'forbidden', extra: {} }))
   else expect(come).toThrow(expect.objectContaining({ code: 'forbidden', extra: { requiredPermission: access } }))
@@ -116,15 +116,15 @@ test.each(['', 'Bearer', 'Bearer  ', 'Bearer plat_', 'plat_x', 'Basic dTpw', 'x 
   'the header %j makes nobody a user',
   async (authorization) => {
     expect(await refusalOf(authenticate('user', request({ authorization })))).toBe('unauthenticated')
-    expect(await holderOf('jobs:read', { authorization }, { address })).toBeUndefined()
+    expect(await authenticateIfPermitted('jobs:read', { authorization }, { address })).toBeUndefined()
   },
 )
 
 test('at a public endpoint whoever has a permission is told apart from everybody else', async () => {
   const headers = await bearer(['Operator'])
-  expect(await holderOf('jobs:write', headers, { address })).toMatchObject({ kind: 'user', address })
-  expect(await holderOf('users:admin', headers, { address })).toBeUndefined()
-  expect(await holderOf('jobs:write', {}, { address })).toBeUndefined()
+  expect(await authenticateIfPermitted('jobs:write', headers, { address })).toMatchObject({ kind: 'user', address })
+  expect(await authenticateIfPermitted('users:admin', headers, { address })).toBeUndefined()
+  expect(await authenticateIfPermitted('jobs:write', {}, { address })).toBeUndefined()
 })
 
 test('a store that fails makes nobody a stranger at a public endpoint', async () => {
@@ -135,7 +135,7 @@ test('a store that fails makes nobody a stranger at a public endpoint', async ()
         throw failure
       },
     })
-    const asked = holderOf('jobs:read', { authorization: `Bearer ${token}` }, { address })
+    const asked = authenticateIfPermitted('jobs:read', { authorization: `Bearer ${token}` }, { address })
     await expect(asked).rejects.toMatchObject({ message: failure.message })
   }
 })

@@ -1,6 +1,6 @@
 import { type ServerResponse } from 'node:http'
 import { expect, test, vi } from 'vitest'
-import { forward } from '@platform/http/proxy/proxy'
+import { moduleProxy } from '@platform/http/proxy/proxy'
 import { handler } from '../../functions/gateway/modules.ts'
 import { send } from '../support/event.ts'
 import { runInstance } from '../support/hostile-module.ts'
@@ -165,7 +165,7 @@ test.for([Number.NaN, -1, 0, 99, 100, 101, 199, 200.5, 600, 1000])(
   'the status %d of a runtime without HTTP is no answer either',
   async (status) => {
     await using module = await runInstance()
-    const odd = forward(async () => ({ status, headers: {}, body: Buffer.from('x') }))
+    const odd = moduleProxy(async () => ({ status, headers: {}, body: Buffer.from('x') }))
     const answer = await send(odd, { target: module.api, headers: ada })
     expect([answer.status, answer.json.error]).toEqual([502, 'module_failed'])
   },

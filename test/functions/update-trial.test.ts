@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { config } from '@platform/core/config'
 import { apiFunctions } from '@platform/core/updates/function-names'
-import { packed } from '@platform/http/portal/pack'
+import { packFiles } from '@platform/http/portal/pack'
 import { getEvent, readiness, trialRequests } from '@platform/worker/updates/smoke-requests'
 import { expect, test } from 'vitest'
 import { callsOf } from '../support/store-calls.ts'
@@ -18,7 +18,7 @@ const shell = {
   tag: 'page',
   bodies: { identity: Buffer.from('<!doctype html>') },
 }
-writeFileSync(join(config.PLAT_ASSETS_DIR, 'portal.pack'), packed({ shell, files: new Map() }))
+writeFileSync(join(config.PLAT_ASSETS_DIR, 'portal.pack'), packFiles({ shell, files: new Map() }))
 
 const folder = new URL('../../functions/', import.meta.url)
 const handlerAt = async (name: string) => (await import(new URL(`${name}.ts`, folder).href)).handler

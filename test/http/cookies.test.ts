@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { headersOf, toResult } from '@platform/http/event'
-import { reply } from '@platform/http/response'
+import { httpResponse } from '@platform/http/response'
 import { browserOf, signInCookie } from '@platform/http/sign-in-cookie'
 
 const event = (given: object) => ({
@@ -14,26 +14,26 @@ const event = (given: object) => ({
 
 test('the cookies of an answer stand beside its headers, each by itself', () => {
   const given = ['a=1; Expires=Sat, 21 Nov 2026 09:30:00 GMT', 'b=2']
-  const { cookies, headers } = toResult(reply(200, '', { 'x-a': 'b' }, given))
+  const { cookies, headers } = toResult(httpResponse(200, '', { 'x-a': 'b' }, given))
   expect(cookies).toEqual(given)
   expect(headers).toEqual({ 'x-a': 'b' })
-  expect(toResult(reply(200, '', {}))).not.toHaveProperty('cookies')
+  expect(toResult(httpResponse(200, '', {}))).not.toHaveProperty('cookies')
 })
 
 test.each(['a\r\nset-cookie: b=1', 'a\nb', 'a\u0000', '\u2028', '\u{1f36a}'])(
   'a header that would not arrive as it is is not sent: %j',
   (value) => {
-    expect(() => reply(302, null, { location: value })).toThrow('location')
-    expect(() => reply(200, '', {}, ['a=1', `b=${value}`])).toThrow('set-cookie')
+    expect(() => httpResponse(302, null, { location: value })).toThrow('location')
+    expect(() => httpResponse(200, '', {}, ['a=1', `b=${value}`])).toThrow('set-cookie')
   },
 )
 
 test('a body that is no short text goes out in Base64, and says so', () => {
-  expect(toResult(reply(200, Buffer.from('grüß'), {}))).toMatchObject({ body: 'grüß', isBase64Encoded: false })
-  expect(toResult(reply(200, Buffer.of(0xff, 0xd8), {}))).toMatchObject({ body: '/9g=', isBase64Encoded: true })
+  expect(toResult(httpResponse(200, Buffer.from('grüß'), {}))).toMatchObject({ body: 'grüß', isBase64Encoded: false })
+  expect(toResult(httpResponse(200, Buffer.of(0xff, 0xd8), {}))).toMatchObject({ body: '/9g=', isBase64Encoded: true })
   const long = Buffer.alloc(64 * 1024 + 1, 'a')
-  expect(toResult(reply(200, long, {}))).toMatchObject({ body: long.toString('base64'), isBase64Encoded: true })
-  expect(toResult(reply(204, null, {}))).toMatchObject({ body: '', isBase64Encoded: false })
+  expect(toResult(httpResponse(200, long, {}))).toMatchObject({ body: long.toString('base64'), isBase64Encoded: true })
+  expect(toResult(httpResponse(204, null, {}))).toMatchObject({ body: '', isBase64Encoded: false })
 })
 
 test('cookies of a request are found among its headers', () => {

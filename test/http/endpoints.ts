@@ -1,6 +1,6 @@
 import { endpoint } from '@platform/contract/endpoint'
 import { platformError } from '@platform/core/error'
-import { answer } from '@platform/http/result'
+import { result } from '@platform/http/result'
 import { route } from '@platform/http/route'
 import { serve } from '@platform/http/serve'
 import * as z from 'zod'
@@ -84,17 +84,17 @@ const strict = {
 }
 
 export const handler = serve(
-  route(getThing, ({ params }) => answer(200, { thing: params.id })),
-  route(getCatalog, () => answer(200, { catalog: true })),
-  route(listThings, ({ query, origin }) => answer(200, { query, origin })),
-  route(addThing, ({ body }) => answer(200, { body })),
-  route(addChecked, ({ body }) => answer(200, { isGiven: body !== undefined, body })),
-  route(touch, () => answer(204)),
-  route(getPage, () => answer(200, '<p>Page</p>', { etag: '"v1"', 'cache-control': 'public, max-age=60' })),
+  route(getThing, ({ params }) => result(200, { thing: params.id })),
+  route(getCatalog, () => result(200, { catalog: true })),
+  route(listThings, ({ query, origin }) => result(200, { query, origin })),
+  route(addThing, ({ body }) => result(200, { body })),
+  route(addChecked, ({ body }) => result(200, { isGiven: body !== undefined, body })),
+  route(touch, () => result(204)),
+  route(getPage, () => result(200, '<p>Page</p>', { etag: '"v1"', 'cache-control': 'public, max-age=60' })),
   route(getStrict, ({ params }) =>
     params.id === 'away'
-      ? answer(503, { status: 'unavailable' })
-      : answer(200, strict[params.id as keyof typeof strict] as typeof strict.right),
+      ? result(503, { status: 'unavailable' })
+      : result(200, strict[params.id as keyof typeof strict] as typeof strict.right),
   ),
   route(fail, ({ params }) => {
     throw failures[params.id]?.() ?? new Error('no such failure')

@@ -1,12 +1,12 @@
 import { expect, test, vi } from 'vitest'
-import { hold } from '@platform/http/long-poll'
+import { longPollHeaders } from '@platform/http/long-poll'
 
 vi.hoisted(() =>
   Object.assign(process.env, { PLAT_WAKE_URL: 'http://127.0.0.1:1/wake', PLAT_HEARTBEAT_INTERVAL_SECONDS: '20' }),
 )
 
 test('an idle answer whose caller can wait asks the gateway to hold it', () => {
-  expect(hold(true, 'clus_1', 'wait=10')).toEqual({
+  expect(longPollHeaders(true, 'clus_1', 'wait=10')).toEqual({
     'grip-hold': 'response',
     'grip-channel': 'clus_1',
     'grip-timeout': '10',
@@ -21,7 +21,7 @@ test.each([
   ['Wait = 7', '7'],
   ['wait=600', '20'],
 ])('`Prefer: %s` waits for %s seconds: never longer than the heartbeat interval', (prefer, seconds) => {
-  expect(hold(true, 'clus_1', prefer)['grip-timeout']).toBe(seconds)
+  expect(longPollHeaders(true, 'clus_1', prefer)['grip-timeout']).toBe(seconds)
 })
 
 test.each([
@@ -35,9 +35,9 @@ test.each([
   ['await=5'],
   ['wait=99999'],
 ])('`Prefer: %s` does not wait', (prefer) => {
-  expect(hold(true, 'clus_1', prefer)).toEqual({})
+  expect(longPollHeaders(true, 'clus_1', prefer)).toEqual({})
 })
 
 test('an answer that brings work is never held', () => {
-  expect(hold(false, 'clus_1', 'wait=10')).toEqual({})
+  expect(longPollHeaders(false, 'clus_1', 'wait=10')).toEqual({})
 })

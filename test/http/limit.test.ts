@@ -1,14 +1,14 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { limiter, type Standing } from '@platform/http/rate-limiter'
+import { limiter, type RateLimitState } from '@platform/http/rate-limiter'
 
 // Time stands still unless a test moves it.
 beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'], now: 1_700_000_000_000 }))
 afterEach(() => void vi.useRealTimers())
 
 const pass = (ms: number) => vi.setSystemTime(Date.now() + ms)
-const take = (times: number, limit: (principal: string) => Standing, principal = 'a'): Standing[] =>
+const take = (times: number, limit: (principal: string) => RateLimitState, principal = 'a'): RateLimitState[] =>
   Array.from({ length: times }, () => limit(principal))
-const allowed = (standings: Standing[]): number =>
+const allowed = (standings: RateLimitState[]): number =>
   standings.filter(({ retryAfterSeconds }) => retryAfterSeconds === 0).length
 
 test('a burst is allowed and the next call is not', () => {
@@ -49,7 +49,7 @@ test('refused calls cost nothing: asking on does not push the next allowed call 
 
 test('after the reset all calls are there again, and no more than that', () => {
   const limit = limiter({ perMinute: 60, burst: 8 })
-  const { resetSeconds } = take(8, limit)[7] as Standing
+  const { resetSeconds } = take(8, limit)[7] as RateLimitState
   pass(resetSeconds * 1000)
   expect(limit('a').remaining).toBe(7)
   pass(3_600_000)

@@ -1,4 +1,4 @@
-import { type Encoding, packed, type PortalFile, type PortalFiles } from '@platform/http/portal/pack'
+import { type Encoding, packFiles, type PortalFile, type PortalFiles } from '@platform/http/portal/pack'
 import { servePortal } from '@platform/http/portal/serve'
 import { brotliCompressSync, brotliDecompressSync, gunzipSync, gzipSync } from 'node:zlib'
 import { expect, test, vi } from 'vitest'
@@ -22,7 +22,7 @@ const portal: PortalFiles = {
     ['/icon.svg', fileOf('image/svg+xml', '<svg/>', false)],
   ]),
 }
-const handler = servePortal(async () => packed(portal))
+const handler = servePortal(async () => packFiles(portal))
 
 /** Sends a request; what it logs does not matter. */
 async function ask(sent: Sent): Promise<Received> {
@@ -177,7 +177,7 @@ test('files that cannot be read are a fault, and are read at the next request', 
   let reads = 0
   const late = servePortal(async () => {
     if (++reads === 1) throw new Error('no such file')
-    return packed(portal)
+    return packFiles(portal)
   })
   const statuses: number[] = []
   await logged(async () => {

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import { endpoint } from '@platform/contract/endpoint'
-import { answer } from '@platform/http/result'
+import { result } from '@platform/http/result'
 import { toResult } from '@platform/http/event'
-import { reply } from '@platform/http/response'
+import { httpResponse } from '@platform/http/response'
 import { route } from '@platform/http/route'
 import { serve } from '@platform/http/serve'
 import * as z from 'zod'
@@ -10,13 +10,13 @@ import { send } from '../support/event.ts'
 import { logged } from '../support/output.ts'
 
 test.each([204, 205, 304])('an answer with %i has no body', (status) => {
-  expect(() => reply(status, 'text', {})).toThrow(`${status}`)
-  expect(() => reply(status, Buffer.of(1), {})).toThrow(`${status}`)
-  expect(reply(status, null, {}).body).toBeNull()
+  expect(() => httpResponse(status, 'text', {})).toThrow(`${status}`)
+  expect(() => httpResponse(status, Buffer.of(1), {})).toThrow(`${status}`)
+  expect(httpResponse(status, null, {}).body).toBeNull()
 })
 
 test('a text that is cut inside of a character is sent all the same', () => {
-  expect(toResult(reply(200, 'a\ud83cb €', {}))).toMatchObject({ body: 'a\ufffdb €', isBase64Encoded: false })
+  expect(toResult(httpResponse(200, 'a\ud83cb €', {}))).toMatchObject({ body: 'a\ufffdb €', isBase64Encoded: false })
 })
 
 test('a handler that forgets its body is answered as a defect, not by an invocation that fails', async () => {
@@ -28,7 +28,7 @@ test('a handler that forgets its body is answered as a defect, not by an invocat
     summary: 'Test',
     responses: { 200: { description: 'Something', schema: z.unknown() } },
   })
-  const handler = serve(route(forgetful, () => answer(200, undefined)))
+  const handler = serve(route(forgetful, () => result(200, undefined)))
   await logged(async () => {
     expect(await send(handler, { target: '/forgotten' })).toMatchObject({
       status: 500,

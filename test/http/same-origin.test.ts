@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { PlatformError, platformError } from '@platform/core/error'
 import { cookieOf } from '@platform/http/cookie'
 import { refuseCrossOrigin } from '@platform/http/same-origin'
-import { accessCookie, begun, ended, refreshCookie, renewed } from '@platform/http/session-cookie'
+import { accessCookie, sessionCookies, clearedCookies, refreshCookie, renewedCookies } from '@platform/http/session-cookie'
 
 type Headers = Record<string, string>
 
@@ -81,7 +81,7 @@ test.each([
 const tokens = { accessToken: 'a.b.c', refreshToken: 'sess_1.x.y', expiresIn: 900, tokenType: 'Bearer' as const }
 
 test('the tokens go into cookies that no script, no other site and no sibling domain gets at, for as long as they live', () => {
-  expect(begun(portal, tokens)).toMatchObject({
+  expect(sessionCookies(portal, tokens)).toMatchObject({
     status: 200,
     body: { expiresIn: 900 },
     cookies: [
@@ -94,7 +94,7 @@ test('the tokens go into cookies that no script, no other site and no sibling do
 test.each(['http://127.0.0.1:8080', 'http://localhost:8080', 'http://[::1]:8080', 'http://plat.localhost'])(
   'over plain HTTP on this machine, %s, they are such that every browser keeps them',
   (origin) => {
-    expect(begun({ origin, host: new URL(origin).host }, tokens).cookies).toEqual([
+    expect(sessionCookies({ origin, host: new URL(origin).host }, tokens).cookies).toEqual([
       'plat_access=a.b.c; HttpOnly; SameSite=Strict; Path=/; Max-Age=900',
       'plat_refresh=sess_1.x.y; HttpOnly; SameSite=Strict; Path=/; Max-Age=604800',
     ])
@@ -104,9 +104,9 @@ test.each(['http://127.0.0.1:8080', 'http://localhost:8080', 'http://[::1]:8080'
 const names = (cookies: readonly string[] = []) => cookies.map((cookie) => cookie.split('=')[0])
 
 test.each([portal, here])('cookies are taken away under the names that they were given under: $origin', (headers) => {
-  const { status, cookies } = ended(headers)
+  const { status, cookies } = clearedCookies(headers)
   expect(status).toBe(204)
-  expect(names(cookies)).toEqual(names(begun(headers, tokens).cookies))
+  expect(names(cookies)).toEqual(names(sessionCookies(headers, tokens).cookies))
   for (const cookie of cookies ?? []) expect(cookie).toMatch(/^[\w-]+=; .*Path=\/; Max-Age=0$/)
 })
 
@@ -139,12 +139,12 @@ test('of cookies whose names resemble each other the right one is found', () => 
 
 test('a refusal takes the cookies away where the tokens are worth nothing any more, and leaves them otherwise', async () => {
   const failing = (error: Error) =>
-    renewed(portal, async () => {
+    renewedCookies(portal, async () => {
       throw error
     })
   await expect(failing(platformError('invalid_refresh_token'))).rejects.toMatchObject({
     code: 'invalid_refresh_token',
-    extra: { cookies: ended(portal).cookies },
+    extra: { cookies: clearedCookies(portal).cookies },
   })
   const away = platformError('database_unavailable')
   await expect(failing(away)).rejects.toBe(away)

@@ -1,4 +1,4 @@
-import { turnstile } from '@platform/http/keyed-semaphore'
+import { keyedSemaphore } from '@platform/http/keyed-semaphore'
 import { expect, test } from 'vitest'
 
 /** Work that goes on until it is let go. */
@@ -14,7 +14,7 @@ function held() {
 }
 
 test('no more than so many of one name are worked on at once; the others follow in their order', async () => {
-  const pass = turnstile(2)
+  const pass = keyedSemaphore(2)
   const { started, work, end } = held()
   const all = ['1', '2', '3', '4'].map((name) => pass('a', work(name)))
   await expect.poll(() => started).toEqual(['1', '2'])
@@ -28,7 +28,7 @@ test('no more than so many of one name are worked on at once; the others follow 
 })
 
 test('a name that floods does not make another one wait', async () => {
-  const pass = turnstile(1)
+  const pass = keyedSemaphore(1)
   const { started, work, end } = held()
   const flood = ['1', '2', '3'].map((name) => pass('noisy', work(name)))
   const quiet = pass('quiet', work('quiet'))
@@ -43,7 +43,7 @@ test('a name that floods does not make another one wait', async () => {
 })
 
 test('work that fails leaves its place to the next', async () => {
-  const pass = turnstile(1)
+  const pass = keyedSemaphore(1)
   const { started, work, end } = held()
   const failing = pass('a', work('1'))
   const next = pass('a', work('2'))

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { endpoint } from '@platform/contract/endpoint'
 import type { Caller, RelayCaller } from '@platform/core/caller'
-import { answer } from '@platform/http/result'
+import { result } from '@platform/http/result'
 import { route } from '@platform/http/route'
 import * as z from 'zod'
 
@@ -41,7 +41,7 @@ test('a handler gets what its endpoint says: caller, parameters, query and body'
       takes<string>(query.page)
       // @ts-expect-error the body has no such member
       takes<unknown>(body.other)
-      return answer(204)
+      return result(204)
     }),
     route(forRelay, ({ caller, params, query, body }) => {
       takes<RelayCaller>(caller)
@@ -50,14 +50,14 @@ test('a handler gets what its endpoint says: caller, parameters, query and body'
       takes<undefined>(body)
       // @ts-expect-error a relay is not a user
       takes<Caller>(caller)
-      return answer(204)
+      return result(204)
     }),
     route(forAll, ({ caller, body }) => {
       takes<undefined>(caller)
       takes<unknown>(body)
       // @ts-expect-error nothing is known of a body that the verb checks
       takes<{ name: string }>(body)
-      return answer(200, '<p>')
+      return result(200, '<p>')
     }),
   ]
   expect(routes).toHaveLength(3)
@@ -65,21 +65,21 @@ test('a handler gets what its endpoint says: caller, parameters, query and body'
 
 test('an answer that the endpoint does not promise does not compile', () => {
   const routes = [
-    route(forUser, () => answer(200, { kind: 'a' })),
-    route(forUser, async () => answer(202, { jobId: 'job' }, { location: '/jobs/job' })),
-    route(forUser, ({ body }) => answer(body.name ? 200 : 200, { kind: 'b' })),
+    route(forUser, () => result(200, { kind: 'a' })),
+    route(forUser, async () => result(202, { jobId: 'job' }, { location: '/jobs/job' })),
+    route(forUser, ({ body }) => result(body.name ? 200 : 200, { kind: 'b' })),
     // @ts-expect-error a status that is not promised
-    route(forUser, () => answer(201, { kind: 'a' })),
+    route(forUser, () => result(201, { kind: 'a' })),
     // @ts-expect-error the body of another status
-    route(forUser, () => answer(200, { jobId: 'job' })),
+    route(forUser, () => result(200, { jobId: 'job' })),
     // @ts-expect-error a value outside of the enumeration
-    route(forUser, () => answer(200, { kind: 'c' })),
+    route(forUser, () => result(200, { kind: 'c' })),
     // @ts-expect-error a missing body
-    route(forUser, () => answer(200)),
+    route(forUser, () => result(200)),
     // @ts-expect-error a body where there is none
-    route(forUser, () => answer(204, { kind: 'a' })),
+    route(forUser, () => result(204, { kind: 'a' })),
     // @ts-expect-error a page is text
-    route(forAll, () => answer(200, { kind: 'a' })),
+    route(forAll, () => result(200, { kind: 'a' })),
     // @ts-expect-error nothing at all
     route(forUser, () => undefined),
   ]

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import { portalPaths } from '@platform/contract/portal-paths'
-import { type PortalFiles, unpacked } from '@platform/http/portal/pack'
+import { type PortalFiles, unpackFiles } from '@platform/http/portal/pack'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { buildPortal } from '../../scripts/build-portal.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
@@ -15,7 +15,7 @@ let portal: PortalFiles
 beforeAll(async () => {
   folder = await temporaryFolder()
   await buildPortal(join(folder.path, 'first.pack'))
-  portal = unpacked(await readFile(join(folder.path, 'first.pack')))
+  portal = unpackFiles(await readFile(join(folder.path, 'first.pack')))
 })
 afterAll(() => folder[Symbol.asyncDispose]())
 

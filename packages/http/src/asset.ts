@@ -5,7 +5,7 @@ import { sha256 } from '@platform/core/id'
 import * as z from 'zod'
 
 /** For what anybody may see and what seldom changes. */
-export const keptBriefly = { 'cache-control': 'public, max-age=60' } as const
+export const shortCache = { 'cache-control': 'public, max-age=60' } as const
 
 /** A built file that a function hands out, with headers that let a caller ask whether it has changed. */
 export interface Asset {
@@ -20,7 +20,7 @@ export async function asset(name: string): Promise<Asset> {
   const known = held.get(name)
   if (known !== undefined) return known
   const text = (await assetBytes(name)).toString()
-  const fresh = { text, headers: { ...keptBriefly, etag: `"${sha256(text).slice(0, 32)}"` } }
+  const fresh = { text, headers: { ...shortCache, etag: `"${sha256(text).slice(0, 32)}"` } }
   held.set(name, fresh)
   return fresh
 }

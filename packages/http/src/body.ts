@@ -1,6 +1,6 @@
 import type { EndpointDefinition } from '@platform/contract/endpoint'
 import { PlatformError, platformError, validationFailed } from '@platform/core/error'
-import { outOfBounds } from './json-limits.ts'
+import { jsonLimitErrors } from './json-limits.ts'
 import { bytesOf, type GatewayEvent } from './event.ts'
 
 /** More than any form holds that the platform takes. */
@@ -9,10 +9,10 @@ const formType = /^application\/x-www-form-urlencoded *(?:; *charset="?utf-8"? *
 const jsonType = /^application\/json *(?:; *charset="?utf-8"? *)?$/i
 
 /** The JSON object of a request, read when it is first asked for. */
-export type JsonReader = () => object
+export type LazyJson = () => object
 
 /** Reads the body once, within the bounds of D35. */
-export function jsonReader(event: GatewayEvent): JsonReader {
+export function lazyJson(event: GatewayEvent): LazyJson {
   let body: object | undefined
   return () => (body ??= readJson(event))
 }
@@ -22,7 +22,7 @@ function readJson(event: GatewayEvent): object {
   if (!jsonType.test(event.headers['content-type'] ?? '')) throw platformError('unsupported_media_type')
   const body = parse(event)
   if (typeof body !== 'object' || body === null || Array.isArray(body)) throw platformError('invalid_json')
-  const details = outOfBounds(body)
+  const details = jsonLimitErrors(body)
   if (details.length > 0) throw validationFailed(details)
   return body
 }
@@ -47,7 +47,7 @@ export function readForm(event: GatewayEvent): string {
 }
 
 /** The body for an endpoint, before its schema. Where the verb checks it, the verb also says when it is none (D2). */
-export function readBody({ request }: EndpointDefinition, json: JsonReader, event: GatewayEvent): unknown {
+export function readBody({ request }: EndpointDefinition, json: LazyJson, event: GatewayEvent): unknown {
   if (!request?.body) return undefined
   if (!request.bodyCheckedByVerb) return json()
   try {

@@ -2,7 +2,7 @@ import { countVersionError } from '@platform/core/updates/error-count'
 import { log, withTrace } from '@platform/core/log'
 import { recordMetric, withMetrics } from '@platform/core/lib/metrics'
 import type * as z from 'zod'
-import { probed } from './version-probe.ts'
+import { withVersionProbe } from './version-probe.ts'
 import { newTraceId } from '@platform/core/lib/trace'
 
 /** The parts of an SQS event that a consumer reads. */
@@ -17,7 +17,7 @@ export interface QueueResult {
 
 /** A Lambda function that works through a queue. Each message counts by itself: a bad one fails alone. */
 export const consume = <Schema extends z.ZodType>(schema: Schema, work: (message: z.output<Schema>) => Promise<void>) =>
-  probed(({ Records }: QueueEvent): Promise<QueueResult> =>
+  withVersionProbe(({ Records }: QueueEvent): Promise<QueueResult> =>
     withMetrics(async () => {
       const startedAtMs = performance.now()
       const tried = Records.map(async ({ messageId, body }) => {

@@ -3,13 +3,13 @@ import { PlatformError, platformError } from '@platform/core/error'
 import { currentTraceId, log } from '@platform/core/log'
 import { schemeOf } from './authorize.ts'
 import type { HttpContext } from './context.ts'
-import { type Reply, reply } from './response.ts'
+import { type HttpResponse, httpResponse } from './response.ts'
 
 /** Seconds after which to try again, where a refusal that passes by itself does not say. */
 const retryAfterSeconds = 2
 
 /** Any error as the error body of section 7. What is not a refusal is a defect: logged, counted, and told to nobody. */
-export async function failure(error: Error, context: HttpContext): Promise<Reply> {
+export async function failure(error: Error, context: HttpContext): Promise<HttpResponse> {
   const refusal = error instanceof PlatformError ? error : platformError('internal_error', {}, { cause: error })
   const status = statusOf(refusal.code)
   if (refusal.cause !== undefined) log(status >= 500 ? 'error' : 'debug', refusal.code, { cause: refusal.cause })
@@ -22,11 +22,11 @@ export async function failure(error: Error, context: HttpContext): Promise<Reply
     ...(waitSeconds !== undefined && { 'retry-after': String(waitSeconds) }),
     ...(status === 401 && { 'www-authenticate': schemeOf(context.get('access') ?? 'user') }),
   }
-  return reply(status, JSON.stringify(body), headers, cookies)
+  return httpResponse(status, JSON.stringify(body), headers, cookies)
 }
 
 /** Every 503 says when to try again (D8). */
-export const promisedRetry = ({ status }: Reply): Record<string, string> =>
+export const promisedRetry = ({ status }: HttpResponse): Record<string, string> =>
   status === 503 ? { 'retry-after': String(retryAfterSeconds) } : {}
 
 /** Loaded when it is needed: the portal's function, which asks no store, would load the store's client for this alone. */

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { platformError } from '@platform/core/error'
-import type { Reply } from './response.ts'
+import type { HttpResponse } from './response.ts'
 
 /** The parts of an API Gateway event (HTTP API, payload 2.0) that requests are made of. Header names are lower-case. */
 export interface GatewayEvent {
@@ -31,7 +31,7 @@ export type GatewayHandler = (event: GatewayEvent) => Promise<GatewayResult>
 const maximumBodyBytes = 4 * 1024 * 1024
 
 /** A reply in the words of API Gateway. A text stays one; `isBase64Encoded` says what became of bytes. */
-export function toResult({ status, headers, cookies = [], body }: Reply): GatewayResult {
+export function toResult({ status, headers, cookies = [], body }: HttpResponse): GatewayResult {
   const isBase64Encoded = body !== null && typeof body !== 'string' && !isText(body)
   return {
     statusCode: status,

@@ -9,23 +9,23 @@ import {
   type StoredResponse,
   type IdempotentRequest,
 } from '@platform/core/outbox/idempotency'
-import type { Answer } from './result.ts'
+import type { Result } from './result.ts'
 import { bytesOf, type GatewayEvent } from './event.ts'
 
 type AnyCaller = Caller | RelayCaller | undefined
-type Handle<Who> = (caller: Who) => Answer | Promise<Answer>
+type Handle<Who> = (caller: Who) => Result | Promise<Result>
 
 /**
  * Answers a request with an `Idempotency-Key` once (D28): a repeat gets the first answer, and so does a request that
  * lost a race against its own repeat. Refusals are not kept: what was wrong may be corrected under the same key. Costs one
  * call before, and one after where the verb did not keep its answer.
  */
-export async function answerOnce(
+export async function withIdempotency(
   endpoint: EndpointDefinition,
   event: GatewayEvent,
   caller: AnyCaller,
   handle: Handle<AnyCaller>,
-): Promise<Answer> {
+): Promise<Result> {
   const request = repeatable(endpoint, event)
   if (request === undefined || caller?.kind !== 'user') return handle(caller)
   const known = await findStoredResponse(caller, request)
@@ -44,7 +44,7 @@ async function firstAnswer(
   caller: Caller,
   request: IdempotentRequest,
   handle: Handle<Caller>,
-): Promise<Answer> {
+): Promise<Result> {
   let isKept = false
   const once = {
     step: (body: unknown) => storeResponseWrite(caller, request, { status: successOf(endpoint), body }),
@@ -57,7 +57,7 @@ async function firstAnswer(
   return faster === undefined ? answer : replayed(faster)
 }
 
-const replayed = ({ status, body }: StoredResponse): Answer => ({
+const replayed = ({ status, body }: StoredResponse): Result => ({
   status,
   body,
   headers: { 'idempotency-replayed': 'true' },

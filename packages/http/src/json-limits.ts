@@ -16,7 +16,7 @@ const reservedName = { code: 'reserved_key', message: 'this name is reserved' }
  * What no body may hold anywhere, because a store or another reader would change it or refuse it: numbers that a
  * double cannot carry, text that is not Unicode, deep nesting, a name that is a trap in JavaScript.
  */
-export function outOfBounds(body: object): ErrorDetail[] {
+export function jsonLimitErrors(body: object): ErrorDetail[] {
   const details: ErrorDetail[] = []
   visitMembers(body, [], details)
   return details

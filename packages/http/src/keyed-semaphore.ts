@@ -1,5 +1,5 @@
 /** Works on at most so many pieces of work of one name at once; the others wait, in the order in which they came. */
-export type Turnstile = <Result>(name: string, work: () => Promise<Result>) => Promise<Result>
+export type KeyedSemaphore = <Result>(name: string, work: () => Promise<Result>) => Promise<Result>
 
 interface Gate {
   inside: number
@@ -7,7 +7,7 @@ interface Gate {
 }
 
 /** A gate for each name. Names that nobody works for are forgotten. */
-export function turnstile(atOnce: number): Turnstile {
+export function keyedSemaphore(atOnce: number): KeyedSemaphore {
   const gates = new Map<string, Gate>()
 
   const enter = async (name: string): Promise<void> => {

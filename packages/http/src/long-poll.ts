@@ -7,7 +7,7 @@ const longestWaitSeconds = 25
  * Headers that ask the gateway to hold an answer back until its channel is rung (GRIP), for a caller that said
  * `Prefer: wait=<seconds>`. None where there is something to tell at once, or no gateway that can hold.
  */
-export function hold(isIdle: boolean, channel: string, prefer: string | undefined): Record<string, string> {
+export function longPollHeaders(isIdle: boolean, channel: string, prefer: string | undefined): Record<string, string> {
   const askedSeconds = Number(/(?:^|,) *wait *= *(\d{1,4}) *(?:[,;]|$)/i.exec(prefer ?? '')?.[1] ?? 0)
   const waitSeconds = Math.min(askedSeconds, longestWaitSeconds, config.PLAT_HEARTBEAT_INTERVAL_SECONDS)
   if (!isIdle || waitSeconds === 0 || config.PLAT_WAKE_URL === '') return {}

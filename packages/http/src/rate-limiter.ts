@@ -1,13 +1,13 @@
 import { now } from '@platform/core/clock'
 
 /** How often something may happen: on average, and at most at once. */
-export interface Rate {
+export interface RateLimit {
   perMinute: number
   burst: number
 }
 
 /** What a limit says to one call. */
-export interface Standing {
+export interface RateLimitState {
   /** The most calls at once. */
   limit: number
   remaining: number
@@ -18,7 +18,7 @@ export interface Standing {
 }
 
 /** Counts one call of a principal. */
-export type Limiter = (principal: string) => Standing
+export type Limiter = (principal: string) => RateLimitState
 
 const maximumBuckets = 10_000
 
@@ -26,7 +26,7 @@ const maximumBuckets = 10_000
  * A token bucket for each principal, in this process. A bucket is kept as the time at which it will be full again: a
  * call moves that time on, and is refused where a bucket that is empty now would be full sooner.
  */
-export function limiter({ perMinute, burst }: Rate): Limiter {
+export function limiter({ perMinute, burst }: RateLimit): Limiter {
   const limit = Math.min(burst, perMinute)
   const costMs = 60_000 / perMinute
   // Times are sums of fractions.

@@ -3,27 +3,27 @@ import type { Caller, RelayCaller } from '@platform/core/caller'
 import { config } from '@platform/core/config'
 import { platformError } from '@platform/core/error'
 import { ipNetworkOf } from '@platform/core/lib/ip-network'
-import type { JsonReader } from './body.ts'
+import type { LazyJson } from './body.ts'
 import type { HttpContext } from './context.ts'
 import type { RequestHeaders } from './cookie.ts'
 import { headersOf } from './event.ts'
-import { limiter, type Rate, type Standing } from './rate-limiter.ts'
+import { limiter, type RateLimit, type RateLimitState } from './rate-limiter.ts'
 import { refreshCookie } from './session-cookie.ts'
 
 /** What limits tell calls apart by. */
 interface Call {
   caller: Caller | RelayCaller | undefined
   address: string
-  json: JsonReader
+  json: LazyJson
   headers: RequestHeaders
 }
 
-const policy = (rate: Rate, principalOf: (call: Call) => string) => {
+const policy = (rate: RateLimit, principalOf: (call: Call) => string) => {
   const take = limiter(rate)
   return (call: Call) => take(principalOf(call))
 }
 
-const perMinute = (count: number): Rate => ({ perMinute: count, burst: count })
+const perMinute = (count: number): RateLimit => ({ perMinute: count, burst: count })
 const byAddress = ({ address }: Call): string => ipNetworkOf(address)
 const byUser = ({ caller }: Call): string => (caller?.kind === 'user' ? (caller.tokenId ?? caller.userId) : '')
 const byOrganisation = ({ caller }: Call): string => caller?.organisationId ?? ''
@@ -48,7 +48,7 @@ const codes = limiter(signInSteps)
 const refreshes = limiter(perMinute(config.PLAT_LIMIT_REFRESH_PER_MINUTE))
 
 /** A browser signs in in three ways; each has the limit that it has elsewhere, and shares it. */
-const forSignInOfBrowsers = (call: Call): Standing | undefined => {
+const forSignInOfBrowsers = (call: Call): RateLimitState | undefined => {
   const given = call.json()
   if ('refreshToken' in given) return refreshes(bySession(call))
   return 'code' in given ? codes(byAddress(call)) : undefined
@@ -57,7 +57,7 @@ const forSignInOfBrowsers = (call: Call): Standing | undefined => {
 const forBatches = policy(perMinute(config.PLAT_LIMIT_BATCH_PER_MINUTE), byOrganisation)
 
 /** Endpoints with a limit of their own (D34). Failed sign-ins are counted by the platform, not by a process. */
-const ownPolicies = new Map<string, (call: Call) => Standing | undefined>([
+const ownPolicies = new Map<string, (call: Call) => RateLimitState | undefined>([
   ['POST /api/v1/setup/complete', policy(perMinute(config.PLAT_LIMIT_SETUP_PER_MINUTE), byAddress)],
   ['POST /api/v1/relay/enroll', policy(perMinute(config.PLAT_LIMIT_ENROLL_PER_MINUTE), byAddress)],
   ['POST /api/v1/auth/refresh', (call) => refreshes(bySession(call))],

@@ -2,7 +2,7 @@ import { log, withTrace } from '@platform/core/log'
 import { recordMetric, withMetrics } from '@platform/core/lib/metrics'
 import type { GatewayEvent } from './event.ts'
 import { promisedRetry } from './error-response.ts'
-import type { Reply } from './response.ts'
+import type { HttpResponse } from './response.ts'
 import { traceIdOf } from '@platform/core/lib/trace'
 
 /** Headers of every answer; a handler may set its own `cache-control`. */
@@ -16,10 +16,10 @@ const common = {
  * Runs a request under its trace, gives the answer the headers that all carry, and logs one line (D33). `handle` adds to the
  * headers that it is given; those of its reply come before them.
  */
-export function observe(
+export function withRequestLog(
   { headers: { traceparent }, requestContext }: GatewayEvent,
-  handle: (headers: Record<string, string>) => Promise<Reply>,
-): Promise<Reply> {
+  handle: (headers: Record<string, string>) => Promise<HttpResponse>,
+): Promise<HttpResponse> {
   const { method } = requestContext.http
   const traceId = traceIdOf(traceparent)
   const request = async () => {

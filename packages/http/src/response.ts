@@ -1,5 +1,5 @@
 /** A response before it is put into a gateway's words. Header names are lower-case. */
-export interface Reply {
+export interface HttpResponse {
   status: number
   headers: Readonly<Record<string, string>>
   /** One `Set-Cookie` each. */
@@ -16,12 +16,12 @@ const statusesWithoutBody = new Set([204, 205, 304])
  * Makes a reply. Throws for a header that would not arrive as it is, for it may end where another one begins, and for a body
  * where there is none.
  */
-export function reply(
+export function httpResponse(
   status: number,
-  body: Reply['body'],
+  body: HttpResponse['body'],
   headers: Readonly<Record<string, string>>,
   cookies: readonly string[] = [],
-): Reply {
+): HttpResponse {
   const fields = [...Object.entries(headers), ...cookies.map((cookie) => ['set-cookie', cookie] as const)]
   const broken = fields.find(([, value]) => unsendable.test(value))
   if (broken !== undefined) throw new Error(`The header ${broken[0]} cannot be sent.`)

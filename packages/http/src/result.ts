@@ -2,7 +2,7 @@ import type { EndpointDefinition, ResponseDefinition } from '@platform/contract/
 import type * as z from 'zod'
 
 /** What a handler answers. Header names are lower-case. */
-export interface Answer<Status extends number = number, Body = unknown> {
+export interface Result<Status extends number = number, Body = unknown> {
   status: Status
   body: Body
   headers: Readonly<Record<string, string>>
@@ -11,20 +11,20 @@ export interface Answer<Status extends number = number, Body = unknown> {
 }
 
 /** An answer without a body. */
-export function answer<const Status extends number>(status: Status): Answer<Status, undefined>
+export function result<const Status extends number>(status: Status): Result<Status, undefined>
 /** An answer with the body that the endpoint promises for this status. */
-export function answer<const Status extends number, Body>(
+export function result<const Status extends number, Body>(
   status: Status,
   body: Body,
   headers?: Readonly<Record<string, string>>,
   cookies?: readonly string[],
-): Answer<Status, Body>
-export function answer(
+): Result<Status, Body>
+export function result(
   status: number,
   body?: unknown,
   headers: Readonly<Record<string, string>> = {},
   cookies: readonly string[] = [],
-): Answer {
+): Result {
   return { status, body, headers, cookies }
 }
 
@@ -35,6 +35,6 @@ type BodyOf<Response extends ResponseDefinition> = Response extends { schema: in
     : undefined
 
 /** Every answer that an endpoint promises: its statuses, each with its own body. */
-export type AnswerOf<Definition extends EndpointDefinition> = {
-  [Status in keyof Definition['responses'] & number]: Answer<Status, BodyOf<Definition['responses'][Status]>>
+export type ResultOf<Definition extends EndpointDefinition> = {
+  [Status in keyof Definition['responses'] & number]: Result<Status, BodyOf<Definition['responses'][Status]>>
 }[keyof Definition['responses'] & number]

@@ -1,7 +1,7 @@
 import type { EndpointDefinition } from '@platform/contract/endpoint'
 import type { Caller, Origin, RelayCaller } from '@platform/core/caller'
 import type * as z from 'zod'
-import type { Answer, AnswerOf } from './result.ts'
+import type { Result, ResultOf } from './result.ts'
 
 type CallerOf<Definition extends EndpointDefinition> = Definition['access'] extends 'public'
   ? undefined
@@ -33,7 +33,7 @@ export interface Input<Definition extends EndpointDefinition> {
 
 type Handler<Definition extends EndpointDefinition> = (
   input: Input<Definition>,
-) => AnswerOf<Definition> | Promise<AnswerOf<Definition>>
+) => ResultOf<Definition> | Promise<ResultOf<Definition>>
 
 /** The parts of a request, once they fit the endpoint that they are handed to. */
 export interface CheckedInput {
@@ -49,7 +49,7 @@ export interface CheckedInput {
 export interface Route {
   endpoint: EndpointDefinition
   // A method, because methods compare loosely: the endpoint's own schemas make the input what its handler expects.
-  handle(input: CheckedInput): Answer | Promise<Answer>
+  handle(input: CheckedInput): Result | Promise<Result>
 }
 
 /** Binds a handler to its endpoint. One that answers what the endpoint does not promise does not compile. */

@@ -2,41 +2,41 @@ import type { EndpointDefinition } from '@platform/contract/endpoint'
 import type { Caller, RelayCaller } from '@platform/core/caller'
 import { addLogFields } from '@platform/core/log'
 import { parseBody, parsePart } from '@platform/core/lib/validate'
-import { appOf, handling } from './app.ts'
-import { authenticate, identityOf, permit } from './authorize.ts'
-import { jsonReader, readBody } from './body.ts'
+import { createApp, toHonoHandler } from './app.ts'
+import { authenticate, identityOf, requirePermission } from './authorize.ts'
+import { lazyJson, readBody } from './body.ts'
 import type { HttpContext } from './context.ts'
 import { type GatewayEvent, type GatewayResult, headersOf, refuseLargeBody, toResult } from './event.ts'
 import { limit } from './rate-limits.ts'
-import { answerOnce } from './idempotency.ts'
-import { type Probed, probed } from './version-probe.ts'
+import { withIdempotency } from './idempotency.ts'
+import { type WithVersionProbe, withVersionProbe } from './version-probe.ts'
 import { readQuery } from './query.ts'
-import type { Reply } from './response.ts'
-import { respond } from './to-response.ts'
+import type { HttpResponse } from './response.ts'
+import { toHttpResponse } from './to-response.ts'
 import type { Route } from './route.ts'
 import { refuseCrossOrigin } from './same-origin.ts'
-import { turnstile } from './keyed-semaphore.ts'
+import { keyedSemaphore } from './keyed-semaphore.ts'
 
 /** One Lambda function that answers some endpoints. Whatever else it is asked answers `route_not_found`. */
-export function serve(...routes: Route[]): Probed<GatewayEvent, GatewayResult> {
-  const app = appOf((it) => {
+export function serve(...routes: Route[]): WithVersionProbe<GatewayEvent, GatewayResult> {
+  const app = createApp((it) => {
     for (const route of routes.toSorted(literalFirst)) {
       const { method, path } = route.endpoint
       it.on(
         method,
         path.replaceAll(/\{(\w+)\}/g, ':$1'),
-        handling((context) => perform(context, route)),
+        toHonoHandler((context) => perform(context, route)),
       )
     }
   })
-  return probed(async (event) => toResult(await app(event)))
+  return withVersionProbe(async (event) => toResult(await app(event)))
 }
 
 /** Hono takes the first route that fits; `{` sorts behind every letter, so that a literal segment goes first. */
 const literalFirst = (a: Route, b: Route): number => (a.endpoint.path < b.endpoint.path ? -1 : 1)
 
 /** The way of one request. What comes first here is what a caller hears of when several things are wrong. */
-async function perform(context: HttpContext, route: Route): Promise<Reply> {
+async function perform(context: HttpContext, route: Route): Promise<HttpResponse> {
   const { event } = context.env
   const { endpoint } = route
   const { access } = endpoint
@@ -48,20 +48,20 @@ async function perform(context: HttpContext, route: Route): Promise<Reply> {
   if (endpoint.sameOriginOnly) refuseCrossOrigin(event)
   const caller = await authenticate(access, event)
   addLogFields(identityOf(caller))
-  permit(access, caller)
-  const json = jsonReader(event)
+  requirePermission(access, caller)
+  const json = lazyJson(event)
   limit(context, endpoint, { caller, address, json })
   const parts = checkParts(context, endpoint, readBody(endpoint, json, event))
   const answer = await inTurn(endpoint, caller, () =>
-    answerOnce(endpoint, event, caller, (who) =>
+    withIdempotency(endpoint, event, caller, (who) =>
       route.handle({ ...parts, caller: who, origin: { address }, headers: headersOf(event) }),
     ),
   )
-  return respond(context, endpoint, answer)
+  return toHttpResponse(context, endpoint, answer)
 }
 
 /** More requests of one organisation at once would be answered later each, and those of its neighbours, too. */
-const forOrganisations = turnstile(4)
+const forOrganisations = keyedSemaphore(4)
 
 /** Works on a request when it is its organisation's turn. One that waits for something to happen stands in nobody's way. */
 function inTurn<Result>(

@@ -2,7 +2,7 @@ import { type BrowserSession } from '@platform/contract/browser-session'
 import { refreshTokenSeconds, type TokenSet } from '@platform/contract/auth'
 import { PlatformError, platformError } from '@platform/core/error'
 import type * as z from 'zod'
-import { type Answer, answer } from './result.ts'
+import { type Result, result } from './result.ts'
 import { cookieOf, type RequestHeaders } from './cookie.ts'
 import { isPlainLoopback } from './same-origin.ts'
 
@@ -12,7 +12,7 @@ import { isPlainLoopback } from './same-origin.ts'
  */
 
 type Name = 'plat_access' | 'plat_refresh'
-type Begun = Answer<200, z.input<typeof BrowserSession>>
+type Begun = Result<200, z.input<typeof BrowserSession>>
 
 /** The access token that a browser has sent; '' where it has none. */
 export const accessCookie = (headers: RequestHeaders): string => sent(headers, 'plat_access')
@@ -29,19 +29,19 @@ function sent(headers: RequestHeaders, name: Name): string {
 }
 
 /** Hands the tokens to the browser, each for as long as it lives; of the page's business is only when to renew them. */
-export const begun = (headers: RequestHeaders, { accessToken, refreshToken, expiresIn }: TokenSet): Begun =>
-  answer(200, { expiresIn }, {}, [
+export const sessionCookies = (headers: RequestHeaders, { accessToken, refreshToken, expiresIn }: TokenSet): Begun =>
+  result(200, { expiresIn }, {}, [
     setting(headers, 'plat_access', accessToken, expiresIn),
     setting(headers, 'plat_refresh', refreshToken, refreshTokenSeconds),
   ])
 
 /** Takes the tokens away from the browser. */
-export const ended = (headers: RequestHeaders): Answer<204, undefined> => answer(204, undefined, {}, removed(headers))
+export const clearedCookies = (headers: RequestHeaders): Result<204, undefined> => result(204, undefined, {}, removed(headers))
 
 /** Renews the tokens; where they are worth nothing any more the refusal takes them away. Any other failure leaves them. */
-export async function renewed(headers: RequestHeaders, renew: () => Promise<TokenSet>): Promise<Begun> {
+export async function renewedCookies(headers: RequestHeaders, renew: () => Promise<TokenSet>): Promise<Begun> {
   try {
-    return begun(headers, await renew())
+    return sessionCookies(headers, await renew())
   } catch (error) {
     if (!(error instanceof PlatformError) || error.code !== 'invalid_refresh_token') throw error
     throw platformError(error.code, { ...error.extra, cookies: removed(headers) }, { cause: error.cause })

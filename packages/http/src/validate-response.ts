@@ -1,7 +1,7 @@
 import type * as z from 'zod'
 
 /** Refuses a body that is not what the contract describes: wrong, lacking or telling more. Values are not repeated. */
-export function checkAgainst(schema: z.ZodType, text: string): void {
+export function validateResponse(schema: z.ZodType, text: string): void {
   const arrives: unknown = JSON.parse(text)
   const extra = additions(arrives, schema.parse(arrives), '')
   if (extra.length > 0) throw new Error(`The answer tells more than the contract: ${extra.join(', ')}`)

@@ -2,13 +2,13 @@ import { isProbe, type ProbeAnswer, type ProbeEvent } from '@platform/core/updat
 import { version } from '@platform/core/lib/version'
 
 /** A function that answers probes too, and does nothing else for them. */
-export interface Probed<Event, Result> {
+export interface WithVersionProbe<Event, Result> {
   (event: Event): Promise<Result>
   (event: ProbeEvent): Promise<ProbeAnswer>
 }
 
 /** Lets a function answer probes with the version that it is of. */
-export function probed<Event, Result>(handler: (event: Event) => Promise<Result>): Probed<Event, Result> {
+export function withVersionProbe<Event, Result>(handler: (event: Event) => Promise<Result>): WithVersionProbe<Event, Result> {
   function answer(event: Event): Promise<Result>
   function answer(event: ProbeEvent): Promise<ProbeAnswer>
   async function answer(event: Event | ProbeEvent): Promise<Result | ProbeAnswer> {

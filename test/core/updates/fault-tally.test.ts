@@ -4,7 +4,7 @@ import { platformError } from '@platform/core/error'
 import { versionErrorsSince, countVersionError } from '@platform/core/updates/error-count'
 import { isCounted } from '@platform/core/updates/counted-error'
 import { version } from '@platform/core/lib/version'
-import { answer } from '@platform/http/result'
+import { result } from '@platform/http/result'
 import { consume } from '@platform/http/consume'
 import { route } from '@platform/http/route'
 import { scheduled } from '@platform/http/schedule'
@@ -65,7 +65,7 @@ const api = serve(
   route(endpoint({ ...page, path: '/away', responses }), () => {
     throw platformError('database_unavailable')
   }),
-  route(endpoint({ ...page, path: '/fine', responses }), () => answer(200, {})),
+  route(endpoint({ ...page, path: '/fine', responses }), () => result(200, {})),
 )
 
 const record = (body: string) => ({ Records: [{ messageId: '1', body }] })

@@ -1,7 +1,7 @@
 import { mkdir, readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { buildAssets, pinAssets } from '@platform/local/assets'
-import { unpacked } from '@platform/http/portal/pack'
+import { unpackFiles } from '@platform/http/portal/pack'
 import { expect, test } from 'vitest'
 import { temporaryFolder } from './support.ts'
 import { isLong } from '../../support/long.ts'
@@ -36,7 +36,7 @@ test.runIf(isLong)('what functions hand out is built once, and again when it is 
 
   // A platform that runs goes on with what it began with.
   await writeFile(join(folder.path, 'portal.pack'), 'of another version')
-  expect(unpacked(await readFile(join(own, 'portal.pack'))).files.size).toBeGreaterThan(0)
+  expect(unpackFiles(await readFile(join(own, 'portal.pack'))).files.size).toBeGreaterThan(0)
 })
 
 test('a file that cannot be built anew stays as it is for a platform that starts, and ends a deployment', async () => {

@@ -40,7 +40,7 @@ const Index = z.object({ shell: Entry, files: z.record(z.string(), Entry) })
 const newline = 10
 
 /** Puts files into one. */
-export function packed({ shell, files }: PortalFiles): Uint8Array {
+export function packFiles({ shell, files }: PortalFiles): Uint8Array {
   const bodies: Uint8Array[] = []
   let end = 0
   const placed = (body: Uint8Array): z.infer<typeof Place> => {
@@ -57,7 +57,7 @@ export function packed({ shell, files }: PortalFiles): Uint8Array {
 }
 
 /** The files that `packed` has put into one. Throws for anything else. */
-export function unpacked(pack: Uint8Array): PortalFiles {
+export function unpackFiles(pack: Uint8Array): PortalFiles {
   const start = pack.indexOf(newline) + 1
   const index = Index.parse(JSON.parse(Buffer.from(pack.subarray(0, start)).toString()))
   const bodyAt = ([from, to]: z.infer<typeof Place>) => pack.subarray(start + from, start + to)

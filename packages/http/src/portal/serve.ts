@@ -1,12 +1,12 @@
 import { platformError } from '@platform/core/error'
-import { appOf, handling } from '../app.ts'
+import { createApp, toHonoHandler } from '../app.ts'
 import type { HttpContext } from '../context.ts'
 import { type GatewayEvent, type GatewayResult, toResult } from '../event.ts'
-import { type Probed, probed } from '../version-probe.ts'
-import { type Reply, reply } from '../response.ts'
-import { isKnown } from '../to-response.ts'
+import { type WithVersionProbe, withVersionProbe } from '../version-probe.ts'
+import { type HttpResponse, httpResponse } from '../response.ts'
+import { matchesEtag } from '../to-response.ts'
 import { encodingFor } from './encoding.ts'
-import { type Encoding, type PortalFile, type PortalFiles, unpacked } from './pack.ts'
+import { type Encoding, type PortalFile, type PortalFiles, unpackFiles } from './pack.ts'
 import { hashedFolder, isPortalPath } from './paths.ts'
 import { shellHeaders } from './policy.ts'
 
@@ -14,19 +14,19 @@ import { shellHeaders } from './policy.ts'
  * One Lambda function that answers what no route does: with a file of the portal, with its page where a browser navigates, and
  * with `route_not_found` otherwise. `load` gets what `packed` has made, once in a process. No store calls.
  */
-export function servePortal(load: () => Promise<Uint8Array>): Probed<GatewayEvent, GatewayResult> {
+export function servePortal(load: () => Promise<Uint8Array>): WithVersionProbe<GatewayEvent, GatewayResult> {
   let held: Promise<PortalFiles> | undefined
   const files = () => {
-    held ??= load().then(unpacked)
+    held ??= load().then(unpackFiles)
     // The next request tries again.
     held.catch(() => (held = undefined))
     return held
   }
-  const app = appOf((it) => it.use(handling((context) => perform(context, files))))
-  return probed(async (event) => toResult(await app(event)))
+  const app = createApp((it) => it.use(toHonoHandler((context) => perform(context, files))))
+  return withVersionProbe(async (event) => toResult(await app(event)))
 }
 
-async function perform(context: HttpContext, load: () => Promise<PortalFiles>): Promise<Reply> {
+async function perform(context: HttpContext, load: () => Promise<PortalFiles>): Promise<HttpResponse> {
   const { event } = context.env
   const { rawPath } = event
   if (!isReading(event)) throw platformError('route_not_found')
@@ -59,19 +59,19 @@ const fileHeaders = ({ isHashed }: PortalFile): Record<string, string> => ({
 })
 
 /** A file, unless the caller has it. */
-function fresh(context: HttpContext, file: PortalFile, headers: Record<string, string>): Reply {
+function fresh(context: HttpContext, file: PortalFile, headers: Record<string, string>): HttpResponse {
   const encoding = encodingOf(context, file)
   // A tag is of one sequence of bytes.
   const etag = encoding === 'identity' ? `"${file.tag}"` : `"${file.tag}-${encoding}"`
   const named = { etag, ...headers }
-  return isKnown(etag, context) ? reply(304, null, named) : whole(context, 200, file, named)
+  return matchesEtag(etag, context) ? httpResponse(304, null, named) : whole(context, 200, file, named)
 }
 
 /** The content of a file; HEAD gets all but that. */
-function whole(context: HttpContext, status: number, file: PortalFile, headers: Record<string, string>): Reply {
+function whole(context: HttpContext, status: number, file: PortalFile, headers: Record<string, string>): HttpResponse {
   const encoding = encodingOf(context, file)
   const body = context.env.event.requestContext.http.method === 'HEAD' ? null : (file.bodies[encoding] ?? null)
-  return reply(status, body, {
+  return httpResponse(status, body, {
     'content-type': file.contentType,
     ...(encoding !== 'identity' && { 'content-encoding': encoding }),
     ...headers,

@@ -4,20 +4,20 @@ import { bulkhead } from '@platform/core/lib/bulkhead'
 import { PlatformError, platformError } from '@platform/core/error'
 import { addLogFields } from '@platform/core/log'
 import type { Deployment } from '@platform/core/modules/record'
-import { appOf, handling } from '../app.ts'
+import { createApp, toHonoHandler } from '../app.ts'
 import { authenticate, identityOf } from '../authorize.ts'
 import type { HttpContext } from '../context.ts'
 import { type GatewayEvent, type GatewayResult, refuseLargeBody, toResult } from '../event.ts'
-import { type ForwardedAnswer, passedAnswer } from './response.ts'
-import { findOwner, findOwnerAnew, type Owner, unknownBelievedMs } from './route-owner.ts'
-import { type ForwardedRequest, forwardedRequest } from './request.ts'
+import { type ProxyResponse, toClientResponse } from './response.ts'
+import { lookUpRouteOwner, refreshRouteOwner, type RouteOwner, negativeCacheMs } from './route-owner.ts'
+import { type ProxyRequest, toModuleRequest } from './request.ts'
 import { limit } from '../rate-limits.ts'
-import { isOpened, openInPortal } from '../portal/navigation.ts'
-import { type Probed, probed } from '../version-probe.ts'
-import { type Reply, reply } from '../response.ts'
+import { isPageNavigation, redirectToPortal } from '../portal/navigation.ts'
+import { type WithVersionProbe, withVersionProbe } from '../version-probe.ts'
+import { type HttpResponse, httpResponse } from '../response.ts'
 
 /** Asks a deployment; throws `module_unavailable`, `module_timeout` or `module_failed`, the first where nothing has reached it. */
-export type Ask = (deployment: Deployment, request: ForwardedRequest) => Promise<ForwardedAnswer>
+export type ModuleClient = (deployment: Deployment, request: ProxyRequest) => Promise<ProxyResponse>
 
 const methods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'])
 
@@ -26,18 +26,18 @@ const methods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'])
  * its lists, there and back. Where no module answers a path nobody needs a token to hear so. Pages that a browser opens by
  * itself are shown by the portal, whatever module they are of.
  */
-export function forward(ask: Ask): Probed<GatewayEvent, GatewayResult> {
-  const app = appOf((it) => it.use(handling((context) => perform(context, ask))))
-  return probed(async (event) => toResult(await app(event)))
+export function moduleProxy(ask: ModuleClient): WithVersionProbe<GatewayEvent, GatewayResult> {
+  const app = createApp((it) => it.use(toHonoHandler((context) => perform(context, ask))))
+  return withVersionProbe(async (event) => toResult(await app(event)))
 }
 
 /** The way of one request; what comes first is what a caller hears of, as it is with the platform's own endpoints. */
-async function perform(context: HttpContext, ask: Ask): Promise<Reply> {
+async function perform(context: HttpContext, ask: ModuleClient): Promise<HttpResponse> {
   const { event } = context.env
-  if (isOpened(event)) return openInPortal(event)
+  if (isPageNavigation(event)) return redirectToPortal(event)
   const { rawPath } = event
   const { method, sourceIp: address } = event.requestContext.http
-  const owner = methods.has(method) ? await findOwner(rawPath) : undefined
+  const owner = methods.has(method) ? await lookUpRouteOwner(rawPath) : undefined
   if (owner === undefined) throw platformError('route_not_found')
   addLogFields({ moduleId: owner.moduleId })
 
@@ -50,13 +50,13 @@ async function perform(context: HttpContext, ask: Ask): Promise<Reply> {
   const answer = await besideOthers(`${moduleId} ${caller.organisationId}`, ofOneOrganisation, () =>
     besideOthers(moduleId, atOnce, () => askOwner(ask, owner, event, caller)),
   )
-  const { status, headers, body } = passedAnswer(answer, owner, rawPath)
-  return reply(status, body ?? null, headers)
+  const { status, headers, body } = toClientResponse(answer, owner, rawPath)
+  return httpResponse(status, body ?? null, headers)
 }
 
 /** Asks where the module is known to run; where nothing has reached it, once more where it runs by now. */
-async function askOwner(ask: Ask, owner: Owner, event: GatewayEvent, caller: Caller): Promise<ForwardedAnswer> {
-  const request = await forwardedRequest(event, owner.moduleId, caller)
+async function askOwner(ask: ModuleClient, owner: RouteOwner, event: GatewayEvent, caller: Caller): Promise<ProxyResponse> {
+  const request = await toModuleRequest(event, owner.moduleId, caller)
   try {
     return await ask(deploymentOf(owner), request)
   } catch (error) {
@@ -68,17 +68,17 @@ async function askOwner(ask: Ask, owner: Owner, event: GatewayEvent, caller: Cal
 }
 
 /** Who answers instead of an owner that could not be reached. What was read just before may be from before that was so. */
-async function successorOf({ claim }: Owner, path: string): Promise<Owner | undefined> {
-  for (const pauseMs of [0, unknownBelievedMs + 10]) {
+async function successorOf({ claim }: RouteOwner, path: string): Promise<RouteOwner | undefined> {
+  for (const pauseMs of [0, negativeCacheMs + 10]) {
     await delay(pauseMs)
-    const current = await findOwnerAnew(path)
+    const current = await refreshRouteOwner(path)
     if (current === undefined) throw platformError('route_not_found')
     if (current.claim.deployment?.id !== claim.deployment?.id) return current
   }
   return undefined
 }
 
-function deploymentOf({ claim: { deployment } }: Owner): Deployment {
+function deploymentOf({ claim: { deployment } }: RouteOwner): Deployment {
   if (deployment === undefined) throw platformError('module_unavailable')
   return deployment
 }

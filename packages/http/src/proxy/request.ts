@@ -4,10 +4,10 @@ import { platformError } from '@platform/core/error'
 import { currentTraceId } from '@platform/core/log'
 import { issueModuleToken } from '@platform/core/signing/access-token'
 import { bytesOf, type GatewayEvent } from '../event.ts'
-import { passedHeaders } from './headers.ts'
+import { proxyHeaders } from './headers.ts'
 
 /** A request as a module gets it. */
-export interface ForwardedRequest {
+export interface ProxyRequest {
   method: string
   /** With its query; percent-encoded. */
   path: string
@@ -31,18 +31,18 @@ const passed = [
 ]
 
 /** The request for a module: the caller's, without what is not its business, and with a token that says who asks. */
-export async function forwardedRequest(
+export async function toModuleRequest(
   event: GatewayEvent,
   moduleId: string,
   caller: Caller,
-): Promise<ForwardedRequest> {
+): Promise<ProxyRequest> {
   const { method } = event.requestContext.http
   const isBodiless = !event.body || method === 'GET' || method === 'HEAD'
   return {
     method,
     path: encodedPath(event),
     headers: {
-      ...passedHeaders(passed, event.headers),
+      ...proxyHeaders(passed, event.headers),
       traceparent: `00-${currentTraceId()}-${randomBytes(8).toString('hex')}-01`,
       'x-platform-user': await issueModuleToken(moduleId, caller),
     },

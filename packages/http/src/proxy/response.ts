@@ -1,11 +1,11 @@
 import { platformError } from '@platform/core/error'
 import { isUnder } from '@platform/core/modules/path-prefix'
-import { isPlain, passedHeaders } from './headers.ts'
-import type { Owner } from './route-owner.ts'
-import { variesAt } from '../portal/navigation.ts'
+import { isHeaderSafe, proxyHeaders } from './headers.ts'
+import type { RouteOwner } from './route-owner.ts'
+import { varyHeadersFor } from '../portal/navigation.ts'
 
 /** An answer as a module gives it. Header names are lower-case. */
-export interface ForwardedAnswer {
+export interface ProxyResponse {
   status: number
   headers: Readonly<Record<string, string>>
   body: Uint8Array
@@ -50,7 +50,7 @@ const unknownType = 'application/octet-stream'
 const statusesWithoutBody = new Set([204, 205, 304])
 
 /** What of an answer is handed on to the caller. Throws `module_failed` for one that is none. */
-export function passedAnswer(answer: ForwardedAnswer, owner: Owner, path: string) {
+export function toClientResponse(answer: ProxyResponse, owner: RouteOwner, path: string) {
   const { status, headers } = answer
   if (!Number.isInteger(status) || status < 200 || status > 599) throw platformError('module_failed')
   const type = typeOf(headers['content-type'])
@@ -60,9 +60,9 @@ export function passedAnswer(answer: ForwardedAnswer, owner: Owner, path: string
     status,
     body: hasBody ? answer.body : undefined,
     headers: {
-      ...passedHeaders(passed, headers),
-      vary: [headers['vary'] ?? '', 'authorization', 'cookie', ...variesAt(path)]
-        .filter((name) => name !== '' && isPlain(name))
+      ...proxyHeaders(passed, headers),
+      vary: [headers['vary'] ?? '', 'authorization', 'cookie', ...varyHeadersFor(path)]
+        .filter((name) => name !== '' && isHeaderSafe(name))
         .join(', '),
       ...(location !== undefined && { location }),
       // One of these without a body would replace those of the body that the caller has kept.
@@ -88,7 +88,7 @@ function typeOf(value = ''): { essence: string; full: string } {
 }
 
 /** Where a module may send a caller: to one of its own paths. */
-function locationOf(value: string | undefined, { moduleId, claim }: Owner, path: string): string | undefined {
+function locationOf(value: string | undefined, { moduleId, claim }: RouteOwner, path: string): string | undefined {
   const base = new URL('http://module')
   base.pathname = path
   if (value === undefined || !URL.canParse(value, base.href)) return undefined

@@ -8,7 +8,7 @@ import {
 } from '@platform/core/modules/routes'
 
 /** The module that answers a path. */
-export interface Owner {
+export interface RouteOwner {
   moduleId: string
   claim: RouteReservation
 }
@@ -16,7 +16,7 @@ export interface Owner {
 /** What was installed or removed meanwhile is known to every process after so long. */
 const believedMs = 1000
 /** A path that is unknown may have been installed a moment ago; guessing paths must not become a call for each guess. */
-export const unknownBelievedMs = 100
+export const negativeCacheMs = 100
 
 interface Reading {
   routes: Promise<ModuleRoutes>
@@ -40,11 +40,11 @@ function routesWithin(ageMs: number, stale: boolean): Promise<ModuleRoutes> {
 }
 
 /** Who answers a path; undefined where nobody does. At most one call, and for known paths one in a second. */
-export async function findOwner(path: string): Promise<Owner | undefined> {
+export async function lookUpRouteOwner(path: string): Promise<RouteOwner | undefined> {
   if (!isModulePath(path)) return undefined
-  return findRouteOwner(await routesWithin(believedMs, true), path) ?? findOwnerAnew(path)
+  return findRouteOwner(await routesWithin(believedMs, true), path) ?? refreshRouteOwner(path)
 }
 
 /** Who answers it now, as far as was known a moment ago. At most one call, shared by those who ask at once. */
-export const findOwnerAnew = async (path: string): Promise<Owner | undefined> =>
-  findRouteOwner(await routesWithin(unknownBelievedMs, false), path)
+export const refreshRouteOwner = async (path: string): Promise<RouteOwner | undefined> =>
+  findRouteOwner(await routesWithin(negativeCacheMs, false), path)
