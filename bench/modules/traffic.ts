@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { askInstance } from '@platform/worker/runtimes/instance-request'
+import { callInstance } from '@platform/worker/runtimes/instance-request'
 import { ask, startRunning } from '../one-machine/running.ts'
 import { atMost, type Effort, type Goal, type Section } from '../support/section.ts'
 import { percentile, range, ratios, shuffled } from '../support/statistics.ts'
@@ -31,7 +31,7 @@ export async function measureTraffic({ isQuick }: Effort): Promise<Section> {
   await install(platform)
   const { url, accessToken } = platform
   const asks: Asks = {
-    direct: () => askInstance(hello.socket, token, { method: 'GET', path: '/api/hello' }, limits).then(isGreeting),
+    direct: () => callInstance(hello.socket, token, { method: 'GET', path: '/api/hello' }, limits).then(isGreeting),
     me: () => ask(url, getting('/api/v1/auth/me', accessToken)),
     gateway: () => ask(url, getting('/api/hello', accessToken)),
   }

@@ -1,4 +1,4 @@
 import { moduleProxy } from '@platform/http/proxy/proxy'
-import { askModule } from '@platform/worker/modules/call'
+import { callModule } from '@platform/worker/modules/call'
 
-export const handler = moduleProxy(askModule)
+export const handler = moduleProxy(callModule)

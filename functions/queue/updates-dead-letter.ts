@@ -4,11 +4,11 @@ import { UpdateMessage } from '@platform/http/messages'
 
 /** What installs and updates is loaded by the first message that leads to something to do. */
 const kinds = async (): Promise<OperationHandlers> => {
-  const [{ moduleKinds }, { updateKinds }] = await Promise.all([
+  const [{ moduleHandlers }, { updateHandlers }] = await Promise.all([
     import('@platform/worker/modules/handlers'),
     import('@platform/worker/updates/handlers'),
   ])
-  return { ...moduleKinds(), ...updateKinds() }
+  return { ...moduleHandlers(), ...updateHandlers() }
 }
 
 /** A scan that failed comes again by itself. */

@@ -3,7 +3,7 @@ import { modulePaths } from '@platform/contract/passage'
 import { shiftClock } from '@platform/core/clock'
 import { newId } from '@platform/core/id'
 import { moduleProxy } from '@platform/http/proxy/proxy'
-import { askModule } from '@platform/worker/modules/call'
+import { callModule } from '@platform/worker/modules/call'
 import { notAskedHeader } from '@platform/modules/protocol'
 import { until } from '../conformance/support/until.ts'
 import { handler as auth } from '../../functions/auth.ts'
@@ -71,7 +71,7 @@ test('an access token that has expired is told from one that is none', async () 
 })
 
 test('a module that does not answer is given up, and its callers are told so', async () => {
-  const impatient = moduleProxy((deployment, request) => askModule(deployment, request, { timeoutMs: 100, maxBytes: 1000 }))
+  const impatient = moduleProxy((deployment, request) => callModule(deployment, request, { timeoutMs: 100, maxBytes: 1000 }))
   await using module = await runInstance(() => undefined)
   const answer = await send(impatient, { target: module.api, headers: ada })
   expect([answer.status, answer.json.error]).toEqual([504, 'module_timeout'])

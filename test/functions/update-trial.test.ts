@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { config } from '@platform/core/config'
 import { apiFunctions } from '@platform/core/updates/function-names'
 import { packFiles } from '@platform/http/portal/pack'
-import { getEvent, readiness, trialRequests } from '@platform/worker/updates/smoke-requests'
+import { getEvent, readiness, smokeRequests } from '@platform/worker/updates/smoke-requests'
 import { expect, test } from 'vitest'
 import { callsOf } from '../support/store-calls.ts'
 import { started } from '../support/world.ts'
@@ -24,10 +24,10 @@ const folder = new URL('../../functions/', import.meta.url)
 const handlerAt = async (name: string) => (await import(new URL(`${name}.ts`, folder).href)).handler
 
 test('every function that answers requests is tried by one', () => {
-  expect(trialRequests.map(({ functionName }) => functionName).toSorted()).toEqual(apiFunctions.toSorted())
+  expect(smokeRequests.map(({ functionName }) => functionName).toSorted()).toEqual(apiFunctions.toSorted())
 })
 
-test.each(trialRequests.map((each) => [each.functionName, each] as const))(
+test.each(smokeRequests.map((each) => [each.functionName, each] as const))(
   '%s of a good release stands its trial, which changes nothing',
   async (_, { functionName, path, status }) => {
     const handler = await handlerAt(functionName)

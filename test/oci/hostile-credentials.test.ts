@@ -1,6 +1,6 @@
 import { inspect } from 'node:util'
 import { registryClient } from '@platform/oci/client'
-import type { RegistryProblem } from '@platform/oci/error'
+import type { RegistryErrorKind } from '@platform/oci/error'
 import { describe, expect, test } from 'vitest'
 import { type Reply, type Respond, type Server, startServer } from '../support/http-server.ts'
 import { ada, all, blobOf, clientOf, failureOf, routed } from './support.ts'
@@ -14,7 +14,7 @@ const bearer = (realm: string): Reply =>
 const received = ({ seen }: Server) => seen.map(({ headers }) => headers.authorization)
 
 describe('a registry that sends whoever knows its password', () => {
-  test.for<[where: string, problem: RegistryProblem, realm: (elsewhere: string) => string]>([
+  test.for<[where: string, problem: RegistryErrorKind, realm: (elsewhere: string) => string]>([
     ['to another host', 'refused', (url) => url.replace('127.0.0.1', 'localhost')],
     ['to another host by https', 'refused', () => 'https://evil.example/token'],
     ['to a listed host without https', 'refused', () => 'http://auth.example/token'],
@@ -56,7 +56,7 @@ describe('a registry that sends whoever knows its password', () => {
 })
 
 describe('a registry that is never content', () => {
-  test.for<[how: string, problem: RegistryProblem, requests: number, respond: (own: string) => Respond]>([
+  test.for<[how: string, problem: RegistryErrorKind, requests: number, respond: (own: string) => Respond]>([
     ['tells not what it wants', 'unauthorized', 1, () => () => ({ status: 401 })],
     ['wants what is not spoken', 'unauthorized', 1, () => () => challenge('Negotiate, Digest realm="here"')],
     ['wants a token of nobody', 'invalid', 1, () => () => challenge('Bearer service="here"')],

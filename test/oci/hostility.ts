@@ -1,7 +1,7 @@
 import { inspect } from 'node:util'
 import type { RegistryClient } from '@platform/oci/client'
 import { digestOf } from '@platform/oci/digest'
-import type { RegistryProblem } from '@platform/oci/error'
+import type { RegistryErrorKind } from '@platform/oci/error'
 import { mediaTypes } from '@platform/oci/types'
 import { expect } from 'vitest'
 import { type Reply, type Respond, startServer } from '../support/http-server.ts'
@@ -44,7 +44,7 @@ const ask = {
 export type Row = [
   name: string,
   ask: keyof typeof ask,
-  problem: RegistryProblem,
+  problem: RegistryErrorKind,
   respond: (elsewhere: string) => Respond,
 ]
 

@@ -1,6 +1,6 @@
 import { mkdir, readFile as readDisk, realpath } from 'node:fs/promises'
 import { join, posix, resolve, sep } from 'node:path'
-import { RegistryFailure } from '@platform/oci/error'
+import { RegistryError } from '@platform/oci/error'
 import { readFile } from '@platform/oci/image'
 import { imagePath, isBelow, parentOf, whiteoutOf } from '@platform/oci/image-path'
 import { unpackImage } from '@platform/oci/unpack'
@@ -17,7 +17,7 @@ async function unlessRefused<Value>(work: () => Value | Promise<Value>): Promise
   try {
     return await work()
   } catch (error) {
-    if (error instanceof RegistryFailure && error.problem === 'invalid') return undefined
+    if (error instanceof RegistryError && error.problem === 'invalid') return undefined
     throw error
   }
 }

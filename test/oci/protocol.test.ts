@@ -1,7 +1,7 @@
 import { challengesOf } from '@platform/oci/challenge'
 import { registryClient } from '@platform/oci/client'
 import { digestOf } from '@platform/oci/digest'
-import { RegistryFailure } from '@platform/oci/error'
+import { RegistryError } from '@platform/oci/error'
 import { mediaTypes } from '@platform/oci/types'
 import { describe, expect, test } from 'vitest'
 import { type Respond, startServer } from '../support/http-server.ts'
@@ -37,7 +37,7 @@ test('what a registry wants is read in no time, however it is written', () => {
 test.for(['', 'user:pw@host', 'host/path', 'host?x', 'host#x', 'host:99999', 'ho st', 'a'.repeat(300), 'https://host'])(
   '%j is no registry, and nothing is sent',
   (registry) => {
-    expect(() => registryClient(registry, { transport: routed({}) })).toThrow(RegistryFailure)
+    expect(() => registryClient(registry, { transport: routed({}) })).toThrow(RegistryError)
   },
 )
 

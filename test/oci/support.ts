@@ -1,6 +1,6 @@
 import { type ClientOptions, type RegistryClient, registryClient } from '@platform/oci/client'
 import { digestOf } from '@platform/oci/digest'
-import { RegistryFailure } from '@platform/oci/error'
+import { RegistryError } from '@platform/oci/error'
 import { plainTransport } from '@platform/oci/plain-transport'
 import type { Transport } from '@platform/oci/transport'
 import { writeLayout } from '../support/oci-layout.ts'
@@ -24,12 +24,12 @@ export function clientOf(
 }
 
 /** The failure that some work ends in; anything else that it ends in is a failure of the test. */
-export async function failureOf(work: Promise<unknown>): Promise<RegistryFailure> {
+export async function failureOf(work: Promise<unknown>): Promise<RegistryError> {
   const outcome = await work.then(
     () => 'success',
     (error: unknown) => error,
   )
-  if (outcome instanceof RegistryFailure) return outcome
+  if (outcome instanceof RegistryError) return outcome
   throw new Error('It did not end in a RegistryFailure.', { cause: outcome })
 }
 

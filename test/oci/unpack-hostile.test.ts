@@ -1,6 +1,6 @@
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { fullAllowance } from '@platform/oci/unpack-limits'
+import { defaultUnpackLimits } from '@platform/oci/unpack-limits'
 import { unpackImage } from '@platform/oci/unpack'
 import { describe, expect, test } from 'vitest'
 import { imageOf, imageOfEntries, layerOf, type RawEntry, tarOf } from '../support/layer-of.ts'
@@ -199,6 +199,6 @@ describe('limits', () => {
   })
 
   test('they are 2 GiB and 100,000 files where nobody says otherwise', () => {
-    expect(fullAllowance()).toEqual({ bytes: 2_147_483_648, files: 100_000 })
+    expect(defaultUnpackLimits()).toEqual({ bytes: 2_147_483_648, files: 100_000 })
   })
 })

@@ -3,9 +3,9 @@ import { hello } from '@platform/hello/hello'
 import manifest from '../../packages/hello/module.json' with { type: 'json' }
 import { deliverEvents } from '@platform/worker/modules/lifecycle/events'
 import { runJob } from '@platform/worker/modules/lifecycle/jobs'
-import { load } from '@platform/worker/modules/lifecycle/run'
+import { runLifecycle } from '@platform/worker/modules/lifecycle/run'
 import { probe } from '@platform/worker/modules/lifecycle/probe'
-import { unload } from '@platform/worker/modules/lifecycle/shut-down'
+import { shutDown } from '@platform/worker/modules/lifecycle/shut-down'
 import { manifestOf } from '@platform/cli/author/manifest-from-code'
 import { describe as describeModule } from '@platform/modules/describe'
 import { sdkVersion } from '@platform/modules/protocol'
@@ -69,7 +69,7 @@ describe('hello as a process', () => {
   const limits = { timeoutMs: 5000, maxBytes: 100_000 }
 
   beforeAll(async () => {
-    const [loaded] = await load(runtime, [{ deployment: await deployed, manifest: valid }])
+    const [loaded] = await runLifecycle(runtime, [{ deployment: await deployed, manifest: valid }])
     expect(loaded).toEqual({
       moduleId: 'hello',
       outcome: 'Running',
@@ -150,7 +150,7 @@ describe('hello as a process', () => {
   })
 
   test('it ends without a word of complaint', async () => {
-    expect(await unload(runtime, await deployed)).toEqual({ problems: [], published: [] })
+    expect(await shutDown(runtime, await deployed)).toEqual({ problems: [], published: [] })
     expect(await runtime.list()).toEqual([])
   })
 })

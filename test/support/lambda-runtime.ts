@@ -7,7 +7,7 @@ import {
 import { type Deployment } from '@platform/core/modules/record'
 import { type LambdaOptions, type RunningLambda, startLambda } from '../simulator/lambda/start.ts'
 import { lambdaRuntime, type LambdaSettings } from '@platform/worker/runtimes/lambda/runtime'
-import { plainTarget } from '@platform/worker/runtimes/lambda/registry-target'
+import { ociTarget } from '@platform/worker/runtimes/lambda/registry-target'
 import { type ModuleRuntime } from '@platform/worker/runtimes/port'
 import { type RegistryClient } from '@platform/oci/client'
 import { thisPlatform } from '@platform/oci/image'
@@ -62,7 +62,7 @@ export async function lambdaWorld({ settings: given = {}, source, ...options }: 
       role: 'arn:aws:iam::000000000000:role/modules',
       images: {
         source: () => source ?? registry,
-        target: plainTarget(target, 'platform/modules'),
+        target: ociTarget(target, 'platform/modules'),
         platform: thisPlatform(),
       },
       tokenOf: async (id) => `token of ${id}`,

@@ -4,7 +4,7 @@ import { fetchImage } from '@platform/worker/runtimes/fetch-image'
 import { Images } from '@platform/worker/runtimes/images'
 import { type LocalMode, openLocalRuntime } from '@platform/worker/runtimes/local-runtime'
 import { type Deployment } from '@platform/core/modules/record'
-import { type Assignment, type ModuleAnswer, type ModuleRuntime } from '@platform/worker/runtimes/port'
+import { type DeploymentSpec, type ModuleResponse, type ModuleRuntime } from '@platform/worker/runtimes/port'
 import { type SupervisedOptions } from '@platform/worker/runtimes/supervised'
 import { until } from '../conformance/support/until.ts'
 import { type MemoryRegistry, memoryRegistry } from './memory-registry.ts'
@@ -54,8 +54,8 @@ let count = 0
 /** An assignment of a module; its id is like no other of this process. */
 export function assignmentOf(
   image: { repository: string; digest: string },
-  change: Partial<Assignment> = {},
-): Assignment {
+  change: Partial<DeploymentSpec> = {},
+): DeploymentSpec {
   count += 1
   const [moduleId = ''] = image.repository.split('/').slice(-1)
   const common = { version: '1.0.0', organisationId: 'org_1', startsItself: true }
@@ -71,7 +71,7 @@ export async function processesWith(...texts: string[]): Promise<number[]> {
 
 export const limits = { timeoutMs: 20_000, maxBytes: 1_000_000 }
 
-export const textOf = ({ body }: ModuleAnswer): string => Buffer.from(body).toString()
+export const textOf = ({ body }: ModuleResponse): string => Buffer.from(body).toString()
 
 /** What a `puppet` answers to an expression: its value, or `{ error }` with the code of what it threw. */
 export async function ask(runtime: ModuleRuntime, deployment: Deployment, expression: string): Promise<any> {

@@ -1,6 +1,6 @@
 import type { RegistryClient } from '@platform/oci/client'
 import { digestOf } from '@platform/oci/digest'
-import { RegistryFailure } from '@platform/oci/error'
+import { RegistryError } from '@platform/oci/error'
 import type { Descriptor, Index, Manifest } from '@platform/oci/types'
 
 /** What is in a registry of the memory, to be tampered with. Keys are `repository digest` and `repository tag`. */
@@ -10,7 +10,7 @@ export interface MemoryRegistry extends RegistryClient {
   tagged: Map<string, string>
 }
 
-const absent = (what: string) => new RegistryFailure('not_found', `There is no ${what}.`)
+const absent = (what: string) => new RegistryError('not_found', `There is no ${what}.`)
 
 /** A registry that keeps all in memory, for what needs thousands of images, or broken ones. */
 export function memoryRegistry(registry = 'registry.test'): MemoryRegistry {
@@ -47,8 +47,8 @@ export function memoryRegistry(registry = 'registry.test'): MemoryRegistry {
     async blob(repository, { digest, size }, maxBytes = 8 * 2 ** 20) {
       const found = blobs.get(`${repository} ${digest}`)
       if (found === undefined) throw absent(digest)
-      if (size > maxBytes) throw new RegistryFailure('too_large', `${digest} is too large.`)
-      if (digestOf(found) !== digest || found.length !== size) throw new RegistryFailure('invalid', `${digest} is not.`)
+      if (size > maxBytes) throw new RegistryError('too_large', `${digest} is too large.`)
+      if (digestOf(found) !== digest || found.length !== size) throw new RegistryError('invalid', `${digest} is not.`)
       return found
     },
     hasBlob: async (repository, digest) => blobs.has(`${repository} ${digest}`),

@@ -9,12 +9,12 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type Deployment } from '@platform/core/modules/record'
 import {
-  type Assignment,
+  type DeploymentSpec,
   type DeploymentStatus,
-  type ModuleAnswer,
+  type ModuleResponse,
   type ModuleRequest,
   type ModuleRuntime,
-  RuntimeFailure,
+  RuntimeError,
   type RequestLimits,
 } from '@platform/worker/runtimes/port'
 import { environmentNames, tokenHeader } from '@platform/modules/protocol'
@@ -46,22 +46,22 @@ export class ModuleProcesses implements ModuleRuntime, AsyncDisposable {
   readonly #folder = mkdtempSync(join(tmpdir(), 'modules-'))
   readonly #running = new Map<string, Running>()
 
-  async deploy(assignment: Assignment): Promise<Deployment> {
+  async deploy(assignment: DeploymentSpec): Promise<Deployment> {
     const known = this.#running.get(assignment.id)
     if (known) return known.deployment
     const running = this.#spawn(assignment)
     this.#running.set(assignment.id, running)
     await until(`${assignment.id} listens`, async () => {
-      if (hasEnded(running.child)) throw new RuntimeFailure('init_failed', `It ended at once:\n${running.output}`)
+      if (hasEnded(running.child)) throw new RuntimeError('init_failed', `It ended at once:\n${running.output}`)
       return accepts(running.deployment.handle)
     })
     return running.deployment
   }
 
-  request({ id, handle }: Deployment, request: ModuleRequest, limits: RequestLimits): Promise<ModuleAnswer> {
+  request({ id, handle }: Deployment, request: ModuleRequest, limits: RequestLimits): Promise<ModuleResponse> {
     const running = this.#running.get(id)
     if (!running || hasEnded(running.child)) {
-      return Promise.reject(new RuntimeFailure('unavailable', 'It does not run.'))
+      return Promise.reject(new RuntimeError('unavailable', 'It does not run.'))
     }
     return exchange(handle, running.token, request, limits)
   }
@@ -139,7 +139,7 @@ export class ModuleProcesses implements ModuleRuntime, AsyncDisposable {
     return running
   }
 
-  #spawn({ id, moduleId, version, repository, digest, organisationId, startsItself }: Assignment): Running {
+  #spawn({ id, moduleId, version, repository, digest, organisationId, startsItself }: DeploymentSpec): Running {
     const handle = join(this.#folder, `${this.#running.size}.sock`)
     const token = randomBytes(32).toString('base64url')
     const env = {
@@ -183,12 +183,12 @@ function exchange(
   token: string,
   { method, path, headers, body }: ModuleRequest,
   { timeoutMs, maxBytes }: RequestLimits,
-): Promise<ModuleAnswer> {
+): Promise<ModuleResponse> {
   return new Promise((resolve, reject) => {
-    const fail = (...[problem, message]: ConstructorParameters<typeof RuntimeFailure>) => {
+    const fail = (...[problem, message]: ConstructorParameters<typeof RuntimeError>) => {
       clearTimeout(timer)
       outgoing.destroy()
-      reject(new RuntimeFailure(problem, message))
+      reject(new RuntimeError(problem, message))
     }
     const timer = setTimeout(() => fail('timeout', `No answer within ${timeoutMs} ms.`), timeoutMs)
     const options = { socketPath, method, path, headers: { [tokenHeader]: token, ...headers }, agent: false }

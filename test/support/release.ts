@@ -10,7 +10,7 @@ import {
 } from '@platform/core/updates/release-document'
 import { startRegistry } from '@platform/local/registry/server'
 import { type RegistryClient, registryClient } from '@platform/oci/client'
-import { RegistryFailure } from '@platform/oci/error'
+import { RegistryError } from '@platform/oci/error'
 import { plainTransport } from '@platform/oci/plain-transport'
 import { generateKeyPair } from '@platform/oci/signature/key'
 import { signImage } from '@platform/oci/signature/sign'
@@ -125,7 +125,7 @@ export async function startReleaseRegistry() {
     try {
       for await (const tag of client.tags(repository)) tags.push(tag)
     } catch (error) {
-      if (!(error instanceof RegistryFailure && error.problem === 'not_found')) throw error
+      if (!(error instanceof RegistryError && error.problem === 'not_found')) throw error
     }
     for (const tag of tags) await client.remove(repository, tag)
   }

@@ -3,12 +3,12 @@ import { failureOf, headerOf } from './response.ts'
 import { challengesOf, type Challenge } from './challenge.ts'
 import type { Credentials } from './client.ts'
 import { parseDocument } from './document.ts'
-import { RegistryFailure } from './error.ts'
+import { RegistryError } from './error.ts'
 import { isConfidential } from './origin.ts'
 import type { TransportAnswer } from './transport.ts'
 
 /** Who asks a registry, and with what. */
-export interface Party {
+export interface RegistryPrincipal {
   registry: string
   origin: URL
   trustedRealms: readonly string[]
@@ -25,7 +25,7 @@ const TokenAnswer = z.union([z.object({ token }), z.object({ access_token: token
  * choose what it gets a token for. Throws `RegistryFailure`.
  */
 export async function authorizationFor(
-  party: Party,
+  party: RegistryPrincipal,
   refusal: TransportAnswer,
   scopes: readonly string[],
 ): Promise<string> {
@@ -35,7 +35,7 @@ export async function authorizationFor(
   const basic = credentials && basicOf(credentials)
   if (challenge?.scheme === 'bearer') return bearer(party, challenge, scopes, basic)
   if (challenge !== undefined && basic !== undefined) return basic
-  throw new RegistryFailure('unauthorized', `Registry ${party.registry} wants credentials. ${remedy(challenge)}`)
+  throw new RegistryError('unauthorized', `Registry ${party.registry} wants credentials. ${remedy(challenge)}`)
 }
 
 const remedy = (challenge: Challenge | undefined): string =>
@@ -47,7 +47,7 @@ const basicOf = ({ username, password }: Credentials): string =>
   `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`
 
 async function bearer(
-  party: Party,
+  party: RegistryPrincipal,
   { parameters: { realm, service } }: Challenge,
   scopes: readonly string[],
   basic: string | undefined,
@@ -62,14 +62,14 @@ async function bearer(
 }
 
 /** A registry may not send whoever knows its password to a stranger. */
-function trustedRealm({ registry, origin, trustedRealms }: Party, realm: string): URL {
+function trustedRealm({ registry, origin, trustedRealms }: RegistryPrincipal, realm: string): URL {
   const url = URL.canParse(realm) ? new URL(realm) : undefined
   if (url === undefined) {
-    throw new RegistryFailure('invalid', `Registry ${registry} wants a token and does not tell from where.`)
+    throw new RegistryError('invalid', `Registry ${registry} wants a token and does not tell from where.`)
   }
   const isKnown = url.hostname === origin.hostname || trustedRealms.includes(url.hostname)
   if (isKnown && isConfidential(url, origin) && url.username === '' && url.password === '') return url
   const { protocol, hostname } = url
   const advice = isKnown ? 'It has to be reached by https.' : 'If that is right, add this host to the trusted realms.'
-  throw new RegistryFailure('refused', `Registry ${registry} wants a token of ${protocol}//${hostname}. ${advice}`)
+  throw new RegistryError('refused', `Registry ${registry} wants a token of ${protocol}//${hostname}. ${advice}`)
 }

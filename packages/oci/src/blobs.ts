@@ -1,29 +1,29 @@
 import { headerOf, isRedirect } from './response.ts'
 import { digestOf } from './digest.ts'
-import { RegistryFailure } from './error.ts'
+import { RegistryError } from './error.ts'
 import { scopeOf } from './names.ts'
 import { isConfidential, linkTo } from './origin.ts'
 import type { TransportAnswer } from './transport.ts'
 import type { Descriptor } from './types.ts'
-import type { Call, Wire } from './connection.ts'
+import type { Call, RegistryConnection } from './connection.ts'
 
 const redirects = [301, 302, 303, 307, 308]
 const mostHops = 3
 const smallestLimit = 64 * 1024
 
 const whatOf = (repository: string, digest: string): string => `blob ${digest} of ${repository}`
-const blobAt = (wire: Wire, repository: string, digest: string): URL => wire.at(`${repository}/blobs/${digest}`)
+const blobAt = (wire: RegistryConnection, repository: string, digest: string): URL => wire.at(`${repository}/blobs/${digest}`)
 
 /** A blob, whole. One request, and one more for each redirect to where the registry keeps its blobs. */
 export async function fetchBlob(
-  wire: Wire,
+  wire: RegistryConnection,
   repository: string,
   { digest, size }: Pick<Descriptor, 'digest' | 'size'>,
   maxBytes: number,
 ): Promise<Buffer> {
   const what = whatOf(repository, digest)
   if (size > maxBytes) {
-    throw new RegistryFailure(
+    throw new RegistryError(
       'too_large',
       `The ${what} has ${size} bytes, and ${maxBytes} are the limit. Make it smaller.`,
     )
@@ -32,11 +32,11 @@ export async function fetchBlob(
   const limits = { statuses: [200, ...redirects], maxBytes: Math.max(size, smallestLimit) }
   const { body, isCutShort } = await download(wire, { ...call, ...limits, method: 'GET' })
   if (!isCutShort && body.length === size && digestOf(body) === digest) return body
-  throw new RegistryFailure('invalid', `Registry ${wire.registry} has other content as ${what}. Push it again.`)
+  throw new RegistryError('invalid', `Registry ${wire.registry} has other content as ${what}. Push it again.`)
 }
 
 /** Follows redirects by hand: who asks is told to the registry alone, and not once it has sent us elsewhere. */
-async function download(wire: Wire, call: Call): Promise<TransportAnswer> {
+async function download(wire: RegistryConnection, call: Call): Promise<TransportAnswer> {
   let answer = await wire.send(call)
   let { url } = call
   let isHome = true
@@ -45,7 +45,7 @@ async function download(wire: Wire, call: Call): Promise<TransportAnswer> {
     const isFollowed = next !== undefined && hops < mostHops && isConfidential(next, wire.origin)
     if (!isFollowed) {
       const message = `Registry ${wire.registry} redirects ${call.what} to no address by https, or too often.`
-      throw new RegistryFailure('refused', `${message} Check how it stores its blobs.`)
+      throw new RegistryError('refused', `${message} Check how it stores its blobs.`)
     }
     url = next
     isHome &&= wire.isOwn(url)
@@ -56,7 +56,7 @@ async function download(wire: Wire, call: Call): Promise<TransportAnswer> {
 
 /** Whether a registry has a blob. One request. A redirect tells that it has, and where. */
 export async function isBlobThere(
-  wire: Wire,
+  wire: RegistryConnection,
   repository: string,
   digest: string,
   actions: 'pull' | 'pull,push' = 'pull',
@@ -69,7 +69,7 @@ export async function isBlobThere(
 
 /** Sends a blob. One request where the registry has it, two where it mounts it, three else. */
 export async function sendBlob(
-  wire: Wire,
+  wire: RegistryConnection,
   repository: string,
   bytes: Uint8Array,
   mountFrom?: string,
@@ -87,12 +87,12 @@ export async function sendBlob(
   const told = headerOf(answer, 'docker-content-digest')
   if (told === undefined || told === digest) return sent
   const message = `Registry ${wire.registry} took ${call.what} for another. Push it again.`
-  throw new RegistryFailure('invalid', message)
+  throw new RegistryError('invalid', message)
 }
 
 /** Where to send a blob; undefined where it was mounted from another repository and is there. */
 async function openUpload(
-  wire: Wire,
+  wire: RegistryConnection,
   repository: string,
   digest: string,
   mountFrom: string | undefined,
@@ -109,7 +109,7 @@ async function openUpload(
   if (answer.status === 201) return undefined
   const place = linkTo(headerOf(answer, 'location'), url)
   if (place !== undefined && wire.isOwn(place)) return place
-  throw new RegistryFailure(
+  throw new RegistryError(
     'refused',
     `Registry ${wire.registry} wants uploads at another host. Nothing is sent there.`,
   )

@@ -5,7 +5,7 @@ import { checkDigest, checkReference, checkRepository } from './names.ts'
 import { addReferrer, listReferrers } from './referrers.ts'
 import type { Transport } from './transport.ts'
 import type { Descriptor, Index, Manifest } from './types.ts'
-import { openWire } from './connection.ts'
+import { connectRegistry } from './connection.ts'
 
 export interface Credentials {
   username: string
@@ -65,7 +65,7 @@ const smallBlobBytes = 8 * 1024 * 1024
 
 /** Speaks to a registry; nothing is sent until something is asked. Throws `RegistryFailure` for a name that none can have. */
 export function registryClient(registry: string, options: ClientOptions): RegistryClient {
-  const wire = openWire(registry, options)
+  const wire = connectRegistry(registry, options)
   return {
     registry,
     repositories: () => listRepositories(wire),

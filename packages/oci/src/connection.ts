@@ -1,7 +1,7 @@
 import { failureOf } from './response.ts'
-import { authorizationFor, type Party } from './authentication.ts'
+import { authorizationFor, type RegistryPrincipal } from './authentication.ts'
 import type { ClientOptions } from './client.ts'
-import { RegistryFailure } from './error.ts'
+import { RegistryError } from './error.ts'
 import { originOf } from './origin.ts'
 import type { TransportAnswer } from './transport.ts'
 
@@ -24,7 +24,7 @@ export interface Call {
 }
 
 /** The way to one registry. Everything that it throws is a `RegistryFailure`. */
-export interface Wire {
+export interface RegistryConnection {
   registry: string
   /** The address of a path of the API: `team/hello/tags/list`. */
   at: (path: string) => URL
@@ -40,7 +40,7 @@ const shortAnswerBytes = 64 * 1024
 const slowestBytesPerMs = 100
 
 /** Opens the way to a registry; nothing is sent yet. Throws `RegistryFailure` where the name cannot be one. */
-export function openWire(registry: string, options: ClientOptions): Wire {
+export function connectRegistry(registry: string, options: ClientOptions): RegistryConnection {
   const { credentials = async () => undefined, trustedRealms = ['auth.docker.io'] } = options
   const origin = originOf(registry)
   const transfer = transferBy(registry, options)
@@ -48,7 +48,7 @@ export function openWire(registry: string, options: ClientOptions): Wire {
   const authorizations = new Map<string, string>()
   const sendAs = (call: Call, authorization: string | undefined) =>
     transfer({ ...call, headers: { ...call.headers, ...(authorization && { authorization }) } })
-  const party: Party = {
+  const party: RegistryPrincipal = {
     registry,
     origin,
     trustedRealms,
@@ -87,6 +87,6 @@ const transferBy =
       return await transport(url.href, { method, headers, ...(body && { body }), ...limits })
     } catch (cause) {
       const message = `Registry ${registry} gave no whole answer to ${what}. Check its name and that it can be reached.`
-      throw new RegistryFailure('unreachable', message, { cause })
+      throw new RegistryError('unreachable', message, { cause })
     }
   }

@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { RegistryFailure } from './error.ts'
+import { RegistryError } from './error.ts'
 
 /** The documents of a registry: strict about what is known, tolerant of further members, which are kept. */
 
@@ -66,9 +66,9 @@ export function parseDocument<Schema extends z.ZodType>(
   { body, isCutShort }: { body: Buffer; isCutShort: boolean },
   what: string,
 ): z.output<Schema> {
-  if (isCutShort) throw new RegistryFailure('too_large', `${what} is larger than what is read of it. ${advice}`)
+  if (isCutShort) throw new RegistryError('too_large', `${what} is larger than what is read of it. ${advice}`)
   const value = parseJson(body.toString())
   const parsed = isDeeper(value, deepest) ? undefined : schema.safeParse(value)
   if (parsed?.success) return parsed.data
-  throw new RegistryFailure('invalid', `${what} is not what the specification says. ${advice}`)
+  throw new RegistryError('invalid', `${what} is not what the specification says. ${advice}`)
 }

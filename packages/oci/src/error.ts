@@ -1,5 +1,5 @@
 /** Why a registry was of no help, in one word. */
-export type RegistryProblem =
+export type RegistryErrorKind =
   /** No answer, or a server's failure: trying again may help. */
   | 'unreachable'
   /** It wants credentials, or other ones. */
@@ -14,13 +14,13 @@ export type RegistryProblem =
   | 'refused'
 
 /** Thrown by whatever asks a registry. The message is fit for operators: it names the registry and no credentials. */
-export class RegistryFailure extends Error {
+export class RegistryError extends Error {
   override readonly name = 'RegistryFailure'
-  readonly problem: RegistryProblem
+  readonly problem: RegistryErrorKind
   /** Seconds after which the registry asks to be tried again. */
   readonly retryAfterSeconds: number | undefined
 
-  constructor(problem: RegistryProblem, message: string, options: ErrorOptions & { retryAfterSeconds?: number } = {}) {
+  constructor(problem: RegistryErrorKind, message: string, options: ErrorOptions & { retryAfterSeconds?: number } = {}) {
     super(message, options)
     this.problem = problem
     this.retryAfterSeconds = options.retryAfterSeconds

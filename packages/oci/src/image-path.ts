@@ -1,5 +1,5 @@
 import { posix } from 'node:path'
-import { RegistryFailure } from './error.ts'
+import { RegistryError } from './error.ts'
 
 /** Text of an image in a message: it may hold anything. */
 export const quoted = (text: string): string => JSON.stringify(text.length > 200 ? `${text.slice(0, 200)}…` : text)
@@ -11,7 +11,7 @@ export const quoted = (text: string): string => JSON.stringify(text.length > 200
 export function imagePath(name: string): string {
   const parts = name.split('/').filter((part) => part !== '' && part !== '.')
   const isPath = !parts.includes('..') && !name.includes('\0') && parts.every((part) => Buffer.byteLength(part) <= 255)
-  if (!isPath) throw new RegistryFailure('invalid', `The path ${quoted(name)} is none for an image.`)
+  if (!isPath) throw new RegistryError('invalid', `The path ${quoted(name)} is none for an image.`)
   return parts.join('/')
 }
 
@@ -37,7 +37,7 @@ export function whiteoutOf(path: string): Whiteout | undefined {
   // Bookkeeping of a file system that once made layers.
   if (hidden.startsWith(prefix)) return { kind: 'nothing' }
   if (['', '.', '..'].includes(hidden))
-    throw new RegistryFailure('invalid', `The whiteout ${quoted(path)} names nothing.`)
+    throw new RegistryError('invalid', `The whiteout ${quoted(path)} names nothing.`)
   return { kind: 'path', path: parent === '' ? hidden : `${parent}/${hidden}` }
 }
 
@@ -47,7 +47,7 @@ export function whiteoutOf(path: string): Whiteout | undefined {
  */
 export function containedLink(directory: string, target: string): string {
   if (target === '' || target.includes('\0'))
-    throw new RegistryFailure('invalid', `The link ${quoted(target)} is broken.`)
+    throw new RegistryError('invalid', `The link ${quoted(target)} is broken.`)
   const aim = posix.join('/', target.startsWith('/') ? '' : directory, target)
   return posix.relative(`/${directory}`, aim) || '.'
 }

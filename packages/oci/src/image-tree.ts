@@ -1,8 +1,8 @@
 import { constants } from 'node:fs'
 import { link, lstat, mkdir, open, readdir, readlink, rm, symlink } from 'node:fs/promises'
 import { join, posix } from 'node:path'
-import { type Allowance, spend } from './unpack-limits.ts'
-import { RegistryFailure } from './error.ts'
+import { type UnpackLimits, consumeLimit } from './unpack-limits.ts'
+import { RegistryError } from './error.ts'
 import { containedLink, imagePath, parentOf, quoted, whiteoutOf } from './image-path.ts'
 import type { LayerEntry } from './layer.ts'
 
@@ -21,15 +21,15 @@ const pathOf = ({ directory, name }: Place): string => (directory === '' ? name 
  * A directory that layers are unpacked into. Nothing gets out of it: links on the way to a file are followed as if the
  * directory were the root of the system, and are themselves written so that whoever follows them stays inside.
  */
-export class Tree {
+export class ImageTree {
   readonly #root: string
-  readonly #allowance: Allowance
+  readonly #allowance: UnpackLimits
   /** Known to be directories, and no links. */
   readonly #directories = new Set<string>([''])
   /** What the present layer has written, and all that it is in. */
   readonly #written = new Set<string>()
 
-  constructor(root: string, allowance: Allowance) {
+  constructor(root: string, allowance: UnpackLimits) {
     this.#root = root
     this.#allowance = allowance
   }
@@ -51,7 +51,7 @@ export class Tree {
       return
     }
     if (entry.path !== '') await this.#put(entry)
-    else if (entry.kind !== 'directory') throw new RegistryFailure('invalid', 'The root of an image is a directory.')
+    else if (entry.kind !== 'directory') throw new RegistryError('invalid', 'The root of an image is a directory.')
   }
 
   async #put(entry: LayerEntry): Promise<void> {
@@ -89,7 +89,7 @@ export class Tree {
   async #putLink(path: string, entry: LayerEntry): Promise<void> {
     const source = pathOf(await this.#place(imagePath(entry.target)))
     if ((await this.#kindOf(source)) !== 'file') {
-      throw new RegistryFailure('invalid', `The link ${quoted(entry.path)} is to no file of the image.`)
+      throw new RegistryError('invalid', `The link ${quoted(entry.path)} is to no file of the image.`)
     }
     if (source === path) return
     await this.#clear(path)
@@ -113,13 +113,13 @@ export class Tree {
       const kind = this.#directories.has(next) ? 'directory' : await this.#kindOf(next)
       if (kind === 'link') {
         links += 1
-        if (links > maxLinks) throw new RegistryFailure('invalid', `The path ${quoted(path)} leads in a circle.`)
+        if (links > maxLinks) throw new RegistryError('invalid', `The path ${quoted(path)} leads in a circle.`)
         ahead.push(...(await readlink(this.#on(next))).split('/').toReversed())
         continue
       }
       if (!isMade && kind !== 'directory') return undefined
       if (kind === undefined) await this.#make(next)
-      if (kind === 'file') throw new RegistryFailure('invalid', `The path ${quoted(path)} leads through a file.`)
+      if (kind === 'file') throw new RegistryError('invalid', `The path ${quoted(path)} leads through a file.`)
       this.#directories.add(next)
       here = next
     }
@@ -127,7 +127,7 @@ export class Tree {
   }
 
   async #make(path: string): Promise<void> {
-    spend(this.#allowance, 'files', 1)
+    consumeLimit(this.#allowance, 'files', 1)
     await mkdir(this.#on(path))
   }
 

@@ -1,8 +1,8 @@
 import { buffer } from 'node:stream/consumers'
 import * as z from 'zod'
-import { fullAllowance } from './unpack-limits.ts'
+import { defaultUnpackLimits } from './unpack-limits.ts'
 import type { FoundManifest, RegistryClient } from './client.ts'
-import { RegistryFailure } from './error.ts'
+import { RegistryError } from './error.ts'
 import { imagePath, isBelow, type Whiteout, whiteoutOf } from './image-path.ts'
 import { layerEntries, type LayerEntry, layersOf } from './layer.ts'
 import { type Descriptor, type Image, type ImageConfig, type Index, type Manifest, mediaTypes } from './types.ts'
@@ -63,11 +63,11 @@ export async function readImage(
   const found = isIndex(top.content) ? await memberOf(client, repository, top.content, platform) : top
   const manifest = found.content
   if (isIndex(manifest) || !configTypes.has(manifest.config.mediaType) || manifest.layers.length > maxLayers) {
-    throw new RegistryFailure('invalid', `${repository}@${found.descriptor.digest} is not an image.`)
+    throw new RegistryError('invalid', `${repository}@${found.descriptor.digest} is not an image.`)
   }
   const config = parseConfig(await client.blob(repository, manifest.config, maxConfigBytes))
   if (config?.rootfs.diff_ids.length !== manifest.layers.length) {
-    throw new RegistryFailure('invalid', `The configuration of ${repository}@${found.descriptor.digest} is broken.`)
+    throw new RegistryError('invalid', `The configuration of ${repository}@${found.descriptor.digest} is broken.`)
   }
   const { digest } = found.descriptor
   const labels = config.config.Labels ?? {}
@@ -86,7 +86,7 @@ async function memberOf(
   const isWanted = ({ platform }: Descriptor) => platform?.os === os && platform.architecture === architecture
   const member = index.manifests.find(isWanted)
   const found = member && (await client.manifest(repository, member.digest))
-  if (!found) throw new RegistryFailure('invalid', `${repository} has no image for ${os}/${architecture} there.`)
+  if (!found) throw new RegistryError('invalid', `${repository} has no image for ${os}/${architecture} there.`)
   return found
 }
 
@@ -111,7 +111,7 @@ export async function readFile(
   maxBytes: number,
 ): Promise<Buffer | undefined> {
   let wanted = paths.map(imagePath)
-  const allowance = fullAllowance()
+  const allowance = defaultUnpackLimits()
   for (const layer of layersOf(image).toReversed()) {
     const found = new Map<string, Buffer>()
     const hidden = new Set<string>()
@@ -140,6 +140,6 @@ const isReplaced = (path: string, entry: LayerEntry): boolean =>
   path === entry.path || (entry.kind !== 'directory' && isBelow(path, entry.path))
 
 async function contentOf({ path, size, content }: LayerEntry, maxBytes: number): Promise<Buffer> {
-  if (size > maxBytes) throw new RegistryFailure('too_large', `/${path} has more than ${maxBytes} bytes.`)
+  if (size > maxBytes) throw new RegistryError('too_large', `/${path} has more than ${maxBytes} bytes.`)
   return buffer(content)
 }

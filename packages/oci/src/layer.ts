@@ -3,12 +3,12 @@ import { PassThrough, Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createGunzip, createZstdDecompress } from 'node:zlib'
 import { type Extract as Reader, extract, type Header } from 'tar-stream'
-import { type Allowance, spend } from './unpack-limits.ts'
+import { type UnpackLimits, consumeLimit } from './unpack-limits.ts'
 import type { RegistryClient } from './client.ts'
-import { RegistryFailure } from './error.ts'
+import { RegistryError } from './error.ts'
 import { imagePath, quoted } from './image-path.ts'
-import { meterOf } from './layer-limits.ts'
-import { roomFor } from './memory-budget.ts'
+import { layerLimiter } from './layer-limits.ts'
+import { reserveMemory } from './memory-budget.ts'
 import type { Descriptor, Image } from './types.ts'
 
 /** The most that a layer may count as it is kept in a registry: it is held in memory. */
@@ -56,22 +56,22 @@ export async function* layerEntries(
   client: RegistryClient,
   repository: string,
   { descriptor, diffId }: Layer,
-  allowance: Allowance,
+  allowance: UnpackLimits,
 ): AsyncGenerator<LayerEntry, void, undefined> {
   const { mediaType, digest } = descriptor
-  if (!isKnownForm(mediaType)) throw new RegistryFailure('invalid', `Layers of ${quoted(mediaType)} cannot be read.`)
-  using _ = await roomFor(descriptor.size)
+  if (!isKnownForm(mediaType)) throw new RegistryError('invalid', `Layers of ${quoted(mediaType)} cannot be read.`)
+  using _ = await reserveMemory(descriptor.size)
   const bytes = await client.blob(repository, descriptor, maxLayerBytes)
   const hash = createHash('sha256')
   const reader = extract()
-  const meter = meterOf(hash, allowance)
+  const meter = layerLimiter(hash, allowance)
   const feeding = pipeline(Readable.from(partsOf(bytes)), forms[mediaType](), meter.passage, reader)
   // Awaited below; without an entry after its failure nobody would hear of it in time.
   feeding.catch(() => undefined)
   try {
     for await (const entry of reader) {
       meter.expect(entry.header)
-      spend(allowance, 'files', 1)
+      consumeLimit(allowance, 'files', 1)
       yield entryOf(entry)
       entry.resume()
     }
@@ -82,7 +82,7 @@ export async function* layerEntries(
     reader.destroy()
   }
   const actual = `sha256:${hash.digest('hex')}`
-  if (actual !== diffId) throw new RegistryFailure('invalid', `The layer ${digest} of ${repository} is not ${diffId}.`)
+  if (actual !== diffId) throw new RegistryError('invalid', `The layer ${digest} of ${repository} is not ${diffId}.`)
 }
 
 /** In parts, so that what is wrong with a layer shows before all of it is on its way. */
@@ -111,13 +111,13 @@ function entryOf(entry: Entry): LayerEntry {
   const kind = Object.hasOwn(kinds, type ?? '') ? kinds[type] : undefined
   const attributes = Object.keys(entry.header.pax ?? {})
   if (attributes.length > maxAttributes) {
-    throw new RegistryFailure('invalid', `The entry ${quoted(name)} has more than ${maxAttributes} attributes.`)
+    throw new RegistryError('invalid', `The entry ${quoted(name)} has more than ${maxAttributes} attributes.`)
   }
   if (kind === undefined || attributes.some(isOfSparse)) {
-    throw new RegistryFailure('invalid', `The entry ${quoted(name)} is of a kind that images do not have.`)
+    throw new RegistryError('invalid', `The entry ${quoted(name)} is of a kind that images do not have.`)
   }
   if (size > 0 && kind !== 'file' && kind !== 'directory') {
-    throw new RegistryFailure('invalid', `The entry ${quoted(name)} has content and is no file.`)
+    throw new RegistryError('invalid', `The entry ${quoted(name)} has content and is no file.`)
   }
   const isExecutable = (mode & 0o111) !== 0
   return { path: imagePath(name), kind, target: linkname ?? '', size, isExecutable, content: contentOf(entry) }
@@ -132,10 +132,10 @@ async function* contentOf(entry: Entry): AsyncGenerator<Buffer, void, undefined>
   }
 }
 
-const brokenLayer = (cause: unknown): RegistryFailure =>
-  cause instanceof RegistryFailure
+const brokenLayer = (cause: unknown): RegistryError =>
+  cause instanceof RegistryError
     ? cause
-    : new RegistryFailure('invalid', 'A layer of the image is broken.', { cause })
+    : new RegistryError('invalid', 'A layer of the image is broken.', { cause })
 
 /** Files with holes are kept as a list of their parts (GNU tar in the form of pax): what is read is not the file. */
 const isOfSparse = (attribute: string): boolean => attribute.startsWith('GNU.sparse.')

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import * as z from 'zod'
 import { digestOf } from './digest.ts'
 import { IndexDocument, ManifestDocument, parseDocument } from './document.ts'
-import { RegistryFailure } from './error.ts'
+import { RegistryError } from './error.ts'
 import { type Descriptor, type Index, type Manifest, mediaTypes } from './types.ts'
 
 /** The files of a folder of images (OCI image layout 1.0). What is read is checked by its digest. */
@@ -12,8 +12,8 @@ const refName = 'org.opencontainers.image.ref.name'
 const maxManifestBytes = 4 * 2 ** 20
 
 /** The failure for a folder that is not whole. */
-export const broken = (folder: string, what: string): RegistryFailure =>
-  new RegistryFailure('invalid', `${what} in ${folder} is missing or broken.`)
+export const broken = (folder: string, what: string): RegistryError =>
+  new RegistryError('invalid', `${what} in ${folder} is missing or broken.`)
 
 /** A descriptor as an index lists it: under a tag, or under none. */
 export const named = ({ mediaType, digest, size }: Descriptor, tag: string | undefined): Descriptor => ({
@@ -46,7 +46,7 @@ export async function writeBlob(folder: string, bytes: Uint8Array): Promise<void
 export async function readBlob(folder: string, digest: string, maxBytes: number): Promise<Buffer> {
   const path = blobPath(folder, digest)
   const { size } = await stat(path).catch(() => ({ size: -1 }))
-  if (size > maxBytes) throw new RegistryFailure('too_large', `${digest} in ${folder} has more than ${maxBytes} bytes.`)
+  if (size > maxBytes) throw new RegistryError('too_large', `${digest} in ${folder} has more than ${maxBytes} bytes.`)
   const bytes = size < 0 ? undefined : await readFile(path)
   if (bytes === undefined || digestOf(bytes) !== digest) throw broken(folder, digest)
   return bytes

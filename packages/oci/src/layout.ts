@@ -1,6 +1,6 @@
 import type { BuiltImage } from './build.ts'
 import type { RegistryClient } from './client.ts'
-import { RegistryFailure } from './error.ts'
+import { RegistryError } from './error.ts'
 import { maxLayerBytes } from './layer.ts'
 import { addToIndex, named, writeBlob } from './layout-folder.ts'
 import { bundleType } from './signature/envelope.ts'
@@ -34,7 +34,7 @@ export async function saveLayout(
 ): Promise<void> {
   const tag = reference.includes(':') ? undefined : reference
   const entries = await save(client, repository, reference, folder, tag)
-  if (entries.length === 0) throw new RegistryFailure('not_found', `There is no ${reference} in ${repository}.`)
+  if (entries.length === 0) throw new RegistryError('not_found', `There is no ${reference} in ${repository}.`)
   await addToIndex(folder, entries)
 }
 

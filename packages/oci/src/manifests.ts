@@ -2,11 +2,11 @@ import { headerOf } from './response.ts'
 import type { FoundManifest } from './client.ts'
 import { digestOf, isDigest } from './digest.ts'
 import { IndexDocument, ManifestDocument, parseDocument } from './document.ts'
-import { RegistryFailure } from './error.ts'
+import { RegistryError } from './error.ts'
 import { scopeOf } from './names.ts'
 import type { TransportAnswer } from './transport.ts'
 import { type Descriptor, mediaTypes } from './types.ts'
-import type { Wire } from './connection.ts'
+import type { RegistryConnection } from './connection.ts'
 
 const mostBytes = 4 * 1024 * 1024
 
@@ -14,14 +14,14 @@ const indexTypes: readonly string[] = [mediaTypes.index, mediaTypes.dockerIndex]
 const manifestTypes: readonly string[] = [mediaTypes.manifest, mediaTypes.dockerManifest]
 const accept = [...manifestTypes, ...indexTypes].join(', ')
 
-const addressOf = (wire: Wire, repository: string, reference: string) => ({
+const addressOf = (wire: RegistryConnection, repository: string, reference: string) => ({
   what: `${repository} ${reference}`,
   url: wire.at(`${repository}/manifests/${reference}`),
 })
 
 /** What a reference stands for. One request; two where the registry tells too little without the content. */
 export async function resolveReference(
-  wire: Wire,
+  wire: RegistryConnection,
   repository: string,
   reference: string,
 ): Promise<Descriptor | undefined> {
@@ -40,7 +40,7 @@ export async function resolveReference(
 
 /** A manifest or an index, whole. One request. */
 export async function findManifest(
-  wire: Wire,
+  wire: RegistryConnection,
   repository: string,
   reference: string,
 ): Promise<FoundManifest | undefined> {
@@ -61,7 +61,7 @@ export async function findManifest(
 
 /** Sends a manifest. One request. `isReferrerKept`: the registry has a list of what refers to the subject. */
 export async function sendManifest(
-  wire: Wire,
+  wire: RegistryConnection,
   repository: string,
   reference: string,
   bytes: Uint8Array,
@@ -71,7 +71,7 @@ export async function sendManifest(
   const digest = digestOf(bytes)
   if (bytes.length > mostBytes) throw tooLarge(wire, call.what)
   if (isDigest(reference) && reference !== digest) {
-    throw new RegistryFailure(
+    throw new RegistryError(
       'invalid',
       `What is to be sent as ${call.what} has the digest ${digest}. Send it as that.`,
     )
@@ -91,37 +91,37 @@ export async function sendManifest(
 }
 
 /** Removes a manifest. One request. */
-export async function removeManifest(wire: Wire, repository: string, reference: string): Promise<void> {
+export async function removeManifest(wire: RegistryConnection, repository: string, reference: string): Promise<void> {
   const call = { ...addressOf(wire, repository, reference), scopes: [scopeOf(repository, 'delete')] }
   await wire.send({ ...call, method: 'DELETE', statuses: [200, 202, 404] })
 }
 
 /** The media type that the registry names, of those that we asked for. */
-function typeOf(wire: Wire, what: string, answer: TransportAnswer): string {
+function typeOf(wire: RegistryConnection, what: string, answer: TransportAnswer): string {
   const mediaType = headerOf(answer, 'content-type')?.split(';')[0]?.trim() ?? ''
   if (indexTypes.includes(mediaType) || manifestTypes.includes(mediaType)) return mediaType
   throw lie(wire, what, 'has it in a form that is neither an OCI image nor a Docker image, version 2')
 }
 
-function checkNamed(wire: Wire, what: string, reference: string, digest: string): void {
+function checkNamed(wire: RegistryConnection, what: string, reference: string, digest: string): void {
   if (!isDigest(digest)) throw lie(wire, what, 'names it by what is not a SHA-256 digest')
   if (isDigest(reference) && reference !== digest) throw lie(wire, what, 'answers with other content')
 }
 
 /** A registry that computes another digest than we has other content, or is broken. */
-function checkTold(wire: Wire, what: string, answer: TransportAnswer, digest: string): void {
+function checkTold(wire: RegistryConnection, what: string, answer: TransportAnswer, digest: string): void {
   const told = headerOf(answer, 'docker-content-digest')
   if (told !== undefined && told !== digest) throw lie(wire, what, 'tells a digest that the content does not have')
 }
 
-const lie = ({ registry }: Wire, what: string, how: string): RegistryFailure =>
-  new RegistryFailure(
+const lie = ({ registry }: RegistryConnection, what: string, how: string): RegistryError =>
+  new RegistryError(
     'invalid',
     `Registry ${registry} was asked for ${what} and ${how}. Push it again, or use another.`,
   )
 
-const tooLarge = ({ registry }: Wire, what: string): RegistryFailure =>
-  new RegistryFailure(
+const tooLarge = ({ registry }: RegistryConnection, what: string): RegistryError =>
+  new RegistryError(
     'too_large',
     `${what} at registry ${registry} is larger than ${mostBytes >> 20} MiB. Make it smaller.`,
   )

@@ -7,7 +7,7 @@ let leftBytes = mostBytes
 const waiting: { bytes: number; begin: () => void }[] = []
 
 /** Waits until this process has room for so many bytes, first come first served; disposing of it makes room again. */
-export async function roomFor(layerBytes: number): Promise<Disposable> {
+export async function reserveMemory(layerBytes: number): Promise<Disposable> {
   const bytes = Math.min(layerBytes, mostBytes)
   if (bytes <= freeBytes) return { [Symbol.dispose]: () => {} }
   await new Promise<void>((begin) => {

@@ -1,5 +1,5 @@
 import { isDigest } from './digest.ts'
-import { RegistryFailure } from './error.ts'
+import { RegistryError } from './error.ts'
 
 /** What may become part of an address. Some of it comes from registries, so that it is looked at wherever it is used. */
 
@@ -11,7 +11,7 @@ export const isRepository = (text: string): boolean => text.length <= 255 && rep
 
 export const isTag = (text: string): boolean => /^\w[\w.-]{0,127}$/.test(text)
 
-const invalid = (what: string) => new RegistryFailure('invalid', `${what} Correct it, and ask again.`)
+const invalid = (what: string) => new RegistryError('invalid', `${what} Correct it, and ask again.`)
 
 /** Refuses what is no name of a repository. */
 export function checkRepository(repository: string): string {

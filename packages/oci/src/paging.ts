@@ -1,10 +1,10 @@
 import type * as z from 'zod'
 import { headerOf } from './response.ts'
 import { parseDocument } from './document.ts'
-import { RegistryFailure } from './error.ts'
+import { RegistryError } from './error.ts'
 import { linkTo } from './origin.ts'
 import type { TransportAnswer } from './transport.ts'
-import type { Call, Wire } from './connection.ts'
+import type { Call, RegistryConnection } from './connection.ts'
 
 const mostPages = 500
 const mostBytes = 16 * 1024 * 1024
@@ -22,7 +22,7 @@ export interface List<Page extends z.ZodType> extends Pick<Call, 'what' | 'url' 
  * registry. One request for each page. Throws `RegistryFailure`.
  */
 export async function* pagesOf<Page extends z.ZodType>(
-  wire: Wire,
+  wire: RegistryConnection,
   { page, absent = [], ...call }: List<Page>,
 ): AsyncGenerator<z.output<Page>> {
   const seen = new Set<string>()
@@ -46,17 +46,17 @@ export async function* pagesOf<Page extends z.ZodType>(
   }
 }
 
-const endless = ({ registry }: Wire, what: string, how: string): RegistryFailure =>
-  new RegistryFailure('too_large', `Registry ${registry}: ${what} ${how}. Name what you need instead of listing.`)
+const endless = ({ registry }: RegistryConnection, what: string, how: string): RegistryError =>
+  new RegistryError('too_large', `Registry ${registry}: ${what} ${how}. Name what you need instead of listing.`)
 
 /** The address of the next page. */
-function nextOf(wire: Wire, what: string, answer: TransportAnswer, from: URL): URL | undefined {
+function nextOf(wire: RegistryConnection, what: string, answer: TransportAnswer, from: URL): URL | undefined {
   const link = headerOf(answer, 'link')?.slice(0, 4096) ?? ''
   const address = /<([^<>]*)>[^,<>]*;\s*rel="?next"?/i.exec(link)?.[1]
   if (address === undefined) return undefined
   const url = linkTo(address, from)
   if (url !== undefined && wire.isOwn(url)) return url
-  throw new RegistryFailure(
+  throw new RegistryError(
     'refused',
     `Registry ${wire.registry}: ${what} goes on at another host. Nothing is asked there.`,
   )

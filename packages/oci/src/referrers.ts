@@ -1,18 +1,18 @@
 import { digestOf, digestTag } from './digest.ts'
 import { IndexDocument } from './document.ts'
-import { RegistryFailure } from './error.ts'
+import { RegistryError } from './error.ts'
 import { findManifest, sendManifest } from './manifests.ts'
 import { scopeOf } from './names.ts'
 import { pagesOf } from './paging.ts'
 import { type Descriptor, type Index, type Manifest, mediaTypes } from './types.ts'
-import type { Wire } from './connection.ts'
+import type { RegistryConnection } from './connection.ts'
 
 /**
  * What refers to a digest. One request for each page, and one more where the registry keeps no such list: clients then keep
  * one under a tag of the digest.
  */
 export async function listReferrers(
-  wire: Wire,
+  wire: RegistryConnection,
   repository: string,
   digest: string,
   artifactType: string | undefined,
@@ -31,7 +31,7 @@ const withoutList = [400, 404, 405, 406, 501, 301, 302, 303, 307, 308]
 
 /** The registry's own list; undefined where it has none. */
 async function toldReferrers(
-  wire: Wire,
+  wire: RegistryConnection,
   repository: string,
   digest: string,
   artifactType: string | undefined,
@@ -46,11 +46,11 @@ async function toldReferrers(
   return descriptors
 }
 
-async function taggedIndex(wire: Wire, repository: string, digest: string): Promise<Index | undefined> {
+async function taggedIndex(wire: RegistryConnection, repository: string, digest: string): Promise<Index | undefined> {
   const content = (await findManifest(wire, repository, digestTag(digest)))?.content
   if (content === undefined || 'manifests' in content) return content
   const message = `Registry ${wire.registry} has no list of what refers to ${digest}: its tag is something else. Remove it.`
-  throw new RegistryFailure('invalid', message)
+  throw new RegistryError('invalid', message)
 }
 
 const mostTries = 3
@@ -60,7 +60,7 @@ const mostTries = 3
  * it holds: whoever writes the same list at the same time may have undone it, and then it is done again.
  */
 export async function addReferrer(
-  wire: Wire,
+  wire: RegistryConnection,
   repository: string,
   manifest: Manifest & { subject: Descriptor },
 ): Promise<Descriptor> {
@@ -83,7 +83,7 @@ export async function addReferrer(
   }
 }
 
-const notKept = ({ registry }: Wire, { digest }: Descriptor): RegistryFailure =>
-  new RegistryFailure('refused', `Registry ${registry} does not keep the list of what refers to ${digest}. Try again.`)
+const notKept = ({ registry }: RegistryConnection, { digest }: Descriptor): RegistryError =>
+  new RegistryError('refused', `Registry ${registry} does not keep the list of what refers to ${digest}. Try again.`)
 
 const emptyIndex: Index = { schemaVersion: 2, mediaType: mediaTypes.index, manifests: [] }

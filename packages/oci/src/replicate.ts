@@ -1,7 +1,7 @@
 import type { RegistryClient } from './client.ts'
-import { RegistryFailure } from './error.ts'
+import { RegistryError } from './error.ts'
 import { maxLayerBytes } from './layer.ts'
-import { roomFor } from './memory-budget.ts'
+import { reserveMemory } from './memory-budget.ts'
 import type { Descriptor, Image } from './types.ts'
 
 /**
@@ -17,17 +17,17 @@ export async function replicateImage(
 ): Promise<Descriptor> {
   const found = await from.manifest(image.repository, image.digest)
   if (found === undefined) {
-    throw new RegistryFailure('not_found', `${image.repository}@${image.digest} is no longer in ${from.registry}.`)
+    throw new RegistryError('not_found', `${image.repository}@${image.digest} is no longer in ${from.registry}.`)
   }
   const mount = from.registry === to.registry ? { mountFrom: image.repository } : {}
   for (const blob of [image.manifest.config, ...image.manifest.layers]) {
     if (await to.hasBlob(repository, blob.digest)) continue
-    using _ = await roomFor(blob.size)
+    using _ = await reserveMemory(blob.size)
     await to.putBlob(repository, await from.blob(image.repository, blob, maxLayerBytes), mount)
   }
   const sent = await to.putManifest(repository, tag, found.bytes, found.descriptor.mediaType)
   if (sent.digest !== image.digest) {
-    throw new RegistryFailure('invalid', `${to.registry} has made ${sent.digest} of ${image.digest}.`)
+    throw new RegistryError('invalid', `${to.registry} has made ${sent.digest} of ${image.digest}.`)
   }
   return sent
 }

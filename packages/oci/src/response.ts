@@ -1,4 +1,4 @@
-import { RegistryFailure, type RegistryProblem } from './error.ts'
+import { RegistryError, type RegistryErrorKind } from './error.ts'
 import type { TransportAnswer } from './transport.ts'
 
 /** How the answers of a registry are read. What it wrote is never quoted: it may hold what it was sent. */
@@ -15,14 +15,14 @@ export const isRedirect = ({ status }: TransportAnswer): boolean => [301, 302, 3
 const errorCode =
   /"code"\s*:\s*"((?:BLOB_(?:UNKNOWN|UPLOAD_(?:INVALID|UNKNOWN))|DENIED|DIGEST_INVALID|MANIFEST_(?:BLOB_UNKNOWN|INVALID|UNKNOWN|UNVERIFIED)|NAME_(?:INVALID|UNKNOWN)|SIZE_INVALID|TAG_INVALID|TOOMANYREQUESTS|UNAUTHORIZED|UNSUPPORTED))"/
 
-const problemOf = (status: number): RegistryProblem => {
+const problemOf = (status: number): RegistryErrorKind => {
   if (status < 400) return 'invalid'
   if (status === 401 || status === 403) return 'unauthorized'
   if (status === 404) return 'not_found'
   return status === 408 || status === 429 || status >= 500 ? 'unreachable' : 'refused'
 }
 
-const advice: Readonly<Partial<Record<RegistryProblem, string>>> = {
+const advice: Readonly<Partial<Record<RegistryErrorKind, string>>> = {
   unauthorized: 'Check the credentials for this registry and what they may do there.',
   not_found: 'Check the name of the repository, and the tag or digest.',
   unreachable: 'Try again later.',
@@ -33,14 +33,14 @@ const advice: Readonly<Partial<Record<RegistryProblem, string>>> = {
 const refusalBytes = 64 * 1024
 
 /** What an answer that is none of those wanted amounts to. */
-export function failureOf(registry: string, what: string, answer: TransportAnswer): RegistryFailure {
-  if (isRedirect(answer)) return new RegistryFailure('refused', redirectMessage(registry, what))
+export function failureOf(registry: string, what: string, answer: TransportAnswer): RegistryError {
+  if (isRedirect(answer)) return new RegistryError('refused', redirectMessage(registry, what))
   const code = errorCode.exec(answer.body.toString('utf8', 0, refusalBytes))?.[1]
   const problem = problemOf(answer.status)
   const said = `Registry ${registry} answered ${answer.status}${code === undefined ? '' : ` ${code}`} to ${what}.`
   const message = `${said} ${advice[problem] ?? 'It does not offer this, or does not allow it.'}`
   const retryAfterSeconds = retryAfterOf(answer)
-  return new RegistryFailure(problem, message, retryAfterSeconds === undefined ? {} : { retryAfterSeconds })
+  return new RegistryError(problem, message, retryAfterSeconds === undefined ? {} : { retryAfterSeconds })
 }
 
 const redirectMessage = (registry: string, what: string): string =>

@@ -1,7 +1,7 @@
-import { RegistryFailure } from './error.ts'
+import { RegistryError } from './error.ts'
 
 /** What reading an image may still cost; counts down as layers are read. */
-export interface Allowance {
+export interface UnpackLimits {
   /** Of the layers' content, uncompressed. */
   bytes: number
   /** Files, directories and whatever else has a name. */
@@ -9,10 +9,10 @@ export interface Allowance {
 }
 
 /** 2 GiB and 100,000 files. */
-export const fullAllowance = (): Allowance => ({ bytes: 2 * 2 ** 30, files: 100_000 })
+export const defaultUnpackLimits = (): UnpackLimits => ({ bytes: 2 * 2 ** 30, files: 100_000 })
 
 /** Spends of an allowance; throws where nothing is left. */
-export function spend(allowance: Allowance, of: keyof Allowance, count: number): void {
+export function consumeLimit(allowance: UnpackLimits, of: keyof UnpackLimits, count: number): void {
   allowance[of] -= count
-  if (allowance[of] < 0) throw new RegistryFailure('too_large', `The image has too many ${of}.`)
+  if (allowance[of] < 0) throw new RegistryError('too_large', `The image has too many ${of}.`)
 }

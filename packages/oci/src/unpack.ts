@@ -1,13 +1,13 @@
 import { access, mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { threadId } from 'node:worker_threads'
-import { type Allowance, fullAllowance } from './unpack-limits.ts'
+import { type UnpackLimits, defaultUnpackLimits } from './unpack-limits.ts'
 import type { RegistryClient } from './client.ts'
 import { digestTag } from './digest.ts'
-import { RegistryFailure } from './error.ts'
+import { RegistryError } from './error.ts'
 import { quoted } from './image-path.ts'
 import { layerEntries, type LayerEntry, layersOf } from './layer.ts'
-import { Tree } from './image-tree.ts'
+import { ImageTree } from './image-tree.ts'
 import type { Image } from './types.ts'
 
 const underWay = new Map<string, Promise<string>>()
@@ -22,26 +22,26 @@ export function unpackImage(
   client: RegistryClient,
   image: Image,
   storeDir: string,
-  limits: Partial<Allowance> = {},
+  limits: Partial<UnpackLimits> = {},
 ): Promise<string> {
   const home = join(resolve(storeDir), digestTag(image.digest))
   const running = underWay.get(home)
   if (running !== undefined) return running
-  const started = unpackInto(client, image, home, { ...fullAllowance(), ...limits }).finally(() =>
+  const started = unpackInto(client, image, home, { ...defaultUnpackLimits(), ...limits }).finally(() =>
     underWay.delete(home),
   )
   underWay.set(home, started)
   return started
 }
 
-async function unpackInto(client: RegistryClient, image: Image, home: string, limits: Allowance): Promise<string> {
+async function unpackInto(client: RegistryClient, image: Image, home: string, limits: UnpackLimits): Promise<string> {
   const root = join(home, 'root')
   if (await isThere(join(home, 'done'))) return root
   await removeDrafts(home)
   const draft = `${home}.${process.pid}-${threadId}.tmp`
   try {
     await mkdir(join(draft, 'root'), { recursive: true })
-    await applyLayers(client, image, new Tree(join(draft, 'root'), limits), limits)
+    await applyLayers(client, image, new ImageTree(join(draft, 'root'), limits), limits)
     await writeFile(join(draft, 'done'), image.digest)
     await moveTo(home, draft)
   } finally {
@@ -62,7 +62,7 @@ async function moveTo(home: string, draft: string): Promise<void> {
   }
 }
 
-async function applyLayers(client: RegistryClient, image: Image, tree: Tree, allowance: Allowance): Promise<void> {
+async function applyLayers(client: RegistryClient, image: Image, tree: ImageTree, allowance: UnpackLimits): Promise<void> {
   for (const layer of layersOf(image)) {
     tree.startLayer()
     for await (const entry of layerEntries(client, image.repository, layer, allowance)) await apply(tree, entry)
@@ -72,13 +72,13 @@ async function applyLayers(client: RegistryClient, image: Image, tree: Tree, all
 /** What a file system says of paths that it cannot have. */
 const pathErrors = new Set('ENAMETOOLONG EEXIST ENOTDIR EISDIR ENOTEMPTY ELOOP EINVAL EILSEQ EMLINK'.split(' '))
 
-async function apply(tree: Tree, entry: LayerEntry): Promise<void> {
+async function apply(tree: ImageTree, entry: LayerEntry): Promise<void> {
   try {
     await tree.apply(entry)
   } catch (cause) {
     const isPathError = cause instanceof Error && 'code' in cause && pathErrors.has(String(cause.code))
     if (!isPathError) throw cause
-    throw new RegistryFailure('invalid', `The entry ${quoted(entry.path)} cannot be unpacked.`, { cause })
+    throw new RegistryError('invalid', `The entry ${quoted(entry.path)} cannot be unpacked.`, { cause })
   }
 }
 

@@ -1,23 +1,23 @@
-import { controlOf, refusal } from './control.ts'
+import { controlOf, controlError } from './control.ts'
 import { HealthChecks } from './health.ts'
-import { HookFault } from './hook-error.ts'
+import { HookError } from './hook-error.ts'
 import { type ModuleHost } from './host.ts'
 import { controlPath, publishedHeader, tokenHeader, userHeader } from './protocol.ts'
 import { tokenCheck } from './token-check.ts'
-import { answerTraffic, setDefaults } from './requests.ts'
+import { handleRequest, setDefaults } from './requests.ts'
 
 /** Answers a request, however it came. */
-export type Answer = (request: Request) => Promise<Response>
+export type ModuleResponse = (request: Request) => Promise<Response>
 
 /** How an instance answers. Nobody but the platform gets anything of it, except `GET /health` (D9). */
-export function answerOf(host: ModuleHost, token: string): Answer {
+export function answerOf(host: ModuleHost, token: string): ModuleResponse {
   const health = new HealthChecks(host)
   const control = controlOf(host, health)
   const isToken = tokenCheck(token)
   setDefaults(host.app, host.context.getLogger('routes'))
 
   async function answerPlatform(request: Request, path: string): Promise<Response> {
-    if (!path.startsWith(`${controlPath}/`)) return answerTraffic(host, health, request)
+    if (!path.startsWith(`${controlPath}/`)) return handleRequest(host, health, request)
     // What comes from a user is never about the instance, whatever path a gateway let through.
     return request.headers.has(userHeader) ? forbidden() : control.fetch(request)
   }
@@ -32,7 +32,7 @@ export function answerOf(host: ModuleHost, token: string): Answer {
   }
 }
 
-const forbidden = (): Response => refusal(new HookFault('forbidden', 'Only the platform may ask this.'))
+const forbidden = (): Response => controlError(new HookError('forbidden', 'Only the platform may ask this.'))
 
 async function answerHealth(host: ModuleHost, health: HealthChecks): Promise<Response> {
   // Where the module cannot start, its state says so.

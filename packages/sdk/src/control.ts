@@ -2,7 +2,7 @@ import { type Context, Hono } from 'hono'
 import { type ContentfulStatusCode } from 'hono/utils/http-status'
 import { eventsOf } from './event-request.ts'
 import { type HealthChecks } from './health.ts'
-import { HookFault, hookFault } from './hook-error.ts'
+import { HookError, toHookError } from './hook-error.ts'
 import { defaultHookMs, type ModuleHost } from './host.ts'
 import { Jobs } from './jobs.ts'
 import { type ModuleEvent } from './events.ts'
@@ -22,7 +22,7 @@ const statuses: Record<HookFailure['error'], ContentfulStatusCode> = {
 const longestMs = 900_000
 
 /** An answer that says why the platform does not get what it asked for. */
-export function refusal({ error, message }: HookFault): Response {
+export function controlError({ error, message }: HookError): Response {
   const body: HookFailure = { error, message }
   return Response.json(body, { status: statuses[error] })
 }
@@ -31,8 +31,8 @@ export function refusal({ error, message }: HookFault): Response {
 export function controlOf(host: ModuleHost, health: HealthChecks): Hono {
   const control = new Hono().basePath(controlPath)
   const jobs = new Jobs(host)
-  control.notFound(() => refusal(new HookFault('not_found', 'The platform asked for what this SDK does not know.')))
-  control.onError((error) => refusal(hookFault(error)))
+  control.notFound(() => controlError(new HookError('not_found', 'The platform asked for what this SDK does not know.')))
+  control.onError((error) => controlError(toHookError(error)))
 
   const hook = (run: (limitMs: number) => Promise<void>) => async (c: Context) => {
     await run(limitOf(c))
@@ -72,7 +72,7 @@ export function controlOf(host: ModuleHost, health: HealthChecks): Hono {
 /** The answer of one health check. */
 export async function healthAnswer(health: HealthChecks, name: string): Promise<Response> {
   const result = await health.result(name)
-  if (!result) return refusal(new HookFault('not_found', `There is no health check ${name}.`))
+  if (!result) return controlError(new HookError('not_found', `There is no health check ${name}.`))
   return Response.json(result, { status: result.status === 'Unhealthy' ? 503 : 200 })
 }
 

@@ -1,5 +1,5 @@
 import { type ModuleEvent } from './events.ts'
-import { HookFault } from './hook-error.ts'
+import { HookError } from './hook-error.ts'
 
 /** Reads an `EventsRequest`: CloudEvents become what handlers are given. Throws `HookFault` where it is none. */
 export function eventsOf(body: string, organisationId: string): ModuleEvent[] {
@@ -39,4 +39,4 @@ function text(value: unknown): string {
   return value
 }
 
-const badRequest = (): HookFault => new HookFault('bad_request', 'These are no CloudEvents.')
+const badRequest = (): HookError => new HookError('bad_request', 'These are no CloudEvents.')

@@ -3,7 +3,7 @@ import { type HookFailure } from './protocol.ts'
 import { TimeLimitError } from './time-limit.ts'
 
 /** Why an instance did not do what the platform asked. */
-export class HookFault extends Error {
+export class HookError extends Error {
   override readonly name = 'HookFault'
   readonly error: HookFailure['error']
 
@@ -14,7 +14,7 @@ export class HookFault extends Error {
 }
 
 /** Anything that the module's code threw, as a fault. */
-export const hookFault = (cause: unknown): HookFault =>
-  cause instanceof HookFault
+export const toHookError = (cause: unknown): HookError =>
+  cause instanceof HookError
     ? cause
-    : new HookFault(cause instanceof TimeLimitError ? 'hook_timeout' : 'hook_failed', messageOf(cause), { cause })
+    : new HookError(cause instanceof TimeLimitError ? 'hook_timeout' : 'hook_failed', messageOf(cause), { cause })

@@ -4,7 +4,7 @@ import { type ModuleContext } from './context.ts'
 import { type ModuleDefinition } from './definition.ts'
 import { describeInstance } from './describe.ts'
 import { type ModuleEnvironment } from './environment.ts'
-import { HookFault, hookFault } from './hook-error.ts'
+import { HookError, toHookError } from './hook-error.ts'
 import { type Logger, loggerOf } from './logger.ts'
 import { type Description, type State } from './protocol.ts'
 import { provideServices, type ServiceProvider } from './services.ts'
@@ -136,13 +136,13 @@ export class ModuleHost {
     }
   }
 
-  #failed(hook: string, error: unknown): HookFault {
+  #failed(hook: string, error: unknown): HookError {
     // A hook that is cut short because the module stops has not failed.
     if (!this.stopping.aborted) {
       this.#enter('Failed')
       this.#log.error(`${hook} failed`, { code: hook === 'start' ? 'PLAT-MOD-5005' : 'PLAT-MOD-5004', error })
     }
-    return hookFault(error)
+    return toHookError(error)
   }
 
   async #end(graceMs: number): Promise<void> {
@@ -153,7 +153,7 @@ export class ModuleHost {
       }
     } catch (error) {
       this.#log.error('stop failed', { error })
-      throw hookFault(error)
+      throw toHookError(error)
     } finally {
       if (this.#state !== 'Disposed') this.#enter('Stopped')
     }
@@ -168,13 +168,13 @@ export class ModuleHost {
     for (const hook of hooks) await withinLimit('dispose', disposeMs, [], hook).catch((error) => problems.push(error))
     this.#enter('Disposed')
     for (const error of problems) this.#log.error('dispose failed', { error })
-    if (problems.length > 0) throw hookFault(problems[0])
+    if (problems.length > 0) throw toHookError(problems[0])
   }
 
   /** Requests are not cut short; they get some time. */
   #cutShort(message: string): void {
     this.#quietByMs ??= performance.now() + drainMs
-    this.#stop.abort(new HookFault('wrong_state', message))
+    this.#stop.abort(new HookError('wrong_state', message))
   }
 
   #enter(state: State): void {
@@ -186,7 +186,7 @@ export class ModuleHost {
     if (this.#stop.signal.aborted) throw this.#wrongState(what)
   }
 
-  #wrongState(what: string): HookFault {
-    return new HookFault('wrong_state', `The module is ${this.#state} and cannot be ${what}.`)
+  #wrongState(what: string): HookError {
+    return new HookError('wrong_state', `The module is ${this.#state} and cannot be ${what}.`)
   }
 }

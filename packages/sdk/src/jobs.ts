@@ -1,4 +1,4 @@
-import { HookFault, hookFault } from './hook-error.ts'
+import { HookError, toHookError } from './hook-error.ts'
 import { type ModuleHost } from './host.ts'
 import { type JobAnswer } from './protocol.ts'
 import { withinLimit } from './time-limit.ts'
@@ -17,7 +17,7 @@ export class Jobs {
   async run(id: string, limitMs: number): Promise<JobAnswer> {
     const { definition, context, stopping } = this.#host
     const job = Object.hasOwn(definition.jobs ?? {}, id) ? definition.jobs?.[id] : undefined
-    if (!job) throw new HookFault('not_found', `There is no job ${id}.`)
+    if (!job) throw new HookError('not_found', `There is no job ${id}.`)
     if (this.#running.has(id)) return { hasRun: false }
     this.#running.add(id)
     try {
@@ -27,7 +27,7 @@ export class Jobs {
       })
     } catch (error) {
       context.getLogger('jobs').error('A job failed', { job: id, error })
-      throw hookFault(error)
+      throw toHookError(error)
     }
     return { hasRun: true }
   }

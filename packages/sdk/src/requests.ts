@@ -1,9 +1,9 @@
 import { type Hono } from 'hono'
 import { HTTPException } from 'hono/http-exception'
 import { readUserToken, type RequestEnvironment } from './caller.ts'
-import { healthAnswer, refusal } from './control.ts'
+import { healthAnswer, controlError } from './control.ts'
 import { type HealthChecks } from './health.ts'
-import { HookFault, hookFault } from './hook-error.ts'
+import { HookError, toHookError } from './hook-error.ts'
 import { type ModuleHost } from './host.ts'
 import { type Logger } from './logger.ts'
 import { notAskedHeader, tokenHeader, userHeader } from './protocol.ts'
@@ -19,11 +19,11 @@ export function setDefaults(app: Hono, log: Logger): void {
 }
 
 /** Answers what is not about the instance itself: single health checks, and the module's own routes. */
-export async function answerTraffic(host: ModuleHost, health: HealthChecks, request: Request): Promise<Response> {
+export async function handleRequest(host: ModuleHost, health: HealthChecks, request: Request): Promise<Response> {
   try {
     await host.whenStarted()
   } catch (error) {
-    const { error: code, message } = hookFault(error)
+    const { error: code, message } = toHookError(error)
     return Response.json({ error: code, message }, { status: 503, headers: { [notAskedHeader]: '1' } })
   }
   const check = request.method === 'GET' ? checkNameOf(host, request) : undefined
@@ -39,7 +39,7 @@ async function answerRoute({ app, definition }: ModuleHost, request: Request): P
   const user = request.headers.get(userHeader)
   const caller = user === null ? undefined : readUserToken(user, definition.id)
   if (user !== null && !caller) {
-    return refusal(new HookFault('forbidden', 'The token about the user is not for this module, or has expired.'))
+    return controlError(new HookError('forbidden', 'The token about the user is not for this module, or has expired.'))
   }
   const headers = new Headers(request.headers)
   // Secrets between platform and SDK: a route that echoes or logs headers must not tell them.

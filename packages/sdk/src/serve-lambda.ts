@@ -1,4 +1,4 @@
-import { type Answer, answerOf } from './answer.ts'
+import { type ModuleResponse, answerOf } from './answer.ts'
 import { type ModuleDefinition } from './definition.ts'
 import { type ModuleEnvironment } from './environment.ts'
 import { ModuleHost } from './host.ts'
@@ -33,7 +33,7 @@ async function failInit(api: RuntimeApi, error: unknown): Promise<never> {
   process.exit(1)
 }
 
-async function work(api: RuntimeApi, answer: Answer, { id, event }: Invocation): Promise<void> {
+async function work(api: RuntimeApi, answer: ModuleResponse, { id, event }: Invocation): Promise<void> {
   const request = requestOf(event)
   if (!request) return api.fail(id, 'InvalidEvent', 'A module takes events of API Gateway only, of format 2.0.')
   try {

@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { type Answer } from './answer.ts'
+import { type ModuleResponse } from './answer.ts'
 import { type ModuleEnvironment } from './environment.ts'
 import { type Logger } from './logger.ts'
 
@@ -12,7 +12,7 @@ import { type Logger } from './logger.ts'
 const maxBodyBytes = 8 * 1024 * 1024
 
 /** Serves over HTTP, on a Unix socket or a port. Rejects when it cannot listen there. */
-export async function listen(answer: Answer, address: ModuleEnvironment['address'], log: Logger): Promise<HttpServer> {
+export async function listen(answer: ModuleResponse, address: ModuleEnvironment['address'], log: Logger): Promise<HttpServer> {
   const server = createServer()
   const listening = new HttpServer(server, answer, log)
   if ('path' in address) removeLeftover(address.path)
@@ -31,14 +31,14 @@ function removeLeftover(path: string): void {
 /** A server that can be closed although its clients keep their connections. */
 class HttpServer {
   readonly #server: Server
-  readonly #answer: Answer
+  readonly #answer: ModuleResponse
   readonly #log: Logger
   #isDraining = false
   #isCut = false
   /** Connections that were taken so far. */
   #taken = 0
 
-  constructor(server: Server, answer: Answer, log: Logger) {
+  constructor(server: Server, answer: ModuleResponse, log: Logger) {
     this.#server = server
     this.#answer = answer
     this.#log = log

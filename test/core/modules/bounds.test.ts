@@ -12,7 +12,7 @@ import { requestInstall } from '@platform/core/modules/request-install'
 import { reserveRoutesWrite, readRoutes } from '@platform/core/modules/routes'
 import { notificationFor } from '@platform/core/notifications/templates'
 import { warningsOf } from '@platform/worker/modules/lifecycle/description'
-import { keptOf } from '@platform/worker/modules/records'
+import { reportedState } from '@platform/worker/modules/records'
 import { manifestFor } from '../../support/module-manifest.ts'
 import { callerOf, refusalOf } from '../../support/world.ts'
 import { found, newModuleId, putModule, releaseFor } from '../support/modules.ts'
@@ -31,7 +31,7 @@ test('a module whose code has none of its twenty jobs is listed as the contract 
   const manifest = manifestFor(id, { backgroundJobs })
   const description = { sdkVersion: '1', id, version: '9.9.9', state: 'Started', subscriptions: [] } as const
   const warnings = warningsOf({ ...description, slots: [{}], healthChecks: [], jobs: [] }, manifest)
-  await putModule(releaseFor(id, { spec: { backgroundJobs } }), keptOf({ subscriptions: [], warnings }))
+  await putModule(releaseFor(id, { spec: { backgroundJobs } }), reportedState({ subscriptions: [], warnings }))
   expect(ModuleSchema.safeParse(await Module.read(id)).error?.issues).toBeUndefined()
 })
 

@@ -19,7 +19,7 @@ import { findModule } from '@platform/worker/modules/records'
 import { fetchImage } from '@platform/worker/runtimes/fetch-image'
 import { Images } from '@platform/worker/runtimes/images'
 import { processLauncher } from '@platform/worker/runtimes/process'
-import { pauseMs } from '@platform/worker/runtimes/crash-policy'
+import { restartDelayMs } from '@platform/worker/runtimes/crash-policy'
 import { superviseModules, type SupervisedRuntime } from '@platform/worker/runtimes/supervised'
 import { tokenOf } from '@platform/worker/runtimes/token'
 import { afterAll, afterEach } from 'vitest'
@@ -43,7 +43,7 @@ export const openRuntime = (name: string, images = 'images'): Promise<Supervised
     runFolder: join(runFolder, name),
     tokenOf,
     onLog: (moduleId, line) => void output.push(`${moduleId} ${line}`),
-    pauseMs: (crashes) => (isLong ? pauseMs(crashes) : 50),
+    pauseMs: (crashes) => (isLong ? restartDelayMs(crashes) : 50),
   })
 
 export const runtime = await openRuntime('a')

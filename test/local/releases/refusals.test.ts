@@ -1,6 +1,6 @@
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { TargetFailure } from '@platform/worker/updates/target/port'
+import { TargetError } from '@platform/worker/updates/target/port'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { sampled } from '../../support/long.ts'
 import { hammer } from './clients.ts'
@@ -29,7 +29,7 @@ const refused = [
 test.for(sampled(refused, 2))('a release %s is refused for good, and what serves goes on', async ([, bad, reason]) => {
   const clients = hammer(platform.url, 3)
   const failed = platform.target.stage(releaseOf('9.0.0', bad))
-  await expect(failed).rejects.toBeInstanceOf(TargetFailure)
+  await expect(failed).rejects.toBeInstanceOf(TargetError)
   await expect(failed).rejects.toMatchObject({ isFinal: true, message: expect.stringMatching(reason) })
   await platform.target.revert({ version: '9.0.0' }, checkout)
   await clients.more(100)

@@ -1,5 +1,5 @@
 import { unpack } from '@platform/local/releases/zip'
-import { TargetFailure } from '@platform/worker/updates/target/port'
+import { TargetError } from '@platform/worker/updates/target/port'
 import { zipSync } from 'fflate'
 import { expect, test } from 'vitest'
 import { zipOf } from './support.ts'
@@ -41,7 +41,7 @@ test.for([
     'files',
   ],
 ] as const)('a zip %s is refused for good', ([, zip, reason]) => {
-  expect(() => unpack(zip)).toThrow(TargetFailure)
+  expect(() => unpack(zip)).toThrow(TargetError)
   expect(() => unpack(zip)).toThrow(reason)
 })
 

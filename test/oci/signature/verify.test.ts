@@ -1,4 +1,4 @@
-import { RegistryFailure } from '@platform/oci/error'
+import { RegistryError } from '@platform/oci/error'
 import { openBundle, sealBundle } from '@platform/oci/signature/envelope'
 import { readPublicKey } from '@platform/oci/signature/key'
 import { signatureAnnotation, signatureTag, simpleSigningType } from '@platform/oci/signature/sign'
@@ -98,12 +98,12 @@ describe('limits', () => {
   })
 })
 
-const failing = async (method: 'referrers' | 'manifest' | 'blob', problem: RegistryFailure['problem']) => {
+const failing = async (method: 'referrers' | 'manifest' | 'blob', problem: RegistryError['problem']) => {
   const made = await world()
   await put.referrer(made, made.ours, 'other')
   await put.tag(made, made.ours, 'other')
   const failure = async () => {
-    throw new RegistryFailure(problem, problem)
+    throw new RegistryError(problem, problem)
   }
   return verify({ ...made, registry: { ...made.registry, [method]: failure } })
 }
@@ -127,7 +127,7 @@ describe('a registry that is of no help', () => {
 
   test('with its list of referrers may have a signature under the tag', async () => {
     const made = await world()
-    const failure = new RegistryFailure('invalid', 'no list')
+    const failure = new RegistryError('invalid', 'no list')
     const broken = { ...made, registry: { ...made.registry, referrers: () => Promise.reject(failure) } }
     expect(await verify(broken)).toMatchObject({ problem: 'broken_signature' })
     await put.tag(made, made.ours, 'p256')

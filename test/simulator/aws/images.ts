@@ -7,7 +7,7 @@ import { listenAt } from '@platform/local/listening'
 import type { Log } from '@platform/local/log'
 import { startRegistry } from '@platform/local/registry/server'
 import { writerName } from '@platform/local/registry/writer'
-import { plainTarget } from '@platform/worker/runtimes/lambda/registry-target'
+import { ociTarget } from '@platform/worker/runtimes/lambda/registry-target'
 import { type RegistryClient, registryClient } from '@platform/oci/client'
 import { plainTransport } from '@platform/oci/plain-transport'
 import { ofImages, signerOf } from './required-permissions.ts'
@@ -108,7 +108,7 @@ async function answer({ repositories, owner }: Account, action: string, input: J
     },
     DeleteRepository: async () => {
       requireKnown()
-      await plainTarget(owner, '').removeRepository(name)
+      await ociTarget(owner, '').removeRepository(name)
       repositories.delete(name)
       return {}
     },

@@ -1,7 +1,7 @@
 import { access } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import type { RegistryClient } from '@platform/oci/client'
-import { RegistryFailure } from '@platform/oci/error'
+import { RegistryError } from '@platform/oci/error'
 import { readImage } from '@platform/oci/image'
 import { formatReference, parseReference, targetOf } from '@platform/oci/reference'
 import type { Image } from '@platform/oci/types'
@@ -42,7 +42,7 @@ async function findImage(client: RegistryClient, repository: string, target: str
     const image = await readImage(client, repository, top.descriptor.digest)
     if (image !== undefined) return image
   } catch (error) {
-    if (!(error instanceof RegistryFailure)) throw error
+    if (!(error instanceof RegistryError)) throw error
   }
   throw unsupported(uri)
 }

@@ -1,7 +1,7 @@
 import { type StoredCheck } from '@platform/core/modules/record'
 import { healthOf } from '@platform/worker/modules/health-item'
 import { ownEvents } from '@platform/worker/modules/published'
-import { dueJobs, type Slots } from '@platform/worker/modules/job-schedule'
+import { dueJobs, type JobSchedule } from '@platform/worker/modules/job-schedule'
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 
@@ -18,7 +18,7 @@ const job = (intervalSeconds: number) => [{ id: 'job', description: '', interval
 
 /** When a job is called that is looked at at these times. */
 function calls(intervalSeconds: number, ticksMs: readonly number[]): number[] {
-  let before: Slots = {}
+  let before: JobSchedule = {}
   return ticksMs.filter((tickMs) => {
     const { due, slots } = dueJobs(job(intervalSeconds), before, tickMs)
     before = slots

@@ -5,7 +5,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import * as Job from '@platform/core/jobs/job'
 import * as Module from '@platform/core/modules/module'
 import { supervise } from '@platform/worker/modules/supervise'
-import { type ModuleRuntime, RuntimeFailure } from '@platform/worker/runtimes/port'
+import { type ModuleRuntime, RuntimeError } from '@platform/worker/runtimes/port'
 import { until } from '../../conformance/support/until.ts'
 import { callerOf, started } from '../../support/world.ts'
 import { perform } from '../../core/support/module-work.ts'
@@ -14,7 +14,7 @@ import { later } from '../../core/support/told.ts'
 
 await started()
 
-const gone = () => Promise.reject(new RuntimeFailure('unavailable', 'The module host does not answer.'))
+const gone = () => Promise.reject(new RuntimeError('unavailable', 'The module host does not answer.'))
 
 /** A runtime that is ended, as it is where the platform stops: nobody answers any more. */
 async function endingRuntime() {

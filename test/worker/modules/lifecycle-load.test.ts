@@ -1,5 +1,5 @@
 import { slotWarning } from '@platform/contract/module'
-import { load, type LoadPhase } from '@platform/worker/modules/lifecycle/run'
+import { runLifecycle, type LoadPhase } from '@platform/worker/modules/lifecycle/run'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { isLong } from '../../support/long.ts'
 import { type Hook, misbehavingId, type Way } from '../../support/modules/misbehaving.ts'
@@ -46,7 +46,7 @@ describe('loading', () => {
   test('leads a module through its hooks, and tells what it has subscribed to', async () => {
     const runtime = processes()
     const calm = await candidate(runtime, 'calm', { navSlots: [...calmSlots] })
-    expect(await load(runtime, [calm])).toEqual([
+    expect(await runLifecycle(runtime, [calm])).toEqual([
       { moduleId: 'calm', outcome: 'Running', warnings: [], subscriptions: ['platform.job.completed'], published: [] },
     ])
     expect(runtime.hooks(calm.deployment)).toEqual(['configureServices', 'configure', 'start'])
@@ -58,7 +58,7 @@ describe('loading', () => {
     const candidates = await Promise.all(commands.map((command) => candidate(runtime, command)))
     const order: string[] = []
     const onPhase = (moduleId: string, phase: LoadPhase) => void order.push(`${phase} ${moduleId}`)
-    await load(runtime, candidates, { ...short, onPhase })
+    await runLifecycle(runtime, candidates, { ...short, onPhase })
     const timesOf = (wanted: RegExp) =>
       candidates
         .flatMap(({ deployment }) => runtime.lines(deployment))
@@ -75,7 +75,7 @@ describe('loading', () => {
   test('can be repeated: what has passed passes again and nothing is done twice', async () => {
     const runtime = processes()
     const calm = await candidate(runtime, 'calm', { navSlots: [...calmSlots] })
-    expect(await load(runtime, [calm])).toEqual(await load(runtime, [calm]))
+    expect(await runLifecycle(runtime, [calm])).toEqual(await runLifecycle(runtime, [calm]))
     expect(runtime.hooks(calm.deployment)).toEqual(['configureServices', 'configure', 'start'])
   })
 
@@ -84,19 +84,19 @@ describe('loading', () => {
     const assignment = { id: 'a', moduleId: 'calm', version: '1.0.0', repository: fixture('calm'), digest: '' }
     const deployment = await runtime.deploy({ ...assignment, organisationId: 'org_acme', startsItself: true })
     const manifest = manifestFor('calm', { navSlots: [...calmSlots] })
-    expect(await load(runtime, [{ deployment, manifest }])).toMatchObject([{ outcome: 'Running', warnings: [] }])
+    expect(await runLifecycle(runtime, [{ deployment, manifest }])).toMatchObject([{ outcome: 'Running', warnings: [] }])
     expect(runtime.hooks(deployment)).toEqual(['configureServices', 'configure', 'start'])
   })
 
   test('waits a while for a module to become healthy', async () => {
     const runtime = processes()
-    const loaded = await load(runtime, [await candidate(runtime, 'healthy-later')])
+    const loaded = await runLifecycle(runtime, [await candidate(runtime, 'healthy-later')])
     expect(loaded).toMatchObject([{ outcome: 'Running' }])
   })
 
   test('passes on what a module publishes on its way', async () => {
     const runtime = processes()
-    const loaded = await load(runtime, [await candidate(runtime, 'publishes')])
+    const loaded = await runLifecycle(runtime, [await candidate(runtime, 'publishes')])
     expect(loaded[0]?.published).toEqual([
       { type: 'module.publishes.configured', data: {} },
       { type: 'module.publishes.started', subject: 'me', data: { at: 'once' } },
@@ -106,7 +106,7 @@ describe('loading', () => {
   test('throws what its caller throws, once nothing is under way any more', async () => {
     const runtime = processes()
     const candidates = await Promise.all(['calm', 'slow-configure'].map((command) => candidate(runtime, command)))
-    await expect(load(runtime, candidates, { ...short, onPhase: failsAtCalm })).rejects.toThrow('taken over')
+    await expect(runLifecycle(runtime, candidates, { ...short, onPhase: failsAtCalm })).rejects.toThrow('taken over')
     const slow = candidates[1]?.deployment
     expect(slow && runtime.lines(slow).map(({ message }) => message)).toContain('configured')
   })
@@ -140,7 +140,7 @@ describe('a module that fails', () => {
     async ([command, code, message]) => {
       const runtime = processes()
       const candidates = await Promise.all([command, 'calm'].map((name) => candidate(runtime, name)))
-      const [failed, calm] = await load(runtime, candidates, short)
+      const [failed, calm] = await runLifecycle(runtime, candidates, short)
       expect(failed).toMatchObject({
         moduleId: idOf(command),
         outcome: 'Failed',
@@ -154,7 +154,7 @@ describe('a module that fails', () => {
   test('because its code has another id is not configured', async () => {
     const runtime = processes()
     const other = await candidate(runtime, 'other-id')
-    expect(await load(runtime, [other], short)).toMatchObject([
+    expect(await runLifecycle(runtime, [other], short)).toMatchObject([
       {
         outcome: 'Failed',
         error: { code: 'PLAT-MOD-5001', message: 'The code says quite-another, the manifest other-id.' },
@@ -167,29 +167,29 @@ describe('a module that fails', () => {
     const runtime = processes()
     const calm = await candidate(runtime, 'calm')
     await runtime.end(calm.deployment, 'SIGKILL')
-    expect(await load(runtime, [calm], short)).toMatchObject([{ outcome: 'Failed', error: { code: 'PLAT-MOD-5004' } }])
+    expect(await runLifecycle(runtime, [calm], short)).toMatchObject([{ outcome: 'Failed', error: { code: 'PLAT-MOD-5004' } }])
   })
 
   test('because it was stopped before does not begin again', async () => {
     const runtime = processes()
     const calm = await candidate(runtime, 'calm')
-    await load(runtime, [calm], short)
+    await runLifecycle(runtime, [calm], short)
     const stop = { method: 'POST', path: '/_platform/v1/stop' }
     await runtime.request(calm.deployment, stop, { timeoutMs: 5000, maxBytes: 1000 })
-    expect(await load(runtime, [calm], short)).toMatchObject([
+    expect(await runLifecycle(runtime, [calm], short)).toMatchObject([
       { outcome: 'Failed', error: { code: 'PLAT-MOD-5004', message: expect.stringContaining('Stopped') } },
     ])
   })
 
   test('publishes nothing in the name of others', async () => {
     const runtime = processes()
-    const [loaded] = await load(runtime, [await candidate(runtime, 'answers-wrong-json')], short)
+    const [loaded] = await runLifecycle(runtime, [await candidate(runtime, 'answers-wrong-json')], short)
     expect(loaded?.published).toEqual([{ type: 'module.answers-wrong-json.done', data: { isFine: true } }])
   })
 })
 
 test('slots of the code that differ from spec.navSlots are a warning, and the module runs', async () => {
   const runtime = processes()
-  const loaded = await load(runtime, [await candidate(runtime, 'calm', { navSlots: [] })], short)
+  const loaded = await runLifecycle(runtime, [await candidate(runtime, 'calm', { navSlots: [] })], short)
   expect(loaded).toMatchObject([{ outcome: 'Running', warnings: [slotWarning] }])
 })

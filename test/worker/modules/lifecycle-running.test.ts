@@ -1,9 +1,9 @@
 import { type CloudEvent } from '@platform/contract/event'
 import { deliverEvents } from '@platform/worker/modules/lifecycle/events'
 import { runJob } from '@platform/worker/modules/lifecycle/jobs'
-import { load } from '@platform/worker/modules/lifecycle/run'
+import { runLifecycle } from '@platform/worker/modules/lifecycle/run'
 import { probe } from '@platform/worker/modules/lifecycle/probe'
-import { unload } from '@platform/worker/modules/lifecycle/shut-down'
+import { shutDown } from '@platform/worker/modules/lifecycle/shut-down'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { isLong } from '../../support/long.ts'
 import { fixture, ModuleProcesses } from '../../support/module-process.ts'
@@ -15,7 +15,7 @@ async function running(command: string, moduleId = command, { isLoaded = true } 
   onTestFinished(() => runtime[Symbol.asyncDispose]())
   const assignment = { id: 'd', moduleId, version: '1.0.0', repository: fixture(command), digest: 'sha256:0' }
   const deployment = await runtime.deploy({ ...assignment, organisationId: 'org_acme', startsItself: false })
-  if (isLoaded) await load(runtime, [{ deployment, manifest: manifestFor(moduleId) }], { hookMs: 1000, probeMs: 0 })
+  if (isLoaded) await runLifecycle(runtime, [{ deployment, manifest: manifestFor(moduleId) }], { hookMs: 1000, probeMs: 0 })
   return { runtime, deployment }
 }
 
@@ -165,7 +165,7 @@ describe('events', () => {
 describe('unloading', () => {
   test('stops a module, disposes of it and removes it', async () => {
     const { runtime, deployment } = await running('publishes')
-    const { problems, published } = await unload(runtime, deployment)
+    const { problems, published } = await shutDown(runtime, deployment)
     expect(problems).toEqual([])
     expect(published.map(({ type }) => type)).toEqual(['module.publishes.stopped', 'module.publishes.disposed'])
     expect(await runtime.list()).toEqual([])
@@ -185,7 +185,7 @@ describe('unloading', () => {
       return remove(removed, graceMs)
     }
     // What shall answer has time, on a busy machine as well.
-    expect((await unload(runtime, deployment, { graceMs: 3000 })).problems).toEqual(expected)
+    expect((await shutDown(runtime, deployment, { graceMs: 3000 })).problems).toEqual(expected)
     expect(text).toMatch(/^dispose$/m)
     expect(await runtime.list()).toEqual([])
   })
@@ -195,7 +195,7 @@ describe('unloading', () => {
     async (command) => {
       const { runtime, deployment } = await running(command, command.replace('hooks ', '').replace(' ', '-in-'))
       if (command === 'ends-soon') await runtime.ended(deployment)
-      expect((await unload(runtime, deployment, { graceMs: 300 })).problems.length).toBeGreaterThan(0)
+      expect((await shutDown(runtime, deployment, { graceMs: 300 })).problems.length).toBeGreaterThan(0)
       expect(await runtime.list()).toEqual([])
     },
   )
@@ -205,7 +205,7 @@ describe('unloading', () => {
     '%s: one that does not end is killed',
     async (command) => {
       const { runtime, deployment } = await running(command, command.replace('hooks ', '').replace(' ', '-in-'))
-      await unload(runtime, deployment, { graceMs: 300 })
+      await shutDown(runtime, deployment, { graceMs: 300 })
       expect(await runtime.list()).toEqual([])
     },
   )
@@ -214,10 +214,10 @@ describe('unloading', () => {
     const { runtime, deployment } = await running('calm')
     const remove = runtime.remove.bind(runtime)
     runtime.remove = () => Promise.reject(new Error('The host is away.'))
-    await expect(unload(runtime, deployment)).rejects.toThrow('The host is away.')
+    await expect(shutDown(runtime, deployment)).rejects.toThrow('The host is away.')
     runtime.remove = remove
     // The module has gone through its hooks already: the repeat finds it Disposed, and ends it.
-    expect((await unload(runtime, deployment)).problems).toEqual([])
+    expect((await shutDown(runtime, deployment)).problems).toEqual([])
     expect(await runtime.list()).toEqual([])
   })
 })

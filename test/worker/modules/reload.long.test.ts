@@ -16,7 +16,7 @@ import type { AddressInfo } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import * as Module from '@platform/core/modules/module'
 import { supervise } from '@platform/worker/modules/supervise'
-import { RuntimeFailure } from '@platform/worker/runtimes/port'
+import { RuntimeError } from '@platform/worker/runtimes/port'
 import { until } from '../../conformance/support/until.ts'
 import { callerOf, started } from '../../support/world.ts'
 import { perform } from '../../core/support/module-work.ts'
@@ -143,7 +143,7 @@ test('where nobody can tell what runs nothing is started and nothing removed', a
   let deploys = 0
   await supervise(async () => ({
     ...runtime,
-    list: () => Promise.reject(new RuntimeFailure('timeout', 'No answer.')),
+    list: () => Promise.reject(new RuntimeError('timeout', 'No answer.')),
     deploy: (assignment) => (deploys++, runtime.deploy(assignment)),
   }))
   const after = await tracesOf(id)

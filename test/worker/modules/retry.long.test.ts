@@ -10,7 +10,7 @@ import { transact } from '@platform/core/db/transact'
 import * as Job from '@platform/core/jobs/job'
 import { operationLeaseMs } from '@platform/core/operations/operation'
 import { supervise } from '@platform/worker/modules/supervise'
-import { RuntimeFailure } from '@platform/worker/runtimes/port'
+import { RuntimeError } from '@platform/worker/runtimes/port'
 import { justBefore } from '../../support/store-calls.ts'
 import { callerOf, started } from '../../support/world.ts'
 import { bury, perform } from '../../core/support/module-work.ts'
@@ -21,7 +21,7 @@ import { later } from '../../core/support/told.ts'
 await started()
 const admin = () => callerOf(undefined, 'PlatformAdmin')
 
-const isAway = () => Promise.reject(new RuntimeFailure('unavailable', 'The host is away.'))
+const isAway = () => Promise.reject(new RuntimeError('unavailable', 'The host is away.'))
 const broken = async () => ({ ...runtime, deploy: isAway })
 const deaf = async () => ({ ...runtime, remove: isAway })
 
@@ -108,7 +108,7 @@ test('a worker that has lost its operation removes nothing of what the next one 
   later(operationLeaseMs + 1)
   await perform(accepted, pick)
   const installed = await tracesOf(id)
-  deployed.reject(new RuntimeFailure('refused', 'It came too late.'))
+  deployed.reject(new RuntimeError('refused', 'It came too late.'))
   await working
   expect(await tracesOf(id)).toEqual(installed)
   expect(installed.deployments).toHaveLength(1)

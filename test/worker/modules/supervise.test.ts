@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { now } from '@platform/core/clock'
 import * as Module from '@platform/core/modules/module'
 import { supervise } from '@platform/worker/modules/supervise'
-import { RuntimeFailure } from '@platform/worker/runtimes/port'
+import { RuntimeError } from '@platform/worker/runtimes/port'
 import { until } from '../../conformance/support/until.ts'
 import { callsOf } from '../../support/store-calls.ts'
 import { hurried } from '../../support/time-limits.ts'
@@ -17,7 +17,7 @@ const second = 1000
 const tick = () => supervise(pick)
 const away = async () => ({
   ...runtime,
-  list: () => Promise.reject(new RuntimeFailure('unavailable', 'It is away.')),
+  list: () => Promise.reject(new RuntimeError('unavailable', 'It is away.')),
 })
 
 test('a module that is as it was costs one small write a tick, and one look for events where it has subscribed', async () => {

@@ -2,8 +2,8 @@ import { once } from 'node:events'
 import { createServer, type RequestListener } from 'node:http'
 import { createServer as createPlainServer, type Socket } from 'node:net'
 import { join } from 'node:path'
-import { askInstance, exchange } from '@platform/worker/runtimes/instance-request'
-import { type ModuleAnswer, type RequestLimits } from '@platform/worker/runtimes/port'
+import { callInstance, sendRequest } from '@platform/worker/runtimes/instance-request'
+import { type ModuleResponse, type RequestLimits } from '@platform/worker/runtimes/port'
 import { tokenHeader } from '@platform/modules/protocol'
 import { expect, test } from 'vitest'
 import { until } from '../../conformance/support/until.ts'
@@ -51,7 +51,7 @@ test('a request arrives whole, and so does its answer', async () => {
       outgoing.writeHead(201, { 'x-one': ['a', 'b'] }).end(JSON.stringify(told))
     })
   })
-  const answer = await exchange(
+  const answer = await sendRequest(
     server,
     { method: 'PUT', path: '/a%20b?c=d', headers: { 'content-type': 'text/x' }, body: Buffer.from('é') },
     limits,
@@ -69,7 +69,7 @@ test('the platform’s token goes with a request, and no other does', async () =
     Connection: 'keep-alive, x-platform-token',
     'Transfer-Encoding': 'chunked',
   }
-  const answer = await askInstance(server.socketPath, 'ours', { ...get, headers }, limits)
+  const answer = await callInstance(server.socketPath, 'ours', { ...get, headers }, limits)
   const sent: string[] = JSON.parse(textOf(answer)).map((text: string) => text.toLowerCase())
   expect(sent.filter((_, index) => sent[index - 1] === tokenHeader)).toEqual(['ours'])
   expect(sent.filter((_, index) => sent[index - 1] === 'connection')).toEqual(['close'])
@@ -88,7 +88,7 @@ test('cookies and what concerns the connection are left out of an answer', async
     })
     outgoing.end()
   })
-  const { headers } = await exchange(server, get, limits)
+  const { headers } = await sendRequest(server, get, limits)
   expect(Object.keys(headers).toSorted()).toEqual(['date', 'x-kept'])
 })
 
@@ -104,7 +104,7 @@ const lies: Record<string, [string, string]> = {
 }
 test.each(Object.entries(lies))('an answer that %s is a crash', async (_what, [bytes, problem]) => {
   await using server = await serve((socket) => socket.once('data', () => socket.end(bytes)))
-  await expect(exchange(server, get, limits)).rejects.toMatchObject({ name: 'RuntimeFailure', problem })
+  await expect(sendRequest(server, get, limits)).rejects.toMatchObject({ name: 'RuntimeFailure', problem })
   await server.isFree()
 })
 
@@ -115,7 +115,7 @@ test.each([
   ['only that it goes on', 'HTTP/1.1 100 Continue\r\n\r\n'],
 ])('whoever answers %s in time has timed out, and its connection ends', async (_what, bytes) => {
   await using server = await answering(bytes)
-  await expect(exchange(server, get, { ...limits, timeoutMs: 100 })).rejects.toMatchObject({ problem: 'timeout' })
+  await expect(sendRequest(server, get, { ...limits, timeoutMs: 100 })).rejects.toMatchObject({ problem: 'timeout' })
   await server.isFree()
 })
 
@@ -125,7 +125,7 @@ test('an answer that trickles on has timed out when its time is over', async () 
     const timer = setInterval(() => socket.write('x'), 10)
     socket.on('close', () => clearInterval(timer))
   })
-  await expect(exchange(server, get, { timeoutMs: 200, maxBytes: 1e9 })).rejects.toMatchObject({ problem: 'timeout' })
+  await expect(sendRequest(server, get, { timeoutMs: 200, maxBytes: 1e9 })).rejects.toMatchObject({ problem: 'timeout' })
   await server.isFree()
 })
 
@@ -133,8 +133,8 @@ test('an answer of exactly the limit is whole, and one byte more ends the connec
   await using server = await serveHttp(({ url }, outgoing) => {
     outgoing.end(Buffer.alloc(Number(url?.slice(1))))
   })
-  const sized = (bytes: number): Promise<ModuleAnswer> =>
-    exchange(server, { method: 'GET', path: `/${bytes}` }, { ...limits, maxBytes: 100_000 })
+  const sized = (bytes: number): Promise<ModuleResponse> =>
+    sendRequest(server, { method: 'GET', path: `/${bytes}` }, { ...limits, maxBytes: 100_000 })
   expect((await sized(100_000)).body.length).toBe(100_000)
   await expect(sized(100_001)).rejects.toMatchObject({ problem: 'too_large' })
   await server.isFree()
@@ -148,7 +148,7 @@ test('an answer without end is too large, and its sender is stopped', async () =
     outgoing.on('drain', send)
     send()
   })
-  await expect(exchange(server, get, { ...limits, maxBytes: 10_000_000 })).rejects.toMatchObject({
+  await expect(sendRequest(server, get, { ...limits, maxBytes: 10_000_000 })).rejects.toMatchObject({
     problem: 'too_large',
   })
   await server.isFree()
@@ -157,7 +157,7 @@ test('an answer without end is too large, and its sender is stopped', async () =
 test('where nobody listens it is unavailable', async () => {
   await using folder = await temporaryFolder()
   const socketPath = join(folder.path, 'nobody')
-  await expect(exchange({ socketPath }, get, limits)).rejects.toMatchObject({ problem: 'unavailable' })
+  await expect(sendRequest({ socketPath }, get, limits)).rejects.toMatchObject({ problem: 'unavailable' })
 })
 
 test.each([
@@ -168,5 +168,5 @@ test.each([
   { method: 'GET', path: '/', headers: { 'x one': 'a' } },
 ])('what HTTP cannot carry is refused: %j', async (request) => {
   await using server = await answering('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n')
-  await expect(exchange(server, request, limits)).rejects.toMatchObject({ problem: 'refused' })
+  await expect(sendRequest(server, request, limits)).rejects.toMatchObject({ problem: 'refused' })
 })

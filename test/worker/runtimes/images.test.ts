@@ -2,7 +2,7 @@ import { cp, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fetchImage } from '@platform/worker/runtimes/fetch-image'
 import { type FetchImage, Images } from '@platform/worker/runtimes/images'
-import { RuntimeFailure } from '@platform/worker/runtimes/port'
+import { RuntimeError } from '@platform/worker/runtimes/port'
 import { expect, test } from 'vitest'
 import { memoryRegistry } from '../../support/memory-registry.ts'
 import { pushProgram } from '../../support/module-image.ts'
@@ -82,7 +82,7 @@ test('what could not be fetched is not held, and is tried again', async () => {
   for (const key of blobs.keys()) registry.blobs.set(key, Buffer.from('broken'))
   const failed = [images.hold(image), images.hold(image)]
   for (const { status } of await Promise.allSettled(failed)) expect(status).toBe('rejected')
-  await expect(images.hold(image)).rejects.toBeInstanceOf(RuntimeFailure)
+  await expect(images.hold(image)).rejects.toBeInstanceOf(RuntimeError)
   expect(await readdir(folder.path)).toEqual([])
   for (const [key, bytes] of blobs) registry.blobs.set(key, bytes)
   expect(await mainOf((await images.hold(image)).root)).toBe('content')

@@ -1,8 +1,8 @@
 import { GetFunctionConfigurationCommand } from '@aws-sdk/client-lambda'
-import { plainTarget } from '@platform/worker/runtimes/lambda/registry-target'
-import { type Assignment } from '@platform/worker/runtimes/port'
+import { ociTarget } from '@platform/worker/runtimes/lambda/registry-target'
+import { type DeploymentSpec } from '@platform/worker/runtimes/port'
 import { buildImage } from '@platform/oci/build'
-import { RegistryFailure, type RegistryProblem } from '@platform/oci/error'
+import { RegistryError, type RegistryErrorKind } from '@platform/oci/error'
 import { thisPlatform } from '@platform/oci/image'
 import { pushImage } from '@platform/oci/push'
 import { mediaTypes } from '@platform/oci/types'
@@ -92,7 +92,7 @@ describe('the image of a function', () => {
     expect(happened.slice(0, 2)).toEqual(['made platform/modules/words', 'sent to platform/modules/words'])
   })
 
-  test.each<[string, Partial<Assignment>, string]>([
+  test.each<[string, Partial<DeploymentSpec>, string]>([
     ['that its registry does not have', { digest: `sha256:${'0'.repeat(64)}` }, 'refused'],
     ['whose reference is none', { repository: 'nowhere' }, 'refused'],
   ])('%s is refused, and makes no function', async (_what, change, problem) => {
@@ -117,7 +117,7 @@ describe('the image of a function', () => {
     await using world = await lambdaWorld()
     const image = await pushWord(world, 'one')
     world.registry.manifest = async () => {
-      throw new RegistryFailure('unreachable', 'It does not answer.')
+      throw new RegistryError('unreachable', 'It does not answer.')
     }
     await expect(world.runtime.deploy(assignmentOf(image))).rejects.toMatchObject({ problem: 'unavailable' })
   })
@@ -125,11 +125,11 @@ describe('the image of a function', () => {
 
 test('a repository that a registry does not know is as good as removed; one that it does not tell of is not', async () => {
   const registry = memoryRegistry()
-  const { removeRepository } = plainTarget(registry, 'modules')
-  const failing = (problem: RegistryProblem) => {
+  const { removeRepository } = ociTarget(registry, 'modules')
+  const failing = (problem: RegistryErrorKind) => {
     // oxlint-disable-next-line require-yield -- it fails before it has anything to yield
     registry.tags = async function* fails() {
-      throw new RegistryFailure(problem, 'No.')
+      throw new RegistryError(problem, 'No.')
     }
     return removeRepository('modules/words')
   }

@@ -2,9 +2,9 @@ import { GetFunctionConfigurationCommand, ListFunctionsCommand } from '@aws-sdk/
 import { startRegistry } from '@platform/local/registry/server'
 import { deliverEvents } from '@platform/worker/modules/lifecycle/events'
 import { runJob } from '@platform/worker/modules/lifecycle/jobs'
-import { load } from '@platform/worker/modules/lifecycle/run'
+import { runLifecycle } from '@platform/worker/modules/lifecycle/run'
 import { probe } from '@platform/worker/modules/lifecycle/probe'
-import { unload } from '@platform/worker/modules/lifecycle/shut-down'
+import { shutDown } from '@platform/worker/modules/lifecycle/shut-down'
 import { tokenHeader } from '@platform/modules/protocol'
 import { buildImage } from '@platform/oci/build'
 import { registryClient } from '@platform/oci/client'
@@ -41,7 +41,7 @@ test('hello runs as a function: from a registry through its hooks to its routes,
   const deployment = await runtime.deploy(assignmentOf({ repository: `${registry.host}/platform/hello`, digest }))
   expect(deployment).toMatchObject({ runtime: 'lambda', moduleId: 'hello', digest, handle: 'mod-hello:1' })
   const hello = { deployment, manifest: manifestFor('hello', manifest.spec as object) }
-  expect(await load(runtime, [hello])).toMatchObject([{ outcome: 'Running', warnings: [] }])
+  expect(await runLifecycle(runtime, [hello])).toMatchObject([{ outcome: 'Running', warnings: [] }])
   expect(JSON.parse(textOf(await runtime.request(deployment, get('/api/hello'), limits)))).toMatchObject({
     moduleId: 'hello',
     moduleVersion: '1.0.0',
@@ -52,7 +52,7 @@ test('hello runs as a function: from a registry through its hooks to its routes,
   expect(await runJob(runtime, deployment, 'heartbeat', 5000)).toMatchObject({ outcome: 'Completed' })
   await expect.poll(() => world.output()).toContain('The hello module is alive')
 
-  expect(await unload(runtime, deployment)).toMatchObject({ problems: [] })
+  expect(await shutDown(runtime, deployment)).toMatchObject({ problems: [] })
   expect(await runtime.list()).toEqual([])
   expect((await world.client.send(new ListFunctionsCommand({}))).Functions).toEqual([])
   expect(world.target.manifests.size).toBe(0)
@@ -90,7 +90,7 @@ describe('a module that may have many sandboxes', () => {
     await using world = await lambdaWorld()
     const { runtime } = world
     const deployment = await runtime.deploy(assignmentOf(await pushFixture(world.registry, 'publishes')))
-    await load(runtime, [{ deployment, manifest: manifestFor('publishes') }])
+    await runLifecycle(runtime, [{ deployment, manifest: manifestFor('publishes') }])
     await world.lambda.reap()
     const event = {
       specversion: '1.0' as const,
@@ -127,17 +127,17 @@ describe('what a module does wrong', () => {
     const id = `${how}-in-${hook === 'configureServices' ? 'configure-services' : hook}`
     const image = await pushFixture(world.registry, 'hooks', [how, hook])
     const deployment = await runtime.deploy(assignmentOf(image, { moduleId: id }))
-    const [loaded] = await load(runtime, [{ deployment, manifest: manifestFor(id) }])
+    const [loaded] = await runLifecycle(runtime, [{ deployment, manifest: manifestFor(id) }])
     expect(loaded).toMatchObject(failing)
     expect(loaded?.error?.message).toContain(reason)
-    await unload(runtime, deployment, { graceMs: 1000 })
+    await shutDown(runtime, deployment, { graceMs: 1000 })
     expect(await runtime.list()).toEqual([])
   })
 
   test('it has another id in its code: nothing of it is configured', async () => {
     await using world = await lambdaWorld()
     const deployment = await world.runtime.deploy(assignmentOf(await pushFixture(world.registry, 'other-id')))
-    const [loaded] = await load(world.runtime, [{ deployment, manifest: manifestFor('other-id') }])
+    const [loaded] = await runLifecycle(world.runtime, [{ deployment, manifest: manifestFor('other-id') }])
     expect(loaded).toMatchObject({ outcome: 'Failed', error: { code: 'PLAT-MOD-5001' } })
     expect(world.output()).not.toMatch(/^configure$/m)
   })
@@ -147,7 +147,7 @@ describe('what a module does wrong', () => {
     const { runtime, registry } = world
     const [stranger, calm] = [await pushFixture(registry, 'ends-at-once'), await pushFixture(registry, 'calm')]
     const deployments = await Promise.all([stranger, calm].map((image) => runtime.deploy(assignmentOf(image))))
-    const loaded = await load(
+    const loaded = await runLifecycle(
       runtime,
       deployments.map((deployment) => ({ deployment, manifest: manifestFor(deployment.moduleId) })),
     )
@@ -171,8 +171,8 @@ describe('what a module does wrong', () => {
     const id = 'hangs-in-stop'
     const image = await pushFixture(world.registry, 'hooks', ['hangs', 'stop'])
     const deployment = await runtime.deploy(assignmentOf(image, { moduleId: id }))
-    await load(runtime, [{ deployment, manifest: manifestFor(id) }])
-    const { problems } = await unload(runtime, deployment, { graceMs: 300 })
+    await runLifecycle(runtime, [{ deployment, manifest: manifestFor(id) }])
+    const { problems } = await shutDown(runtime, deployment, { graceMs: 300 })
     expect(problems).toEqual([expect.stringMatching(/^stop: /)])
     await expect.poll(() => world.output()).toMatch(/^dispose$/m)
     expect(await runtime.list()).toEqual([])

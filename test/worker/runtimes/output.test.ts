@@ -1,12 +1,12 @@
 import { PassThrough } from 'node:stream'
-import { followOutput } from '@platform/worker/runtimes/output-capture'
+import { captureOutput } from '@platform/worker/runtimes/output-capture'
 import { expect, test, vi } from 'vitest'
 
 /** Lines of streams that have ended. */
 async function linesOf(...writes: (string | Buffer)[]): Promise<{ lines: string[]; tail: string }> {
   const stream = new PassThrough()
   const lines: string[] = []
-  const output = followOutput([stream], (line) => lines.push(line))
+  const output = captureOutput([stream], (line) => lines.push(line))
   for (const part of writes) stream.write(part)
   stream.end()
   await new Promise((resolve) => stream.once('close', resolve))
@@ -40,7 +40,7 @@ test('two hundred lines a second are passed on, and the next second tells how ma
   try {
     const stream = new PassThrough()
     const lines: string[] = []
-    followOutput([stream], (line) => lines.push(line))
+    captureOutput([stream], (line) => lines.push(line))
     stream.write(many(1000, 'x'))
     await vi.advanceTimersByTimeAsync(0)
     expect(lines).toEqual(Array.from({ length: 200 }, () => 'x'))
@@ -57,7 +57,7 @@ test('two hundred lines a second are passed on, and the next second tells how ma
 test('64 KiB a second are passed on, of all streams together', async () => {
   const streams = [new PassThrough(), new PassThrough()]
   const lines: string[] = []
-  followOutput(streams, (line) => lines.push(line))
+  captureOutput(streams, (line) => lines.push(line))
   for (const stream of streams) stream.end(many(50, 'x'.repeat(8192)))
   await Promise.all(streams.map((stream) => new Promise((resolve) => stream.once('close', resolve))))
   expect(lines).toHaveLength(8)
@@ -68,7 +68,7 @@ test('a line whose beginning was dropped is dropped as a whole', async () => {
   try {
     const stream = new PassThrough()
     const lines: string[] = []
-    followOutput([stream], (line) => lines.push(line))
+    captureOutput([stream], (line) => lines.push(line))
     stream.write(`${many(200, 'x')}begin`)
     await vi.advanceTimersByTimeAsync(1500)
     stream.write('end\nnext\n')

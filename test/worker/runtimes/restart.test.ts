@@ -1,5 +1,5 @@
 import { shiftClock } from '@platform/core/clock'
-import { Crashes, pauseMs } from '@platform/worker/runtimes/crash-policy'
+import { CrashCounter, restartDelayMs } from '@platform/worker/runtimes/crash-policy'
 import { expect, test } from 'vitest'
 
 test('pauses double from half a second to half a minute, and are never in step', () => {
@@ -11,7 +11,7 @@ test('pauses double from half a second to half a minute, and are never in step',
     [7, 30_000],
     [1000, 30_000],
   ] as const) {
-    const pauses = Array.from({ length: 100 }, () => pauseMs(crashes))
+    const pauses = Array.from({ length: 100 }, () => restartDelayMs(crashes))
     expect(Math.max(...pauses)).toBeLessThanOrEqual(longest)
     expect(Math.min(...pauses)).toBeGreaterThanOrEqual(longest * 0.75)
     expect(new Set(pauses).size).toBeGreaterThan(50)
@@ -19,7 +19,7 @@ test('pauses double from half a second to half a minute, and are never in step',
 })
 
 test('five crashes in ten minutes are too many, and older ones are forgotten', () => {
-  const crashes = new Crashes()
+  const crashes = new CrashCounter()
   for (const reason of ['one', 'two', 'three', 'four']) crashes.note(reason)
   expect(crashes).toMatchObject({ recent: 4, areTooMany: false, last: 'four' })
   shiftClock(599_000)

@@ -1,4 +1,4 @@
-import { isOverBudget } from '@platform/worker/updates/error-budget'
+import { exceedsErrorBudget } from '@platform/worker/updates/error-budget'
 import { expect, test } from 'vitest'
 
 test.each([
@@ -24,6 +24,6 @@ test.each([
 ] as const)(
   'at %i percent, %i failures beside %i of the old version, which used to have %i: over the budget is %s',
   (share, faults, faultsBeside, usualFaults, isOver) => {
-    expect(isOverBudget({ share, faults, faultsBeside, usualFaults })).toBe(isOver)
+    expect(exceedsErrorBudget({ share, faults, faultsBeside, usualFaults })).toBe(isOver)
   },
 )

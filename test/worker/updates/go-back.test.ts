@@ -1,5 +1,5 @@
 import { afterAll, afterEach, expect, test, vi } from 'vitest'
-import { TargetFailure } from '@platform/worker/updates/target/port'
+import { TargetError } from '@platform/worker/updates/target/port'
 import { started } from '../../support/world.ts'
 import { updatesFrom } from './support/applying.ts'
 import { good, type MemoryTarget } from './support/memory-target.ts'
@@ -14,7 +14,7 @@ await started()
 const { applying } = updatesFrom(feed)
 
 const unfit = () => 'nonsense'
-const final = (message: string): TargetFailure => new TargetFailure(message, { isFinal: true })
+const final = (message: string): TargetError => new TargetError(message, { isFinal: true })
 
 /** All that changes the target from now on. */
 function changesOf(target: MemoryTarget): string[] {
@@ -56,7 +56,7 @@ test('an update whose target cannot be asked just now is undone later', async ()
   let isAway = false
   target.hook.after = async ({ name }) => {
     if (name === 'invoke') isAway = true
-    if (name === 'current' && isAway) throw new TargetFailure('Nobody answers.')
+    if (name === 'current' && isAway) throw new TargetError('Nobody answers.')
   }
   await work(accepted, target.port).catch(() => undefined)
   expect((await jobOf(accepted)).status).toBe('Running')
@@ -98,7 +98,7 @@ test('a share that cannot be taken away holds up no end of an update', async () 
     if (name === 'stage') target.serving = { version: '7.0.0' }
   }
   target.hook.before = async ({ name }) => {
-    if (name === 'shift') throw new TargetFailure('Nobody answers.')
+    if (name === 'shift') throw new TargetError('Nobody answers.')
   }
   await work(accepted, target.port)
   expect((await jobOf(accepted)).status).toBe('Failed')
@@ -109,13 +109,13 @@ test('an update is done on one target from its beginning to its end', async () =
   target.hook = { before: passingTime }
   let picks = 0
   const { runOperation } = await import('@platform/core/operations/run')
-  const { updateKinds } = await import('@platform/worker/updates/handlers')
+  const { updateHandlers } = await import('@platform/worker/updates/handlers')
   const { names } = await import('./support/feed.ts')
   const pick = async () => {
     picks++
     return target.port
   }
-  await runOperation(accepted.reference, updateKinds(pick, names))
+  await runOperation(accepted.reference, updateHandlers(pick, names))
   expect(await expectWhole(accepted, target)).toBe('Failed')
   expect(picks).toBe(1)
 })

@@ -1,7 +1,7 @@
 import { NodeHttpHandler } from '@smithy/node-http-handler'
 import { afterAll, afterEach, expect, test, vi } from 'vitest'
 import { type InstalledRelease } from '@platform/core/updates/record'
-import { type Share } from '@platform/worker/updates/target/port'
+import { type TrafficPercent } from '@platform/worker/updates/target/port'
 import { isLong, rounds, sampled, stride } from '../../support/long.ts'
 import { started } from '../../support/world.ts'
 import { at, deployed, fileOf, outcomeOf, releasesFrom, startCloud } from './support/cloud.ts'
@@ -26,7 +26,7 @@ test('an alias that somebody else moves stops the update, which says so and leav
   const platform = await cloud.deploy('1.0.0', few)
   const release = await released(few)
   const target = platform.target()
-  const shift = async (to: InstalledRelease, share: Share) => {
+  const shift = async (to: InstalledRelease, share: TrafficPercent) => {
     if (share === 50) await platform.deployOver('health', fileOf('9.0.0'))
     await target.shift(to, share)
   }

@@ -1,7 +1,7 @@
 import { NodeHttpHandler } from '@smithy/node-http-handler'
 import { afterAll, afterEach, expect, test, vi } from 'vitest'
 import { type InstalledRelease } from '@platform/core/updates/record'
-import { type Share } from '@platform/worker/updates/target/port'
+import { type TrafficPercent } from '@platform/worker/updates/target/port'
 import { started } from '../../support/world.ts'
 import { at, deployed, fileOf, outcomeOf, type Platform, releasesFrom, startCloud, zipOf } from './support/cloud.ts'
 import { accept, clockBack, leaseEnds, toldOf, work } from './support/updating.ts'
@@ -66,7 +66,7 @@ test('a release gets its share of what comes in, and the version before all else
   const fetchFunction = async () => zipOf(fileOf(version))
   await target.stage({ ...release, functionNames: few, fetchFunction })
   expect(await platform.places()).toEqual(at('1'))
-  const shares: Share[] = [10, 50, 100, 0]
+  const shares: TrafficPercent[] = [10, 50, 100, 0]
   for (const share of shares) {
     await target.shift({ version, digest, repository }, share)
     const weights = share === 0 ? {} : { 2: share / 100 }

@@ -1,6 +1,6 @@
 import { isSameRelease } from '@platform/core/updates/release-identity'
 import { type UpdatePlan } from '@platform/core/updates/record'
-import { sharesOf } from '@platform/worker/updates/traffic-steps'
+import { trafficStepsOf } from '@platform/worker/updates/traffic-steps'
 import { expect, test } from 'vitest'
 
 const one = { version: '1.2.0', digest: `sha256:${'1'.repeat(64)}`, repository: 'one.example.com/releases' }
@@ -15,6 +15,6 @@ test('a release is the same wherever it comes from, and another one by its versi
 
 test('a release gets more and more; the way back gets all at once', () => {
   const plan: UpdatePlan = { action: 'apply', release: one, before: { version: '1.1.0' } }
-  expect(sharesOf(plan)).toEqual([10, 50, 100])
-  expect(sharesOf({ ...plan, action: 'rollback' })).toEqual([100])
+  expect(trafficStepsOf(plan)).toEqual([10, 50, 100])
+  expect(trafficStepsOf({ ...plan, action: 'rollback' })).toEqual([100])
 })

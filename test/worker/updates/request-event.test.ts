@@ -1,11 +1,11 @@
 import { routes } from '@platform/contract/index'
 import { apiFunctions } from '@platform/core/updates/function-names'
-import { getEvent, readiness, trialRequests } from '@platform/worker/updates/smoke-requests'
+import { getEvent, readiness, smokeRequests } from '@platform/worker/updates/smoke-requests'
 import { expect, test } from 'vitest'
 
 /** What a new release is asked before anybody else asks it something. */
 
-const pathOf = (name: string) => trialRequests.find(({ functionName }) => functionName === name)
+const pathOf = (name: string) => smokeRequests.find(({ functionName }) => functionName === name)
 
 test('a request is as API Gateway sends it: a GET of nobody', () => {
   expect(getEvent('/api/v1/sites')).toEqual({
@@ -30,12 +30,12 @@ test('a request is as API Gateway sends it: a GET of nobody', () => {
 })
 
 test('every function that answers requests is asked once, and two of them have one right answer', () => {
-  expect(trialRequests.map(({ functionName }) => functionName).toSorted()).toEqual(apiFunctions.toSorted())
-  expect(trialRequests.filter(({ status }) => status !== undefined)).toEqual([
+  expect(smokeRequests.map(({ functionName }) => functionName).toSorted()).toEqual(apiFunctions.toSorted())
+  expect(smokeRequests.filter(({ status }) => status !== undefined)).toEqual([
     { functionName: 'health', path: '/health/ready', status: 200 },
     { functionName: 'portal', path: '/', status: 200 },
   ])
-  expect(trialRequests).toContain(readiness)
+  expect(smokeRequests).toContain(readiness)
 })
 
 test('modules are asked where none is, and other functions what they let nobody see', () => {
@@ -50,7 +50,7 @@ test('modules are asked where none is, and other functions what they let nobody 
 
 test('no function is asked what begins something where there is something else to ask', () => {
   const endpoints = routes.map(({ function: name, endpoint }) => ({ name, ...endpoint }))
-  for (const { functionName, path } of trialRequests.filter(({ status }) => status === undefined)) {
+  for (const { functionName, path } of smokeRequests.filter(({ status }) => status === undefined)) {
     const own = endpoints.filter(({ name, method }) => name === functionName && method === 'GET')
     const closed = own.filter(({ access }) => access !== 'public')
     const asked = own.find((endpoint) => endpoint.path.replaceAll(/\{\w+\}/g, '-') === path)

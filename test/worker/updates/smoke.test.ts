@@ -1,5 +1,5 @@
 import { afterAll, afterEach, expect, test, vi } from 'vitest'
-import { TargetFailure } from '@platform/worker/updates/target/port'
+import { TargetError } from '@platform/worker/updates/target/port'
 import { started } from '../../support/world.ts'
 import { updatesFrom } from './support/applying.ts'
 import { names } from './support/feed.ts'
@@ -50,7 +50,7 @@ const broken: [what: string, behaviour: (version: string) => Behaviour, told: Re
   ['answers with nothing that a gateway knows', asked('clusters', 'ok'), /answers 500 to GET \/api\/v1\/clusters\./],
   [
     'crashes when it begins',
-    () => () => Promise.reject(new TargetFailure('Runtime exited with error: exit status 1')),
+    () => () => Promise.reject(new TargetError('Runtime exited with error: exit status 1')),
     /fails: Runtime exited with error: exit status 1\./,
   ],
   [

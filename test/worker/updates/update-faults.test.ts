@@ -1,6 +1,6 @@
 import { afterAll, afterEach, expect, test, vi } from 'vitest'
 import { type UpdatePlan } from '@platform/core/updates/record'
-import { TargetFailure } from '@platform/worker/updates/target/port'
+import { TargetError } from '@platform/worker/updates/target/port'
 import { atStoreCalls } from '../../core/support/store-hook.ts'
 import { isLong, stride } from '../../support/long.ts'
 import { started } from '../../support/world.ts'
@@ -121,7 +121,7 @@ test.each(names)(
       const { after } = each.target.hook
       each.target.hook.after = async (call) => {
         await after?.(call)
-        if (isCounted(call) && ++calls === n) throw new TargetFailure('No answer came.')
+        if (isCounted(call) && ++calls === n) throw new TargetError('No answer came.')
       }
       await workOff(each.accepted, each.target.port)
       expect(await expectWhole(each.accepted, each.target)).toBe(each.status)

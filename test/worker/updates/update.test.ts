@@ -2,7 +2,7 @@ import { afterAll, afterEach, expect, test, vi } from 'vitest'
 import * as keys from '@platform/core/db/keys'
 import { get, patch } from '@platform/core/db/table'
 import { transact } from '@platform/core/db/transact'
-import { TargetFailure } from '@platform/worker/updates/target/port'
+import { TargetError } from '@platform/worker/updates/target/port'
 import { started } from '../../support/world.ts'
 import { updatesFrom } from './support/applying.ts'
 import { MemoryTarget } from './support/memory-target.ts'
@@ -174,7 +174,7 @@ test('the next try begins with what the one before has left', async () => {
   target.hook.before = async (call) => {
     await passingTime(call)
     if (['stage', 'revert'].includes(call.name)) calls.push(call.name)
-    if (call.name === 'stage' && calls.length === 1) throw new TargetFailure('Nobody answers.')
+    if (call.name === 'stage' && calls.length === 1) throw new TargetError('Nobody answers.')
   }
   await work(accepted, target.port)
   expect(calls).toEqual(['stage'])
@@ -190,7 +190,7 @@ test('an update whose target is away for a while is done later, and gets nothing
   target.hook.before = async (call) => {
     await passingTime(call)
     if (call.name === 'invoke' && target.share?.share === 50) isAway = true
-    if (isAway && call.name !== 'shift') throw new TargetFailure('Nobody answers.')
+    if (isAway && call.name !== 'shift') throw new TargetError('Nobody answers.')
   }
   await work(accepted, target.port)
   expect((await jobOf(accepted)).status).toBe('Running')
@@ -205,7 +205,7 @@ test('an update whose target is away for a while is done later, and gets nothing
 test('an update that cannot be undone is under way until it can', async () => {
   const { target, accepted } = await applying(() => 'nonsense')
   target.hook.before = async ({ name }) => {
-    if (name === 'revert') throw new TargetFailure('Nobody answers.')
+    if (name === 'revert') throw new TargetError('Nobody answers.')
   }
   await workOff(accepted, target.port)
   expect((await jobOf(accepted)).status).toBe('Running')
@@ -217,7 +217,7 @@ test('an update that cannot be undone is under way until it can', async () => {
 test('an update that is tried in vain again and again goes back', async () => {
   const { target, accepted } = await applying()
   target.hook.before = async ({ name }) => {
-    if (name === 'stage') throw new TargetFailure('Nobody answers.')
+    if (name === 'stage') throw new TargetError('Nobody answers.')
   }
   await workOff(accepted, target.port)
   expect(await expectWhole(accepted, target)).toBe('Failed')

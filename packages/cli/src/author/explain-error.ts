@@ -1,7 +1,7 @@
-import { RegistryFailure, type RegistryProblem } from '@platform/oci/error'
+import { RegistryError, type RegistryErrorKind } from '@platform/oci/error'
 import { type exitCodes, Failure } from '../exit.ts'
 
-const reasons: Record<RegistryProblem, keyof typeof exitCodes> = {
+const reasons: Record<RegistryErrorKind, keyof typeof exitCodes> = {
   unreachable: 'unreachable',
   unauthorized: 'refused',
   not_found: 'refused',
@@ -10,13 +10,13 @@ const reasons: Record<RegistryProblem, keyof typeof exitCodes> = {
   refused: 'refused',
 }
 
-const advice: Partial<Record<RegistryProblem, string>> = {
+const advice: Partial<Record<RegistryErrorKind, string>> = {
   unauthorized: 'Set PLAT_REGISTRY_USERNAME and PLAT_REGISTRY_PASSWORD, or sign in with: docker login',
 }
 
 /** What a registry or a file system refused, in words and with what to do next. Anything else stays as it is. */
 export function explained(error: unknown): unknown {
-  if (error instanceof RegistryFailure) {
+  if (error instanceof RegistryError) {
     const { problem, message } = error
     return new Failure(reasons[problem], [message, advice[problem] ?? []].flat().join('\n'), error)
   }

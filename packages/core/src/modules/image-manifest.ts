@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { manifestBytes, type ModuleManifest } from '@platform/contract/manifest'
 import { type RegistryClient } from '@platform/oci/client'
-import { RegistryFailure } from '@platform/oci/error'
+import { RegistryError } from '@platform/oci/error'
 import { readFile } from '@platform/oci/image'
 import { type Image } from '@platform/oci/types'
 import { PlatformError } from '../error.ts'
@@ -47,7 +47,7 @@ function manifestPaths({ config: { config } }: Image): string[] {
 
 async function manifestIn({ client, image }: FoundImage): Promise<ReadManifest | undefined> {
   const bytes = await readFile(client, image, manifestPaths(image), manifestBytes).catch((cause: unknown) => {
-    const isTooLarge = cause instanceof RegistryFailure && cause.problem === 'too_large'
+    const isTooLarge = cause instanceof RegistryError && cause.problem === 'too_large'
     throw isTooLarge ? manifestTooLarge({ cause }) : cause
   })
   return bytes && readManifest(bytes)

@@ -1,5 +1,5 @@
 import { type ClientOptions, type Credentials, type RegistryClient, registryClient } from '@platform/oci/client'
-import { type RegistryFailure } from '@platform/oci/error'
+import { type RegistryError } from '@platform/oci/error'
 import { type Transport } from '@platform/oci/transport'
 import * as z from 'zod'
 import { now } from '../clock.ts'
@@ -42,7 +42,7 @@ export const registryClientFor = (
 const privateRegistry = 'The registry has a private address. The operator may allow it by PLAT_REGISTRY_ALLOW.'
 
 /** What people are told of a registry that was of no help. */
-export const describeRegistryError = ({ cause, message }: RegistryFailure): string =>
+export const describeRegistryError = ({ cause, message }: RegistryError): string =>
   cause instanceof OutboundError && cause.problem === 'address_not_allowed' ? privateRegistry : message
 
 const keepMs = 5 * 60_000

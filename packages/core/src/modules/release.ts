@@ -1,6 +1,6 @@
 import { type ErrorCode } from '@platform/contract/errors'
 import { type ModuleManifest } from '@platform/contract/manifest'
-import { RegistryFailure } from '@platform/oci/error'
+import { RegistryError } from '@platform/oci/error'
 import { readImage } from '@platform/oci/image'
 import { formatReference, type ImageReference, targetOf } from '@platform/oci/reference'
 import { verifyImage, type Verdict } from '@platform/oci/signature/verify'
@@ -42,7 +42,7 @@ export async function resolveRelease(wanted: ReleaseRequest): Promise<ModuleRele
   try {
     return await resolve(wanted)
   } catch (error) {
-    throw error instanceof RegistryFailure ? faultOf(error) : error
+    throw error instanceof RegistryError ? faultOf(error) : error
   }
 }
 
@@ -109,7 +109,7 @@ const incompatible = ({ spec }: ModuleManifest): PlatformError =>
 const unverified = ({ reason }: Extract<Verdict, { isVerified: false }>): PlatformError =>
   refusal('module_signature_unverified', `${reason} Sign it, or trust the key that did.`)
 
-const faultOf = (failure: RegistryFailure): PlatformError => refusal('image_unreachable', describeRegistryError(failure), failure)
+const faultOf = (failure: RegistryError): PlatformError => refusal('image_unreachable', describeRegistryError(failure), failure)
 
 const messageLength = 1000
 

@@ -1,6 +1,6 @@
 import { version as Version } from '@platform/contract/manifest'
 import { type RegistryClient } from '@platform/oci/client'
-import { RegistryFailure } from '@platform/oci/error'
+import { RegistryError } from '@platform/oci/error'
 import compareBuild from 'semver/functions/compare-build.js'
 import parse from 'semver/functions/parse.js'
 import { isNewer } from '../modules/catalog/select.ts'
@@ -70,7 +70,7 @@ async function tagsOf(client: RegistryClient, repository: string): Promise<strin
       if (tags.push(tag) === tagLimit) break
     }
   } catch (error) {
-    if (!(error instanceof RegistryFailure && error.problem === 'not_found')) throw error
+    if (!(error instanceof RegistryError && error.problem === 'not_found')) throw error
     log('info', 'There is no repository of releases', { source: config.PLAT_RELEASE_SOURCE })
   }
   return tags
@@ -150,7 +150,7 @@ async function reached<Result>(ask: () => Promise<Result>): Promise<Result> {
   try {
     return await ask()
   } catch (error) {
-    if (!(error instanceof RegistryFailure)) throw error
+    if (!(error instanceof RegistryError)) throw error
     const message = describeRegistryError(error).slice(0, 1000).toWellFormed()
     throw new PlatformError('release_source_unreachable', message, { retryAfterSeconds }, { cause: error })
   }

@@ -1,5 +1,5 @@
 import { type RegistryClient } from '@platform/oci/client'
-import { RegistryFailure } from '@platform/oci/error'
+import { RegistryError } from '@platform/oci/error'
 import { verifyImage } from '@platform/oci/signature/verify'
 import { type Index, type Manifest } from '@platform/oci/types'
 import { now } from '../clock.ts'
@@ -42,8 +42,8 @@ export async function readRelease(
 }
 
 /** Whether a registry has answered, and what it has is no good: asking again would not help. */
-export const isBroken = (error: unknown): error is RegistryFailure =>
-  error instanceof RegistryFailure && ['invalid', 'not_found', 'too_large'].includes(error.problem)
+export const isBroken = (error: unknown): error is RegistryError =>
+  error instanceof RegistryError && ['invalid', 'not_found', 'too_large'].includes(error.problem)
 
 async function read(client: RegistryClient, repository: string, reference: string): Promise<Release | InvalidReleaseError> {
   const found = await client.manifest(repository, reference)

@@ -1,5 +1,5 @@
 import { DeployRequest, type HostFailure, RemoveRequest, TidyRequest } from '@platform/worker/runtimes/host-protocol'
-import { type ModuleRuntime, RuntimeFailure } from '@platform/worker/runtimes/port'
+import { type ModuleRuntime, RuntimeError } from '@platform/worker/runtimes/port'
 import type * as z from 'zod'
 import { type Call, type CallsOptions, type CallsServer, jsonOf, serveCalls } from '../rpc-server.ts'
 
@@ -33,4 +33,4 @@ export async function serveHost({ runtime, tokens, ...options }: HostServerOptio
 }
 
 const failureOf = (error: unknown): z.infer<typeof HostFailure> | undefined =>
-  error instanceof RuntimeFailure ? { problem: error.problem, message: error.message } : undefined
+  error instanceof RuntimeError ? { problem: error.problem, message: error.message } : undefined

@@ -9,7 +9,7 @@ import {
   SwapRequest,
   UnansweredRequest,
 } from '@platform/worker/updates/target/host-protocol'
-import { TargetFailure } from '@platform/worker/updates/target/port'
+import { TargetError } from '@platform/worker/updates/target/port'
 import type * as z from 'zod'
 import { type Call, jsonOf, serveCalls } from '../rpc-server.ts'
 import type { Log } from '../log.ts'
@@ -72,4 +72,4 @@ export async function serveControl(control: Promise<UpdateControl>, log: Log): P
 }
 
 const failureOf = (error: unknown): z.infer<typeof HostFailure> | undefined =>
-  error instanceof TargetFailure ? { message: error.message, isFinal: error.isFinal } : undefined
+  error instanceof TargetError ? { message: error.message, isFinal: error.isFinal } : undefined

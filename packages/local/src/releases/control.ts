@@ -1,6 +1,6 @@
 import { type FetchedRelease, isSameRelease } from '@platform/core/updates/release-identity'
 import type { InstalledRelease } from '@platform/core/updates/record'
-import { TargetFailure, type UpdateTarget } from '@platform/worker/updates/target/port'
+import { TargetError, type UpdateTarget } from '@platform/worker/updates/target/port'
 import { noteCurrent } from './current.ts'
 import { draftedFunctions, draftFunction, folderName, removeAllBut } from './folder.ts'
 import type { Rotation } from './traffic-split.ts'
@@ -40,7 +40,7 @@ export function createControl(options: StagingOptions & { rotation: Rotation }):
     if (isThere(release) || rotation.bringBack(release)) return
     rotation.revert()
     if (rotation.leaving().length > leavingLimit) {
-      throw new TargetFailure('Functions of earlier releases have not ended yet. Try again in a few minutes.')
+      throw new TargetError('Functions of earlier releases have not ended yet. Try again in a few minutes.')
     }
     rotation.stage(await startRelease(options, release))
   }
@@ -103,11 +103,11 @@ export function createControl(options: StagingOptions & { rotation: Rotation }):
 }
 
 const requireStaged = ({ version }: InstalledRelease): never => {
-  throw new TargetFailure(`Release ${version} is not staged.`)
+  throw new TargetError(`Release ${version} is not staged.`)
 }
 
 function asTargetFailure(cause: unknown): never {
-  throw new TargetFailure(cause instanceof Error ? cause.message : String(cause), { cause })
+  throw new TargetError(cause instanceof Error ? cause.message : String(cause), { cause })
 }
 
 function createTurn(): <Result>(work: () => Promise<Result>) => Promise<Result> {

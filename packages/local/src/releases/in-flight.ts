@@ -1,5 +1,5 @@
 import { now } from '@platform/core/clock'
-import type { Unanswered } from '@platform/worker/updates/target/port'
+import type { InFlightStats } from '@platform/worker/updates/target/port'
 import { mayTakeMinutes } from '../function-limits.ts'
 import { FunctionFailed } from '../functions/errors.ts'
 
@@ -8,7 +8,7 @@ export interface Invocations {
   /** Follows an invocation to its end, and answers as that does. */
   follow: <Result>(functionName: string, invoke: () => Promise<Result>) => Promise<Result>
   /** Those that ended without an answer since then, the whole of that second included, and the oldest that may yet. */
-  unanswered: (sinceMs: number) => Unanswered
+  unanswered: (sinceMs: number) => InFlightStats
 }
 
 /** As long as updates look back, and more. */

@@ -1,6 +1,6 @@
 import { type FetchedRelease, releaseIdentity } from '@platform/core/updates/release-identity'
 import type { InstalledRelease } from '@platform/core/updates/record'
-import { TargetFailure } from '@platform/worker/updates/target/port'
+import { TargetError } from '@platform/worker/updates/target/port'
 import type { Checkout } from './current.ts'
 import { DamagedRelease, draftedFunctions, type KeptRelease, readRelease, sealDraft } from './folder.ts'
 import type { Version } from './traffic-split.ts'
@@ -41,7 +41,7 @@ export async function sealRelease(
 ): Promise<void> {
   const { releasesDir, checkout } = options
   const [missing] = await missingFunctions(options, release, functionNames)
-  if (missing !== undefined) throw new TargetFailure(`Release ${release.version} is not staged: ${missing} is missing.`)
+  if (missing !== undefined) throw new TargetError(`Release ${release.version} is not staged: ${missing} is missing.`)
   if (await readRelease(releasesDir, release).catch(ignoreDamage)) return
   await sealDraft(releasesDir, {
     ...releaseIdentity(release),
@@ -55,7 +55,7 @@ export async function startRelease(options: StagingOptions, release: InstalledRe
   const kept = await onDisk(options, release)
   return options.start(kept).catch((cause: unknown) => {
     const reason = cause instanceof Error ? cause.message : String(cause)
-    throw new TargetFailure(`Release ${release.version} does not start: ${reason}`, { isFinal: true, cause })
+    throw new TargetError(`Release ${release.version} does not start: ${reason}`, { isFinal: true, cause })
   })
 }
 
@@ -75,7 +75,7 @@ async function onDisk(
   throw final(`Release ${release.version} was made for another infrastructure than version ${checkout.version} has.`)
 }
 
-const final = (message: string, cause?: unknown): TargetFailure => new TargetFailure(message, { isFinal: true, cause })
+const final = (message: string, cause?: unknown): TargetError => new TargetError(message, { isFinal: true, cause })
 
 function ignoreDamage(error: unknown): undefined {
   if (!(error instanceof DamagedRelease)) throw error

@@ -1,7 +1,7 @@
 import { isSingleVersion } from '@platform/core/updates/function-names'
 import { isSameRelease } from '@platform/core/updates/release-identity'
 import type { InstalledRelease } from '@platform/core/updates/record'
-import type { Unanswered } from '@platform/worker/updates/target/port'
+import type { InFlightStats } from '@platform/worker/updates/target/port'
 import type { FunctionPool } from '../functions/pool.ts'
 import { createInvocations, type Invocations } from './in-flight.ts'
 
@@ -18,7 +18,7 @@ export interface Rotation {
   /** Runs a function of the version that serves, or of the one that is staged, and counts it nowhere; undefined where it is neither. */
   invokeOf: (release: InstalledRelease) => FunctionPool['invoke'] | undefined
   /** What `invoke` has got no answer to from a version that has not gone; undefined for any other. */
-  unanswered: (release: InstalledRelease, sinceMs: number) => Unanswered | undefined
+  unanswered: (release: InstalledRelease, sinceMs: number) => InFlightStats | undefined
   /** What serves but for the share of what is staged. */
   current: () => InstalledRelease
   staged: () => InstalledRelease | undefined

@@ -1,4 +1,4 @@
-import { TargetFailure } from '@platform/worker/updates/target/port'
+import { TargetError } from '@platform/worker/updates/target/port'
 import { unzipSync } from 'fflate'
 
 /** What one function may have unpacked. */
@@ -31,7 +31,7 @@ function contentOf(zip: Uint8Array, filter: NonNullable<Parameters<typeof unzipS
   try {
     return unzipSync(zip, { filter })
   } catch (cause) {
-    throw cause instanceof TargetFailure ? cause : refused('it is broken', cause)
+    throw cause instanceof TargetError ? cause : refused('it is broken', cause)
   }
 }
 
@@ -44,5 +44,5 @@ const isInside = (name: string): boolean =>
     .split('/')
     .every((part) => part !== '' && part !== '.' && part !== '..')
 
-const refused = (reason: string, cause?: unknown): TargetFailure =>
-  new TargetFailure(`The zip of a function cannot be taken: ${reason}.`, { isFinal: true, cause })
+const refused = (reason: string, cause?: unknown): TargetError =>
+  new TargetError(`The zip of a function cannot be taken: ${reason}.`, { isFinal: true, cause })

@@ -1,12 +1,12 @@
 import type { RegistryClient } from '../client.ts'
-import { RegistryFailure } from '../error.ts'
+import { RegistryError } from '../error.ts'
 import type { Descriptor } from '../types.ts'
 import { bundleType, openBundle } from './envelope.ts'
 import { simpleSigningDigests, statementDigests } from './payload.ts'
 import { signatureAnnotation, type SignatureLayout, signatureTag, simpleSigningType } from './sign.ts'
 
 /** A signature as it was found: nothing of it is known to be true. */
-export interface FoundSignature {
+export interface DiscoveredSignature {
   layout: SignatureLayout
   /** What it is over, and itself; undefined where there is no signature in what was found. */
   text: { signed: Buffer; signature: Buffer } | undefined
@@ -20,11 +20,11 @@ const maxPayloadBytes = 64 * 1024
 const maxBundleBytes = 2 ** 20
 
 /** The signatures of a digest, referrers first. Throws `RegistryFailure` where the registry is of no help. */
-export async function* foundSignatures(
+export async function* discoverSignatures(
   client: RegistryClient,
   repository: string,
   digest: string,
-): AsyncGenerator<FoundSignature, void, undefined> {
+): AsyncGenerator<DiscoveredSignature, void, undefined> {
   const referrers = await unlessBroken(() => client.referrers(repository, digest, bundleType))
   if (referrers === 'broken') yield { layout: 'referrer', ...nothing }
   for (const referrer of referrers === 'broken' ? [] : referrers.slice(0, maxSignatures)) {
@@ -38,7 +38,7 @@ export async function* foundSignatures(
   }
 }
 
-type Content = Pick<FoundSignature, 'text' | 'digests'>
+type Content = Pick<DiscoveredSignature, 'text' | 'digests'>
 
 const nothing: Content = { text: undefined, digests: () => [] }
 
@@ -69,7 +69,7 @@ async function unlessBroken<Value>(ask: () => Promise<Value>): Promise<Value | '
   try {
     return await ask()
   } catch (error) {
-    const isBroken = error instanceof RegistryFailure && ['invalid', 'not_found', 'too_large'].includes(error.problem)
+    const isBroken = error instanceof RegistryError && ['invalid', 'not_found', 'too_large'].includes(error.problem)
     if (isBroken) return 'broken'
     throw error
   }

@@ -73,5 +73,5 @@ export function signBytes(key: crypto.KeyObject, bytes: Uint8Array, hash: 'own' 
 }
 
 /** Whether a signature over bytes was made with the key, with either of the hashes that are in use. */
-export const holds = (key: crypto.KeyObject, bytes: Uint8Array, signature: Uint8Array): boolean =>
+export const isSignatureValid = (key: crypto.KeyObject, bytes: Uint8Array, signature: Uint8Array): boolean =>
   hashesOf(key).some((hash) => attempt(() => crypto.verify(hash, bytes, key, signature)) ?? false)

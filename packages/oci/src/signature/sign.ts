@@ -1,10 +1,10 @@
 import { createPublicKey, type KeyObject } from 'node:crypto'
 import type { RegistryClient } from '../client.ts'
 import { digestOf, digestTag } from '../digest.ts'
-import { RegistryFailure } from '../error.ts'
+import { RegistryError } from '../error.ts'
 import { type Descriptor, type Manifest, mediaTypes } from '../types.ts'
 import { bundleType, envelopeBytes, sealBundle } from './envelope.ts'
-import { holds, keyHint, readPrivateKey, signBytes } from './key.ts'
+import { isSignatureValid, keyHint, readPrivateKey, signBytes } from './key.ts'
 import { signPredicate, simpleSigning, statement, statementType } from './payload.ts'
 
 /** `referrer`: as cosign does it since version 3. `tag`: as it did before, for who reads no other. */
@@ -40,7 +40,7 @@ async function signByReferrer(
   key: KeyObject,
 ): Promise<Descriptor> {
   const subject = await client.resolve(repository, digest)
-  if (subject === undefined) throw new RegistryFailure('not_found', `There is no ${repository}@${digest} to be signed.`)
+  if (subject === undefined) throw new RegistryError('not_found', `There is no ${repository}@${digest} to be signed.`)
   const payload = statement(digest)
   const signature = signBytes(key, envelopeBytes(statementType, payload), 'own')
   const bundle = await client.putBlob(repository, sealBundle(payload, signature, keyHint(key)))
@@ -90,5 +90,5 @@ async function signByTag(
 function isOver({ digest, annotations }: Descriptor, payload: Buffer, key: KeyObject): boolean {
   const signature = annotations?.[signatureAnnotation]
   if (signature === undefined || digest !== digestOf(payload)) return false
-  return holds(createPublicKey(key), payload, Buffer.from(signature, 'base64'))
+  return isSignatureValid(createPublicKey(key), payload, Buffer.from(signature, 'base64'))
 }

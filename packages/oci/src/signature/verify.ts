@@ -1,8 +1,8 @@
 import type { KeyObject } from 'node:crypto'
 import type { RegistryClient } from '../client.ts'
 import { isDigest } from '../digest.ts'
-import { type FoundSignature, foundSignatures } from './discover.ts'
-import { holds, readPublicKey } from './key.ts'
+import { type DiscoveredSignature, discoverSignatures } from './discover.ts'
+import { isSignatureValid, readPublicKey } from './key.ts'
 import type { SignatureLayout } from './sign.ts'
 
 /** A public key whose signatures are believed. */
@@ -63,7 +63,7 @@ export async function verifyImage(
   const refusals: Refusal[] = []
   const asked = new Set(digests)
   for (const digest of asked) {
-    for await (const found of foundSignatures(client, repository, digest)) {
+    for await (const found of discoverSignatures(client, repository, digest)) {
       const verdict = judge(found, { registry: client.registry, repository, digest, atMs }, keys)
       if (verdict.isVerified) return verdict
       refusals.push(verdict)
@@ -82,10 +82,10 @@ interface Question {
   atMs: number
 }
 
-function judge({ layout, text, digests }: FoundSignature, question: Question, keys: readonly Key[]): Verdict {
+function judge({ layout, text, digests }: DiscoveredSignature, question: Question, keys: readonly Key[]): Verdict {
   const { registry, repository, digest, atMs } = question
   if (text === undefined) return refused('broken_signature', `What should be a signature of ${digest} is broken.`)
-  const makers = keys.filter(({ key }) => holds(key, text.signed, text.signature))
+  const makers = keys.filter(({ key }) => isSignatureValid(key, text.signed, text.signature))
   if (makers.length === 0) return refused('unknown_key', `${digest} is signed with no trusted key.`)
   const names = makers.map(({ name }) => name).join(', ')
   const signed = digests()

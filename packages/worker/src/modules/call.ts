@@ -6,23 +6,23 @@ import { log } from '@platform/core/log'
 import { type Deployment } from '@platform/core/modules/record'
 import { publishedIn } from './lifecycle/published.ts'
 import {
-  type ModuleAnswer,
+  type ModuleResponse,
   type ModuleRequest,
   type RequestLimits,
-  RuntimeFailure,
-  type RuntimeProblem,
+  RuntimeError,
+  type RuntimeErrorKind,
 } from '../runtimes/port.ts'
 import { notAskedHeader, type PublishedEvent } from '@platform/modules/protocol'
-import { tellPublished } from './published.ts'
+import { recordPublished } from './published.ts'
 import { findModule } from './records.ts'
-import { moduleRequester } from './client.ts'
+import { moduleClient } from './client.ts'
 
 /** Requests of callers on their way to a module (D48): the gateway has taken out of them what is not the module's business. */
 
 /** Gateways wait for 30 seconds, and Lambda carries 6 MB: so many bytes, once they are Base64. */
 const usualLimits = { timeoutMs: 25_000, maxBytes: 4_500_000 }
 
-const codes: Readonly<Record<RuntimeProblem, ErrorCode>> = {
+const codes: Readonly<Record<RuntimeErrorKind, ErrorCode>> = {
   unavailable: 'module_unavailable',
   timeout: 'module_timeout',
   crashed: 'module_failed',
@@ -35,14 +35,14 @@ const codes: Readonly<Record<RuntimeProblem, ErrorCode>> = {
  * Asks a module, and tells the platform what it has published on the occasion. Throws `module_unavailable` where the request
  * has not reached it, `module_timeout`, `module_failed`. No store calls, and two where it has published something.
  */
-export async function askModule(
+export async function callModule(
   deployment: Deployment,
   request: ModuleRequest,
   limits: RequestLimits = usualLimits,
-): Promise<ModuleAnswer> {
-  const runtime = await moduleRequester()
+): Promise<ModuleResponse> {
+  const runtime = await moduleClient()
   const answer = await runtime.request(deployment, request, limits).catch((error: unknown) => {
-    throw error instanceof RuntimeFailure ? platformError(codes[error.problem], {}, { cause: error }) : error
+    throw error instanceof RuntimeError ? platformError(codes[error.problem], {}, { cause: error }) : error
   })
   await record(deployment.moduleId, publishedIn(deployment.moduleId, answer.headers))
   // It is being started, or another one takes its place: nothing has been done, and the next try may reach who does it.
@@ -55,7 +55,7 @@ async function record(moduleId: string, published: readonly PublishedEvent[]): P
   if (published.length === 0) return
   try {
     const module = await findModule(moduleId)
-    if (module !== undefined) await tellPublished(module, published, { atMs: now(), name: newNonce() })
+    if (module !== undefined) await recordPublished(module, published, { atMs: now(), name: newNonce() })
   } catch (error) {
     log('error', 'What a module has published is lost', { moduleId, events: published.length, cause: error })
   }

@@ -8,12 +8,12 @@ import { type InstallPlan, installPlan } from '@platform/core/modules/plans'
 import { reserveRoutesWrite } from '@platform/core/modules/routes'
 import { type ModuleRelease } from '@platform/core/modules/record'
 import { type OperationRecord } from '@platform/core/operations/record'
-import { unload } from './lifecycle/shut-down.ts'
+import { shutDown } from './lifecycle/shut-down.ts'
 import { type ModuleRuntime } from '../runtimes/port.ts'
 import { type Judgement } from './errors.ts'
 import { deploymentIdOf } from './install.ts'
 import { type OperationLease } from '@platform/core/operations/lease'
-import { endWith } from './finish.ts'
+import { finishWith } from './finish.ts'
 
 /** A module that is not to run gets less time. */
 const undoGraceMs = 5000
@@ -27,7 +27,7 @@ export async function undoInstall(journal: OperationLease, runtime: ModuleRuntim
   await removeAttempt(runtime, deploymentIdOf(release.moduleId, operation.id))
   await failpoint('module.undone')
   const end = { status: 'Failed', outcome: wordsOf(reason) } as const
-  await endWith(journal, end, release.moduleId, (standing) => ({
+  await finishWith(journal, end, release.moduleId, (standing) => ({
     steps: standing.row?.jobId === operation.id ? backSteps(standing, installPlan(operation), operation.id) : [],
     events: [failed(operation, release, reason)],
   }))
@@ -39,7 +39,7 @@ const wordsOf = ({ message, code }: Judgement): string => (code === undefined ? 
 async function removeAttempt(runtime: ModuleRuntime, id: string): Promise<void> {
   try {
     const left = (await runtime.list()).filter(({ deployment }) => deployment.id === id)
-    await Promise.all(left.map(({ deployment }) => unload(runtime, deployment, { graceMs: undoGraceMs })))
+    await Promise.all(left.map(({ deployment }) => shutDown(runtime, deployment, { graceMs: undoGraceMs })))
   } catch (cause) {
     log('error', 'A deployment that is not wanted could not be removed; the heartbeat will', { deployment: id, cause })
   }

@@ -8,9 +8,9 @@ import { failpoint } from '@platform/core/lib/failpoint'
 import { log } from '@platform/core/log'
 import { deliverEvents } from './lifecycle/events.ts'
 import { probe } from './lifecycle/probe.ts'
-import { type ModuleRequester } from '../runtimes/port.ts'
-import { type Turn } from './delivery-lease.ts'
-import { ownEvents, tellPublished } from './published.ts'
+import { type ModuleClient } from '../runtimes/port.ts'
+import { type DeliveryLease } from './delivery-lease.ts'
+import { ownEvents, recordPublished } from './published.ts'
 import { type ServingModule } from './records.ts'
 import { type WaitingEvent } from './pending-event.ts'
 
@@ -23,13 +23,13 @@ const triesLimit = 5
 const [firstPauseMs, longestPauseMs] = [5000, 900_000]
 
 /** A module that serves, and the runtime that it serves in. */
-export interface Served {
-  runtime: ModuleRequester
+export interface DeliveryTarget {
+  runtime: ModuleClient
   row: ServingModule
 }
 
 /** Hands over some events. Where any of them fails nobody knows whose fault it is: to the last of them they go one by one. */
-export async function handBatch(served: Served, turn: Turn, batch: readonly WaitingEvent[]): Promise<Turn> {
+export async function deliverBatch(served: DeliveryTarget, turn: DeliveryLease, batch: readonly WaitingEvent[]): Promise<DeliveryLease> {
   const { failed, problem } = await hand(served, batch)
   const last = failed.at(-1)
   if (last === undefined) return { ...turn, failures: 0 }
@@ -38,10 +38,10 @@ export async function handBatch(served: Served, turn: Turn, batch: readonly Wait
 }
 
 /** Hands over one event. It is to blame for its failure, and for that of a module which has answered just before. */
-export async function handOne(served: Served, turn: Turn, waiting: WaitingEvent): Promise<Turn> {
+export async function deliverOne(served: DeliveryTarget, turn: DeliveryLease, waiting: WaitingEvent): Promise<DeliveryLease> {
   const { runtime, row } = served
   const { answers, published } = await probe(runtime, row.deployment, healthOnly(row))
-  await tellPublished(row, published, { atMs: now(), name: 'probe' })
+  await recordPublished(row, published, { atMs: now(), name: 'probe' })
   if (!answers) return pausing(turn)
   const { failed, problem, message } = await hand(served, [waiting])
   return failed.length === 0
@@ -55,7 +55,7 @@ const healthOnly = ({ release: { manifest } }: ServingModule) => ({
 })
 
 /** Hands over events; those that were handled go, together with what the module has published about them. */
-async function hand({ runtime, row }: Served, batch: readonly WaitingEvent[]) {
+async function hand({ runtime, row }: DeliveryTarget, batch: readonly WaitingEvent[]) {
   const events = batch.map(({ event }) => event)
   const { handled, problem, published, failed } = await deliverEvents(runtime, row.deployment, events, batchMs)
   await failpoint('module.delivered')
@@ -70,10 +70,10 @@ async function hand({ runtime, row }: Served, batch: readonly WaitingEvent[]) {
 
 /** An event that fails by itself is tried again later, and dropped in the end. */
 async function blame(
-  turn: Turn,
+  turn: DeliveryLease,
   { sk, event, tries }: WaitingEvent,
   { by, message }: { by: number; message: string | undefined },
-): Promise<Turn> {
+): Promise<DeliveryLease> {
   const { moduleId } = turn
   if (tries + by < triesLimit) {
     await transact([patch(keys.moduleEvent(moduleId, sk), { add: { tries: by } })])
@@ -89,7 +89,7 @@ async function blame(
   return { ...turn, failures: 0 }
 }
 
-const pausing = (turn: Turn): Turn => {
+const pausing = (turn: DeliveryLease): DeliveryLease => {
   const pauseMs = Math.min(firstPauseMs * 2 ** turn.failures, longestPauseMs)
   return { ...turn, failures: turn.failures + 1, quietUntilMs: now() + pauseMs }
 }

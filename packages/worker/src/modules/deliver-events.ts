@@ -1,10 +1,10 @@
 import { now } from '@platform/core/clock'
 import { enqueueModuleDelivery } from '@platform/core/aws/queues'
-import { type ModuleRequester } from '../runtimes/port.ts'
-import { endTurn, takeTurn, type Turn } from './delivery-lease.ts'
-import { handBatch, handOne, type Served } from './deliver-batch.ts'
-import { findModule, isServed } from './records.ts'
-import { moduleRequester } from './client.ts'
+import { type ModuleClient } from '../runtimes/port.ts'
+import { releaseDelivery, acquireDelivery, type DeliveryLease } from './delivery-lease.ts'
+import { deliverBatch, deliverOne, type DeliveryTarget } from './deliver-batch.ts'
+import { findModule, hasDeployment } from './records.ts'
+import { moduleClient } from './client.ts'
 import { forgetEvents, hasEvents, nextEvents } from './pending-event.ts'
 
 /**
@@ -21,16 +21,16 @@ const workMs = 10_000
  */
 export async function deliverWaiting(
   moduleId: string,
-  pick: () => Promise<ModuleRequester> = moduleRequester,
+  pick: () => Promise<ModuleClient> = moduleClient,
 ): Promise<void> {
   const row = await findModule(moduleId)
   if (row === undefined) return forgetEvents(moduleId)
-  if (!isServed(row)) return
-  const turn = await takeTurn(moduleId)
+  if (!hasDeployment(row)) return
+  const turn = await acquireDelivery(moduleId)
   if (turn === undefined) return
   const isQuiet = turn.quietUntilMs > now()
   const after = isQuiet ? turn : await handOver({ runtime: await pick(), row }, turn)
-  await endTurn(after)
+  await releaseDelivery(after)
   // Whoever has begun the quiet has sent the message that ends it.
   if (isQuiet) return
   // What has come since the last look had its message answered while the turn was taken.
@@ -38,7 +38,7 @@ export async function deliverWaiting(
   if (await hasEvents(moduleId)) await enqueueModuleDelivery(row.organisationId, moduleId, waitSeconds)
 }
 
-async function handOver(served: Served, turn: Turn): Promise<Turn> {
+async function handOver(served: DeliveryTarget, turn: DeliveryLease): Promise<DeliveryLease> {
   const untilMs = now() + workMs
   let current = turn
   while (current.quietUntilMs <= now() && now() < untilMs) {
@@ -47,7 +47,7 @@ async function handOver(served: Served, turn: Turn): Promise<Turn> {
     const [first] = waiting
     if (first === undefined) continue
     current =
-      first.sk <= current.carefulTo ? await handOne(served, current, first) : await handBatch(served, current, waiting)
+      first.sk <= current.carefulTo ? await deliverOne(served, current, first) : await deliverBatch(served, current, waiting)
   }
   return current
 }

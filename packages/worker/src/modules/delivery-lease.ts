@@ -27,10 +27,10 @@ const Row = z.object({
   carefulTo: z.string().default(''),
 })
 
-export type Turn = Progress & { moduleId: string; holder: string }
+export type DeliveryLease = Progress & { moduleId: string; holder: string }
 
 /** Takes the turn; undefined where somebody else has it. One call, two where the acknowledgement was lost. */
-export async function takeTurn(moduleId: string): Promise<Turn | undefined> {
+export async function acquireDelivery(moduleId: string): Promise<DeliveryLease | undefined> {
   const [key, holder] = [keys.moduleDelivery(moduleId), newNonce()]
   const set = { holder, untilMs: now() + turnMs, ttl: nowSeconds() + 2 * eventRetentionSeconds }
   const taken = (await tryUpdate(key, { set }, { untilMs: { absentOrAtMost: now() } })) ?? (await get(key))
@@ -39,7 +39,7 @@ export async function takeTurn(moduleId: string): Promise<Turn | undefined> {
 }
 
 /** Gives the turn back with what was learnt in it; nothing where somebody else has taken over. One call. */
-export async function endTurn({ moduleId, holder, failures, quietUntilMs, carefulTo }: Turn): Promise<void> {
+export async function releaseDelivery({ moduleId, holder, failures, quietUntilMs, carefulTo }: DeliveryLease): Promise<void> {
   const change = { set: { failures, quietUntilMs, carefulTo }, remove: ['holder', 'untilMs'] }
   await tryUpdate(keys.moduleDelivery(moduleId), change, { holder: { is: holder } })
 }

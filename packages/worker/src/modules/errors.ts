@@ -1,8 +1,8 @@
 import { type ModuleErrorCode } from '@platform/contract/module'
 import { PlatformError } from '@platform/core/error'
 import { type ErrorClassification as OperationJudgement } from '@platform/core/operations/run'
-import { RegistryFailure } from '@platform/oci/error'
-import { RuntimeFailure, type RuntimeProblem } from '../runtimes/port.ts'
+import { RegistryError } from '@platform/oci/error'
+import { RuntimeError, type RuntimeErrorKind } from '../runtimes/port.ts'
 
 /** Why an operation cannot succeed, however often it is tried. The message is for people. */
 export class OperationFailure extends Error {
@@ -20,16 +20,16 @@ export interface Judgement extends OperationJudgement {
   code?: ModuleErrorCode
 }
 
-const passing = new Set<RuntimeProblem>(['unavailable', 'timeout'])
+const passing = new Set<RuntimeErrorKind>(['unavailable', 'timeout'])
 
-export function judge(error: unknown): Judgement {
+export function classifyModuleError(error: unknown): Judgement {
   // What a module does wrong is told by its message; anything else by where it happened.
   return error instanceof OperationFailure ? { ...told(error), isFinal: true } : { ...meaningOf(error), cause: error }
 }
 
 function meaningOf(error: unknown): Judgement {
-  if (error instanceof RegistryFailure) return { message: error.message, isFinal: error.problem !== 'unreachable' }
-  if (error instanceof RuntimeFailure) {
+  if (error instanceof RegistryError) return { message: error.message, isFinal: error.problem !== 'unreachable' }
+  if (error instanceof RuntimeError) {
     return { message: error.message, code: 'PLAT-MOD-5007', isFinal: !passing.has(error.problem) }
   }
   // What the store cannot do now it can later.

@@ -7,9 +7,9 @@ import { patch } from '@platform/core/db/table'
 import { log } from '@platform/core/log'
 import { reserveRoutesWrite, readRoutes } from '@platform/core/modules/routes'
 import { serialise } from '@platform/core/modules/record'
-import { unload } from './lifecycle/shut-down.ts'
+import { shutDown } from './lifecycle/shut-down.ts'
 import { type ModuleRuntime } from '../runtimes/port.ts'
-import { againstOthers } from './retry-on-conflict.ts'
+import { retryOnConflictFor } from './retry-on-conflict.ts'
 import { type ServingModule } from './records.ts'
 
 const graceMs = 5000
@@ -33,7 +33,7 @@ export async function fail(
   const { id: moduleId, jobId, deployment } = row
   if (jobId !== undefined) return
   log('error', 'A module has failed', { moduleId, code: error.code, reason: error.message })
-  if (await store(row, error)) await unload(runtime, deployment, { graceMs })
+  if (await store(row, error)) await shutDown(runtime, deployment, { graceMs })
 }
 
 /** Answers false where somebody else has changed the module. */
@@ -43,7 +43,7 @@ async function store(row: ServingModule, { code, message: text }: { code: Module
   const message = text.slice(0, 1000).toWellFormed()
   const set = { state: 'Failed', error: serialise({ code, message, atMs: now() }), subscriptions: [], updatedAtMs: now() }
   const asRead = { updatedAtMs: { is: updatedAtMs }, jobId: { absent: true } } as const
-  const refusal = await againstOthers(async () =>
+  const refusal = await retryOnConflictFor(async () =>
     commit(system(organisationId), {
       steps: [
         patch(keys.module(moduleId), { set, remove: ['deployment'] }, asRead),

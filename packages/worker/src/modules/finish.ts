@@ -4,12 +4,12 @@ import { type WriteItem } from '@platform/core/db/table'
 import { type InstallState } from '@platform/core/modules/install-state'
 import { finishChange, type OperationEnd, LeaseLost } from '@platform/core/operations/operation'
 import { type Effects } from '@platform/core/outbox/record'
-import { againstOthers } from './retry-on-conflict.ts'
+import { retryOnConflictFor } from './retry-on-conflict.ts'
 import { type OperationLease } from '@platform/core/operations/lease'
-import { standingNow } from './records.ts'
+import { currentInstallState } from './records.ts'
 
 /** What the end of an operation makes of its module. */
-export interface Outcome {
+export interface FinishChange {
   steps: readonly WriteItem[]
   events: NonNullable<Effects['events']>
 }
@@ -18,15 +18,15 @@ export interface Outcome {
  * Ends an operation together with the change that it was for: one transaction. Looks again where the claims of paths have
  * changed meanwhile. Answers what was there before. Throws `OperationLost`. Two calls and a message.
  */
-export async function endWith(
+export async function finishWith(
   { operation }: OperationLease,
   end: OperationEnd,
   moduleId: string,
-  outcomeOf: (standing: InstallState) => Outcome,
+  outcomeOf: (standing: InstallState) => FinishChange,
 ): Promise<InstallState> {
   let before: InstallState | undefined
-  const refusal = await againstOthers(async () => {
-    const standing = await standingNow(moduleId)
+  const refusal = await retryOnConflictFor(async () => {
+    const standing = await currentInstallState(moduleId)
     before = standing
     const { steps, events } = outcomeOf(standing)
     const ended = finishChange(operation, end)

@@ -13,8 +13,8 @@ import { runJob } from './lifecycle/jobs.ts'
 import { type Probe, probe } from './lifecycle/probe.ts'
 import { type ModuleRuntime } from '../runtimes/port.ts'
 import { healthItem, healthOf, missedLimit, missedOf } from './health-item.ts'
-import { tellPublished } from './published.ts'
-import { leadOn } from './restart.ts'
+import { recordPublished } from './published.ts'
+import { resumeLifecycle } from './restart.ts'
 import { type ServingModule } from './records.ts'
 import { dueJobs } from './job-schedule.ts'
 import { hasEvents } from './pending-event.ts'
@@ -24,7 +24,7 @@ const probeMs = 5000
 const jobMs = 20_000
 
 /** A module, and how it stood. */
-export interface Beating {
+export interface HealthCheckInput {
   row: ServingModule
   /** As the last beat left it. */
   health: ModuleHealthRecord | undefined
@@ -45,7 +45,7 @@ const unknown: ModuleHealthRecord = {
  * two ticks at once one calls them; a second one where a job changes how the module stands. One call more where it has
  * subscribed to events.
  */
-export async function beat(runtime: ModuleRuntime, { row, health }: Beating): Promise<void> {
+export async function checkModule(runtime: ModuleRuntime, { row, health }: HealthCheckInput): Promise<void> {
   const before = health ?? unknown
   const { manifest } = row.release
   const atMs = now()
@@ -57,7 +57,7 @@ export async function beat(runtime: ModuleRuntime, { row, health }: Beating): Pr
   const probed = { ...before, checks, missed, slots }
   const first = await write(row, before, probed)
   await failpoint('module.probed')
-  await tellPublished(row, found.published, { atMs, name: 'probe' })
+  await recordPublished(row, found.published, { atMs, name: 'probe' })
   if (first === undefined) return
   const runs = await callJobs(
     runtime,
@@ -67,7 +67,7 @@ export async function beat(runtime: ModuleRuntime, { row, health }: Beating): Pr
   )
   const after = { ...first, missedRuns: missedRunsOf(first, manifest.spec.backgroundJobs, runs) }
   if (!isDeepStrictEqual(after.missedRuns, first.missedRuns)) await write(row, first, after)
-  if (found.answers && !found.isHealthy) await leadOn(runtime, row)
+  if (found.answers && !found.isHealthy) await resumeLifecycle(runtime, row)
   // A message that told of waiting events may have been lost.
   if (!found.answers || row.subscriptions.length === 0 || !(await hasEvents(row.id))) return
   await enqueueModuleDelivery(row.organisationId, row.id)
@@ -146,7 +146,7 @@ async function callJobs(runtime: ModuleRuntime, row: ServingModule, jobIds: read
           outcome,
           reason: message,
         })
-      await tellPublished(row, published, { atMs, name: `job ${jobId}` })
+      await recordPublished(row, published, { atMs, name: `job ${jobId}` })
       return [jobId, outcome] as const
     }),
   )

@@ -8,18 +8,18 @@ import { installPlan } from '@platform/core/modules/plans'
 import { reserveRoutesWrite, findRouteConflict } from '@platform/core/modules/routes'
 import { type Deployment, type ModuleRelease, serialise } from '@platform/core/modules/record'
 import { type OperationRecord } from '@platform/core/operations/record'
-import { load, type Loaded } from './lifecycle/run.ts'
+import { runLifecycle, type LifecycleResult } from './lifecycle/run.ts'
 import { probe } from './lifecycle/probe.ts'
-import { unload } from './lifecycle/shut-down.ts'
-import { type Assignment, type ModuleRuntime, RuntimeFailure } from '../runtimes/port.ts'
+import { shutDown } from './lifecycle/shut-down.ts'
+import { type DeploymentSpec, type ModuleRuntime, RuntimeError } from '../runtimes/port.ts'
 import { OperationFailure } from './errors.ts'
 import { healthItem } from './health-item.ts'
 import { type OperationLease } from '@platform/core/operations/lease'
-import { endWith, type Outcome } from './finish.ts'
-import { tellPublished } from './published.ts'
-import { keptOf, type ServingModule } from './records.ts'
-import { isStillThere } from './deployment-exists.ts'
-import { verifiedAgain } from './verify.ts'
+import { finishWith, type FinishChange } from './finish.ts'
+import { recordPublished } from './published.ts'
+import { reportedState, type ServingModule } from './records.ts'
+import { deploymentExists } from './deployment-exists.ts'
+import { reverifyRelease } from './verify.ts'
 
 /**
  * Installs a release, in place of another where there is one (D47). Every try walks all steps again, and each may be done
@@ -29,7 +29,7 @@ export async function install(journal: OperationLease, runtime: ModuleRuntime): 
   const { operation } = journal
   const plan = installPlan(operation)
   await journal.enter('verify')
-  const release = await verifiedAgain(plan.release)
+  const release = await reverifyRelease(plan.release)
   await failpoint('module.verified')
   await journal.enter('deploy')
   const deployment = await runtime.deploy(assignmentOf(operation, release))
@@ -40,20 +40,20 @@ export async function install(journal: OperationLease, runtime: ModuleRuntime): 
   await journal.enter('publish')
   const health = healthItem({ checks, missed: 0, missedRuns: {}, slots: {}, revision: 0 })
   const end = { status: 'Completed', outcome: `Version ${release.version} runs.` } as const
-  const { row } = await endWith(journal, end, release.moduleId, (standing) =>
+  const { row } = await finishWith(journal, end, release.moduleId, (standing) =>
     publication(standing, operation, { release, deployment, loaded, health }),
   )
   await failpoint('module.published')
   const occasion = { atMs: now(), name: operation.id }
   const told = { id: release.moduleId, organisationId: operation.organisationId }
-  await tellPublished(told, [...loaded.published, ...published], occasion)
+  await recordPublished(told, [...loaded.published, ...published], occasion)
   if (row?.deployment !== undefined) await retire(runtime, { ...row, deployment: row.deployment })
 }
 
 /** What an operation deploys has an id of its own, the same at every try. */
 export const deploymentIdOf = (moduleId: string, jobId: string): string => `${moduleId}-${jobId.slice(-8)}`
 
-const assignmentOf = ({ id, organisationId }: OperationRecord, release: ModuleRelease): Assignment => ({
+const assignmentOf = ({ id, organisationId }: OperationRecord, release: ModuleRelease): DeploymentSpec => ({
   id: deploymentIdOf(release.moduleId, id),
   moduleId: release.moduleId,
   version: release.version,
@@ -70,11 +70,11 @@ interface Candidate {
 }
 
 /** Leads the module through its hooks until it is healthy. */
-async function lead(journal: OperationLease, runtime: ModuleRuntime, { release, deployment }: Candidate): Promise<Loaded> {
+async function lead(journal: OperationLease, runtime: ModuleRuntime, { release, deployment }: Candidate): Promise<LifecycleResult> {
   const candidate = { deployment, manifest: release.manifest }
-  const [loaded] = await load(runtime, [candidate], { onPhase: (_, phase) => journal.enter(phase) })
+  const [loaded] = await runLifecycle(runtime, [candidate], { onPhase: (_, phase) => journal.enter(phase) })
   if (loaded?.outcome === 'Running') return loaded
-  if (!(await isStillThere(runtime, deployment))) throw new RuntimeFailure('unavailable', 'It was ended meanwhile.')
+  if (!(await deploymentExists(runtime, deployment))) throw new RuntimeError('unavailable', 'It was ended meanwhile.')
   const { message = 'It could not be loaded.', code } = loaded?.error ?? {}
   throw new OperationFailure(message, code)
 }
@@ -83,14 +83,14 @@ async function lead(journal: OperationLease, runtime: ModuleRuntime, { release, 
 function publication(
   { row, routes }: InstallState,
   { id: jobId }: OperationRecord,
-  { release, deployment, loaded, health }: Candidate & { loaded: Loaded; health: ReturnType<typeof healthItem> },
-): Outcome {
+  { release, deployment, loaded, health }: Candidate & { loaded: LifecycleResult; health: ReturnType<typeof healthItem> },
+): FinishChange {
   const { moduleId, version, manifest, isVerified } = release
   const { apiBasePath } = manifest.spec
   if (row?.jobId !== jobId) throw new OperationFailure('The module has been changed by something else.')
   const other = findRouteConflict(routes, moduleId, apiBasePath)
   if (other !== undefined) throw new OperationFailure(`Module ${other} has the API path ${apiBasePath} by now.`)
-  const { subscriptions, warnings } = keptOf(loaded)
+  const { subscriptions, warnings } = reportedState(loaded)
   const set = {
     state: 'Running',
     release: serialise(release),
@@ -122,8 +122,8 @@ function publication(
 async function retire(runtime: ModuleRuntime, row: ServingModule): Promise<void> {
   const { deployment } = row
   try {
-    const { problems, published } = await unload(runtime, deployment)
-    await tellPublished(row, published, { atMs: now(), name: deployment.id })
+    const { problems, published } = await shutDown(runtime, deployment)
+    await recordPublished(row, published, { atMs: now(), name: deployment.id })
     if (problems.length > 0) log('warn', 'A module did not stop as it should', { deployment: deployment.id, problems })
   } catch (cause) {
     log('error', 'A module that was replaced could not be removed; the heartbeat will', {

@@ -6,7 +6,7 @@ type BackgroundJob = ModuleManifest['spec']['backgroundJobs'][number]
 const earlyMs = 5000
 
 /** When each job was last due, in milliseconds: times on a grid of its interval, which begins at its first call. */
-export type Slots = Readonly<Record<string, number>>
+export type JobSchedule = Readonly<Record<string, number>>
 
 /**
  * The jobs that are due, and the slots as they are once those are called. A job whose interval is shorter than the ticks is
@@ -14,9 +14,9 @@ export type Slots = Readonly<Record<string, number>>
  */
 export function dueJobs(
   jobs: readonly BackgroundJob[],
-  before: Slots,
+  before: JobSchedule,
   nowMs: number,
-): { due: BackgroundJob[]; slots: Slots } {
+): { due: BackgroundJob[]; slots: JobSchedule } {
   // A job may be called `constructor`, which every object has.
   const last = new Map(Object.entries(before))
   const slots = jobs.map((job) => ({ job, slotMs: slotOf(job, last.get(job.id), nowMs) }))

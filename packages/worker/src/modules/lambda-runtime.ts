@@ -3,7 +3,7 @@ import { registryClientFor } from '@platform/core/modules/registries'
 import { thisPlatform } from '@platform/oci/image'
 import { parseReference } from '@platform/oci/reference'
 import { ecrTarget } from '../runtimes/lambda/ecr.ts'
-import { plainTarget } from '../runtimes/lambda/registry-target.ts'
+import { ociTarget } from '../runtimes/lambda/registry-target.ts'
 import { lambdaRuntime } from '../runtimes/lambda/runtime.ts'
 import { type ModuleRuntime } from '../runtimes/port.ts'
 import { tokenOf } from '../runtimes/token.ts'
@@ -16,7 +16,7 @@ export function lambdaRuntimeHere(): ModuleRuntime {
   const target =
     config.PLAT_MODULE_REGISTRY === 'ecr'
       ? ecrTarget({}, repository, (credentials) => registryClientFor(registry, { credentials }))
-      : plainTarget(registryClientFor(registry), repository)
+      : ociTarget(registryClientFor(registry), repository)
   const images = { source: registryClientFor, target, platform: thisPlatform() }
   const { PLAT_MODULE_PREFIX: prefix, PLAT_MODULE_ROLE: role, PLAT_MODULE_LOG_GROUP: logGroup } = config
   return lambdaRuntime({ prefix, role, logGroup, images, tokenOf })

@@ -1,7 +1,7 @@
 import { log } from '@platform/core/log'
 
 /** Does something about one module: what goes wrong with it is logged, and no concern of the others. */
-export async function safely(name: string, work: () => Promise<void>): Promise<void> {
+export async function logErrors(name: string, work: () => Promise<void>): Promise<void> {
   try {
     await work()
   } catch (cause) {

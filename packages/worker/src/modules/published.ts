@@ -34,16 +34,16 @@ const isShallow = (value: unknown, levels = maxDepth): boolean =>
   (levels > 0 && Object.values(value).every((member) => isShallow(member, levels - 1)))
 
 /** What brought the events: told of twice, they are the same events. */
-export interface Occasion {
+export interface PublishContext {
   atMs: number
   name: string
 }
 
 /** Tells what a module has published. One call and one message; none where there is nothing to tell. */
-export async function tellPublished(
+export async function recordPublished(
   { id: moduleId, organisationId }: Pick<ModuleRecord, 'id' | 'organisationId'>,
   published: readonly PublishedEvent[],
-  { atMs, name }: Occasion,
+  { atMs, name }: PublishContext,
 ): Promise<void> {
   const events = ownEvents(moduleId, published)
   if (events.length === 0) return

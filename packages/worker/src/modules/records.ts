@@ -8,14 +8,14 @@ import { parseRoutes } from '@platform/core/modules/routes'
 /** A module that has something to serve with. */
 export type ServingModule = ModuleRecord & { deployment: Deployment }
 
-export const isServed = (row: ModuleRecord): row is ServingModule => isServing(row) && row.deployment !== undefined
+export const hasDeployment = (row: ModuleRecord): row is ServingModule => isServing(row) && row.deployment !== undefined
 
 /** All modules share the item of the claims: none may fill it. */
 const subscriptionLimit = 50
 const warningLimit = 20
 
 /** What is kept of what a module says of itself when it is loaded. */
-export const keptOf = ({ subscriptions, warnings }: Pick<ModuleRecord, 'subscriptions' | 'warnings'>) => ({
+export const reportedState = ({ subscriptions, warnings }: Pick<ModuleRecord, 'subscriptions' | 'warnings'>) => ({
   subscriptions: subscriptions.slice(0, subscriptionLimit),
   warnings: [
     ...(subscriptions.length > subscriptionLimit ? [`Only ${subscriptionLimit} of its subscriptions count.`] : []),
@@ -30,7 +30,7 @@ export async function findModule(moduleId: string): Promise<ModuleRecord | undef
 }
 
 /** A module as it stands now, and all claims of paths. One call. */
-export async function standingNow(moduleId: string): Promise<InstallState> {
+export async function currentInstallState(moduleId: string): Promise<InstallState> {
   const [item, routes] = await getConsistent([keys.module(moduleId), keys.moduleRoutes()])
   return { row: item && parseModule(item), routes: parseRoutes(routes) }
 }

@@ -7,17 +7,17 @@ import { transact } from '@platform/core/db/transact'
 import { log } from '@platform/core/log'
 import { reserveRoutesWrite, readRoutes } from '@platform/core/modules/routes'
 import { type Deployment, serialise } from '@platform/core/modules/record'
-import { ask } from './lifecycle/control-client.ts'
+import { callControl } from './lifecycle/control-client.ts'
 import { InstanceDescription } from './lifecycle/description.ts'
-import { load, type Loaded } from './lifecycle/run.ts'
+import { runLifecycle, type LifecycleResult } from './lifecycle/run.ts'
 import { type ModuleRuntime } from '../runtimes/port.ts'
-import { againstOthers } from './retry-on-conflict.ts'
-import { judge } from './errors.ts'
+import { retryOnConflictFor } from './retry-on-conflict.ts'
+import { classifyModuleError } from './errors.ts'
 import { fail } from './fail.ts'
-import { tellPublished } from './published.ts'
-import { keptOf, type ServingModule } from './records.ts'
-import { safely } from './log-errors.ts'
-import { isStillThere } from './deployment-exists.ts'
+import { recordPublished } from './published.ts'
+import { reportedState, type ServingModule } from './records.ts'
+import { logErrors } from './log-errors.ts'
+import { deploymentExists } from './deployment-exists.ts'
 
 const describeMs = 5000
 
@@ -32,15 +32,15 @@ interface Redeployed {
  * and led through their hooks together (section 3). Doing it twice at once changes nothing. Answers those that cannot run
  * just now. No call where nothing is missing, and none for a module that comes back as it was.
  */
-export async function reload(runtime: ModuleRuntime, missing: readonly ServingModule[]): Promise<ServingModule[]> {
+export async function restartAll(runtime: ModuleRuntime, missing: readonly ServingModule[]): Promise<ServingModule[]> {
   if (missing.length === 0) return []
   log('warn', 'Modules that should run do not, and are started', { modules: missing.map(({ id }) => id) })
   const found = await Promise.all(missing.map((row) => redeploy(runtime, row)))
   const deployed = found.filter((each) => typeof each === 'object')
   const candidates = deployed.map(({ row, deployment }) => ({ deployment, manifest: row.release.manifest }))
-  const results = await load(runtime, candidates)
+  const results = await runLifecycle(runtime, candidates)
   const settling = results.map((result, index) =>
-    safely(result.moduleId, () => settle(runtime, deployed[index], result)),
+    logErrors(result.moduleId, () => settle(runtime, deployed[index], result)),
   )
   await Promise.all(settling)
   return missing.filter((_, index) => found[index] === 'down')
@@ -55,40 +55,40 @@ async function redeploy(runtime: ModuleRuntime, row: ServingModule): Promise<Red
     const assignment = { id, moduleId, version, repository, digest, organisationId, startsItself: false }
     return { row, deployment: await runtime.deploy(assignment) }
   } catch (error) {
-    const { message, isFinal } = judge(error)
+    const { message, isFinal } = classifyModuleError(error)
     log('error', 'A module could not be started again', { moduleId, cause: error })
     if (!isFinal) return 'down'
-    await safely(moduleId, () => fail(runtime, row, { code: 'PLAT-MOD-5007', message }))
+    await logErrors(moduleId, () => fail(runtime, row, { code: 'PLAT-MOD-5007', message }))
     return 'failed'
   }
 }
 
 /** Leads a module through its hooks that runs and was never led, because whoever has deployed it was ended before. */
-export async function leadOn(runtime: ModuleRuntime, row: ServingModule): Promise<void> {
+export async function resumeLifecycle(runtime: ModuleRuntime, row: ServingModule): Promise<void> {
   const { deployment } = row
   const question = { method: 'GET', path: '/describe', limitMs: describeMs, answer: InstanceDescription } as const
-  const asked = await ask(runtime, deployment, question)
-  await tellPublished(row, asked.published, { atMs: now(), name: 'describe' })
+  const asked = await callControl(runtime, deployment, question)
+  await recordPublished(row, asked.published, { atMs: now(), name: 'describe' })
   if (!asked.isDone || !['Loading', 'Configured'].includes(asked.body.state)) return
-  const [loaded] = await load(runtime, [{ deployment, manifest: row.release.manifest }])
+  const [loaded] = await runLifecycle(runtime, [{ deployment, manifest: row.release.manifest }])
   if (loaded !== undefined) await settle(runtime, { row, deployment }, loaded)
 }
 
-async function settle(runtime: ModuleRuntime, redeployed: Redeployed | undefined, loaded: Loaded): Promise<void> {
+async function settle(runtime: ModuleRuntime, redeployed: Redeployed | undefined, loaded: LifecycleResult): Promise<void> {
   if (redeployed === undefined) return
   const { row, deployment } = redeployed
-  await tellPublished(row, loaded.published, { atMs: now(), name: 'load' })
-  if (loaded.error === undefined) return follow(redeployed, loaded)
-  if (await isStillThere(runtime, deployment)) return fail(runtime, { ...row, deployment }, loaded.error)
+  await recordPublished(row, loaded.published, { atMs: now(), name: 'load' })
+  if (loaded.error === undefined) return storeDeployment(redeployed, loaded)
+  if (await deploymentExists(runtime, deployment)) return fail(runtime, { ...row, deployment }, loaded.error)
   log('warn', 'A module was ended while it was started', { moduleId: row.id, reason: loaded.error.message })
 }
 
 /** Stores where a module runs now, and what it says of itself, where that has changed. Two calls, or none. */
-export async function follow(
+export async function storeDeployment(
   { row, deployment }: Redeployed,
-  said: Pick<Loaded, 'subscriptions' | 'warnings'>,
+  said: Pick<LifecycleResult, 'subscriptions' | 'warnings'>,
 ): Promise<void> {
-  const { subscriptions, warnings } = keptOf(said)
+  const { subscriptions, warnings } = reportedState(said)
   const isSame = isDeepStrictEqual(
     [row.deployment, row.subscriptions, row.warnings],
     [deployment, subscriptions, warnings],
@@ -97,7 +97,7 @@ export async function follow(
   const { apiBasePath } = row.release.manifest.spec
   const set = { deployment: serialise(deployment), subscriptions, warnings }
   const asRead = { updatedAtMs: { is: row.updatedAtMs }, jobId: unchanged(row.jobId) }
-  const refusal = await againstOthers(async () =>
+  const refusal = await retryOnConflictFor(async () =>
     transact([
       patch(keys.module(row.id), { set }, asRead),
       reserveRoutesWrite(await readRoutes(), row.id, { apiBasePath, deployment, subscriptions }),

@@ -11,7 +11,7 @@ import { manifestOf } from '@platform/core/modules/image-manifest'
 import { claimsOf } from '@platform/core/modules/release'
 import { forEachLimit } from '@platform/core/lib/async'
 import { type RegistryClient } from '@platform/oci/client'
-import { RegistryFailure } from '@platform/oci/error'
+import { RegistryError } from '@platform/oci/error'
 import { readImage } from '@platform/oci/image'
 import { verifyImage } from '@platform/oci/signature/verify'
 import compareBuild from 'semver/functions/compare-build.js'
@@ -56,7 +56,7 @@ export async function scanRepository(repository: Repository, before?: CatalogRep
       const each = known.get(digest) ?? (await readRelease(repository, digest))
       keep('moduleId' in each ? await judged(repository, each) : each)
     } catch (error) {
-      if (!(error instanceof RegistryFailure)) throw error
+      if (!(error instanceof RegistryError)) throw error
       problems.push(error.message)
       // What cannot be asked for just now is as it was.
       const each = known.get(digest)
@@ -122,7 +122,7 @@ async function readRelease({ client, name }: Repository, digest: string): Promis
   } catch (error) {
     if (error instanceof PlatformError) return other(digest, error.message)
     // Broken for good, unlike what could not be had just now.
-    if (error instanceof RegistryFailure && error.problem === 'invalid') return { digest }
+    if (error instanceof RegistryError && error.problem === 'invalid') return { digest }
     throw error
   }
 }

@@ -7,7 +7,7 @@ import { forEachLimit } from '@platform/core/lib/async'
 import { registryClientFor } from '@platform/core/modules/registries'
 import { isInSource, parseSources, type Source } from '@platform/core/lib/settings/module-sources'
 import { type RegistryClient } from '@platform/oci/client'
-import { RegistryFailure } from '@platform/oci/error'
+import { RegistryError } from '@platform/oci/error'
 import { scanRepository } from './scan-repository.ts'
 
 /** What all sources of modules hold, into the catalog (D45). */
@@ -61,14 +61,14 @@ async function scanRegistry(
   await forEachLimit(repositoriesAtOnce, places, async (place) => {
     const before = known.get(place.reference)
     try {
-      if (isDown) throw new RegistryFailure('unreachable', '')
+      if (isDown) throw new RegistryError('unreachable', '')
       const { problems, releases, others } = await scanRepository({ client, name: place.name }, before)
       found.rows.push({ reference: place.reference, place: place.place, releases, others })
       found.problems.push(...problems.map((problem) => `${place.reference}: ${problem}`))
     } catch (error) {
       // One that does not answer is asked no more: the others would wait for it as long.
       if (!isDown) found.problems.push(`${place.reference}: ${wordsOf(error, place.reference)}`)
-      isDown ||= error instanceof RegistryFailure && error.problem === 'unreachable'
+      isDown ||= error instanceof RegistryError && error.problem === 'unreachable'
       if (before !== undefined)
         found.rows.push({ ...before, place: place.place, releases: before.releases.map(asTrusted) })
     }
@@ -77,7 +77,7 @@ async function scanRegistry(
 }
 
 function wordsOf(error: unknown, reference: string): string {
-  if (error instanceof RegistryFailure) return error.message
+  if (error instanceof RegistryError) return error.message
   log('error', 'A repository could not be looked at', { reference, cause: error })
   return 'It could not be looked at; the log tells more.'
 }

@@ -1,14 +1,14 @@
 import { log } from '@platform/core/log'
 import { readModules } from '@platform/core/modules/module'
 import { type Deployment, type ModuleRecord } from '@platform/core/modules/record'
-import { unload } from './lifecycle/shut-down.ts'
+import { shutDown } from './lifecycle/shut-down.ts'
 import { type DeploymentStatus, type ModuleRuntime } from '../runtimes/port.ts'
-import { beat } from './health-check.ts'
+import { checkModule } from './health-check.ts'
 import { failCrashed } from './fail.ts'
-import { follow, reload } from './restart.ts'
-import { isServed, type ServingModule } from './records.ts'
+import { storeDeployment, restartAll } from './restart.ts'
+import { hasDeployment, type ServingModule } from './records.ts'
 import { moduleRuntime } from './runtime.ts'
-import { safely } from './log-errors.ts'
+import { logErrors } from './log-errors.ts'
 
 /**
  * Looks at all modules (D36, D43, D44): what should run and does not is run again, what crashes all the time has failed, what
@@ -21,7 +21,7 @@ export async function supervise(pick: () => Promise<ModuleRuntime> = moduleRunti
   const statuses = await statusesOf(runtime)
   const { modules, unreadable, healths } = await readModules()
   const statusOf = ({ deployment: { id } }: ServingModule) => statuses?.find(({ deployment }) => deployment.id === id)
-  const served = modules.filter(isServed)
+  const served = modules.filter(hasDeployment)
   const missing = statuses === undefined ? [] : served.filter((row) => statusOf(row) === undefined)
   const crashed = served.filter((row) => statusOf(row)?.state === 'failed')
   const strays = (statuses ?? [])
@@ -30,18 +30,18 @@ export async function supervise(pick: () => Promise<ModuleRuntime> = moduleRunti
   const look = async (row: ServingModule) => {
     const { deployment = row.deployment } = statusOf(row) ?? {}
     // A tick that was ended may not have stored where it has put the module.
-    await follow({ row, deployment }, row)
-    await beat(runtime, { row: { ...row, deployment }, health: healths.get(row.id) })
+    await storeDeployment({ row, deployment }, row)
+    await checkModule(runtime, { row: { ...row, deployment }, health: healths.get(row.id) })
   }
-  const lookAtAll = (rows: readonly ServingModule[]) => Promise.all(rows.map((row) => safely(row.id, () => look(row))))
+  const lookAtAll = (rows: readonly ServingModule[]) => Promise.all(rows.map((row) => logErrors(row.id, () => look(row))))
   await Promise.all([
     lookAtAll(served.filter((row) => !missing.includes(row) && !crashed.includes(row))),
-    reload(runtime, missing).then(lookAtAll),
-    ...crashed.map((row) => safely(row.id, () => failCrashed(runtime, row, statusOf(row)?.lastCrash))),
-    ...strays.map((deployment) => safely(deployment.id, () => clearAway(runtime, deployment))),
+    restartAll(runtime, missing).then(lookAtAll),
+    ...crashed.map((row) => logErrors(row.id, () => failCrashed(runtime, row, statusOf(row)?.lastCrash))),
+    ...strays.map((deployment) => logErrors(deployment.id, () => clearAway(runtime, deployment))),
   ])
   if (unreadable.size > 0) return
-  await safely('images', async () => runtime.tidy?.(modules.map(({ release }) => release.digest)))
+  await logErrors('images', async () => runtime.tidy?.(modules.map(({ release }) => release.digest)))
 }
 
 /** What runs; undefined where nobody can tell: then nothing is decided by it, and modules miss their beats. */
@@ -60,5 +60,5 @@ const isStray = ({ id, moduleId }: Deployment, modules: readonly ModuleRecord[])
 
 async function clearAway(runtime: ModuleRuntime, deployment: Deployment): Promise<void> {
   log('warn', 'A deployment that belongs to no module is removed', { deployment: deployment.id })
-  await unload(runtime, deployment)
+  await shutDown(runtime, deployment)
 }

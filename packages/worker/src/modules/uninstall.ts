@@ -6,11 +6,11 @@ import { log } from '@platform/core/log'
 import { type InstallState } from '@platform/core/modules/install-state'
 import { uninstallPlan } from '@platform/core/modules/plans'
 import { reserveRoutesWrite } from '@platform/core/modules/routes'
-import { unload } from './lifecycle/shut-down.ts'
+import { shutDown } from './lifecycle/shut-down.ts'
 import { type ModuleRuntime } from '../runtimes/port.ts'
 import { type OperationLease } from '@platform/core/operations/lease'
-import { endWith, type Outcome } from './finish.ts'
-import { tellPublished } from './published.ts'
+import { finishWith, type FinishChange } from './finish.ts'
+import { recordPublished } from './published.ts'
 import { findModule } from './records.ts'
 import { forgetEvents } from './pending-event.ts'
 
@@ -25,9 +25,9 @@ export async function uninstall(journal: OperationLease, runtime: ModuleRuntime)
   const row = await findModule(moduleId)
   // Whoever was slower than its claim may find the module installed again.
   if (row?.jobId === operation.id && row.deployment !== undefined) {
-    const { problems, published } = await unload(runtime, row.deployment)
+    const { problems, published } = await shutDown(runtime, row.deployment)
     if (problems.length > 0) log('warn', 'A module did not stop as it should', { moduleId, problems })
-    await tellPublished(row, published, { atMs: now(), name: operation.id })
+    await recordPublished(row, published, { atMs: now(), name: operation.id })
   }
   await failpoint('module.stopped')
   await forget(journal, 'It is gone.')
@@ -46,13 +46,13 @@ async function forget(journal: OperationLease, outcome: string): Promise<void> {
   await journal.enter('remove')
   await forgetEvents(moduleId)
   await failpoint('module.forgotten')
-  await endWith(journal, { status: 'Completed', outcome }, moduleId, (standing) => ({
+  await finishWith(journal, { status: 'Completed', outcome }, moduleId, (standing) => ({
     steps: standing.row?.jobId === operation.id ? removal(standing, moduleId, operation.id) : [],
     events: [{ name: 'module.uninstalled', subject: moduleId, data: { moduleId, version, jobId: operation.id } }],
   }))
 }
 
-const removal = ({ routes }: InstallState, moduleId: string, jobId: string): Outcome['steps'] => [
+const removal = ({ routes }: InstallState, moduleId: string, jobId: string): FinishChange['steps'] => [
   remove(keys.module(moduleId), { jobId: { is: jobId } }),
   remove(keys.moduleHealth(moduleId)),
   ...(routes.claims.has(moduleId) ? [reserveRoutesWrite(routes, moduleId, undefined)] : []),

@@ -13,7 +13,7 @@ const registryMs = 30_000
  * The release as it may be used now: its image is still there, and who vouches for it is asked again, because keys may have
  * left the trust list since it was accepted. The rest cannot have changed: it is named by digest. A handful of requests.
  */
-export async function verifiedAgain(release: ModuleRelease): Promise<ModuleRelease> {
+export async function reverifyRelease(release: ModuleRelease): Promise<ModuleRelease> {
   const { verifiedBy: _, ...unverified } = release
   const { registry = '', repository = '' } = parseReference(release.repository) ?? {}
   const client = registryClientFor(registry, { untilMs: now() + registryMs })

@@ -4,7 +4,7 @@ import { promisify } from 'node:util'
 import { systemPath } from './launcher.ts'
 
 /** The platform's own Node for images that bring none: a program that needs nothing of the image. */
-export interface OwnNode {
+export interface BundledNode {
   /** What starts it in a container. */
   command: readonly string[]
   /** Files of this machine, by where they have to be in the container. */
@@ -18,7 +18,7 @@ const folder = '/run/node'
  * The running Node, its libraries, and the loader that joins them, to be shown to a container in a folder of their own: they
  * neither meet the libraries of the image nor miss what it does not have. Rejects where the machine does not tell them.
  */
-export async function ownNode(): Promise<OwnNode> {
+export async function bundledNode(): Promise<BundledNode> {
   const { stdout } = await promisify(execFile)('ldd', [process.execPath], { env: { PATH: systemPath } })
   const libraries = [...stdout.matchAll(/^\s*(?:(\S+) => )?(\/\S+) \(0x/gm)]
   // The loader stands there by its path alone, or by it and where that leads.

@@ -20,7 +20,7 @@ import {
   type UnpackedImage,
 } from './launcher.ts'
 import { nodeStartOf, pathIn, startOf, workingDirectory } from './node-command.ts'
-import { type OwnNode } from './bundled-node.ts'
+import { type BundledNode } from './bundled-node.ts'
 
 /** What containers are made with. */
 export interface ContainerSettings extends ContainerMeans {
@@ -28,7 +28,7 @@ export interface ContainerSettings extends ContainerMeans {
   runc: string
   /** Folder where runc keeps what it knows of running containers. */
   stateFolder: string
-  node: OwnNode
+  node: BundledNode
 }
 
 /** Whom instances run as where the image names nobody else: a number that no machine gives to a person. */
@@ -89,7 +89,7 @@ export async function runContainer(
 async function programOf(
   image: UnpackedImage,
   path: string,
-  { command, files }: OwnNode,
+  { command, files }: BundledNode,
 ): Promise<Pick<ContainerOptions, 'args' | 'files'>> {
   const start = nodeStartOf(image)
   const isBorrowed = start !== undefined && !(await hasProgram(image, path, start.program))

@@ -9,11 +9,11 @@ const firstMs = 500
 const longestMs = 30_000
 
 /** The pause before the next start after so many crashes: it doubles, and is never quite the same. */
-export const pauseMs = (crashes: number): number =>
+export const restartDelayMs = (crashes: number): number =>
   Math.min(longestMs, firstMs * 2 ** Math.max(0, crashes - 1)) * (0.75 + 0.25 * jitter())
 
 /** The crashes of one deployment. */
-export class Crashes {
+export class CrashCounter {
   #times: number[] = []
   #last: string | undefined
 

@@ -1,11 +1,11 @@
 import { type RegistryClient } from '@platform/oci/client'
-import { RegistryFailure } from '@platform/oci/error'
+import { RegistryError } from '@platform/oci/error'
 import { readImage } from '@platform/oci/image'
 import { parseReference } from '@platform/oci/reference'
 import { unpackImage } from '@platform/oci/unpack'
 import { type ImageName } from './images.ts'
 import { type UnpackedImage } from './launcher.ts'
-import { RuntimeFailure } from './port.ts'
+import { RuntimeError } from './port.ts'
 
 /**
  * Fetches an image from its registry and unpacks it in a folder. Throws `RuntimeFailure`: `unavailable` where trying again may
@@ -18,14 +18,14 @@ export async function fetchImage(
 ): Promise<UnpackedImage> {
   try {
     const reference = parseReference(`${repository}@${digest}`)
-    if (reference === undefined) throw new RegistryFailure('invalid', 'That is no reference.')
+    if (reference === undefined) throw new RegistryError('invalid', 'That is no reference.')
     const client = clientOf(reference.registry)
     const image = await readImage(client, reference.repository, digest)
-    if (image === undefined) throw new RegistryFailure('not_found', 'The registry does not have it.')
+    if (image === undefined) throw new RegistryError('not_found', 'The registry does not have it.')
     return { root: await unpackImage(client, image, folder), config: image.config.config }
   } catch (cause) {
-    if (!(cause instanceof RegistryFailure)) throw cause
+    if (!(cause instanceof RegistryError)) throw cause
     const problem = cause.problem === 'unreachable' ? 'unavailable' : 'refused'
-    throw new RuntimeFailure(problem, `The image ${repository}@${digest} is not to be had: ${cause.message}`, { cause })
+    throw new RuntimeError(problem, `The image ${repository}@${digest} is not to be had: ${cause.message}`, { cause })
   }
 }

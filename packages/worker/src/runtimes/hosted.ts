@@ -1,9 +1,9 @@
 import { config } from '@platform/core/config'
 import { Deployment } from '@platform/core/modules/record'
 import type * as z from 'zod'
-import { askInstance, exchange } from './instance-request.ts'
+import { callInstance, sendRequest } from './instance-request.ts'
 import { type DeployRequest, HostFailure, type RemoveRequest, StatusList } from './host-protocol.ts'
-import { type ModuleAnswer, type ModuleRequest, type ModuleRuntime, RuntimeFailure } from './port.ts'
+import { type ModuleResponse, type ModuleRequest, type ModuleRuntime, RuntimeError } from './port.ts'
 import { tokenOf as derivedToken } from './token.ts'
 
 /** Where the module host is; the settings say so. */
@@ -30,7 +30,7 @@ export function hostedRuntime(options: HostedOptions = {}): ModuleRuntime {
   const call = async (method: string, path: string, timeoutMs: number, body?: object): Promise<unknown> => {
     const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
     const request: ModuleRequest = { method, path, headers, ...(body && { body: Buffer.from(JSON.stringify(body)) }) }
-    return contentOf(await exchange(address, request, { timeoutMs, maxBytes }).catch(asHostFailure))
+    return contentOf(await sendRequest(address, request, { timeoutMs, maxBytes }).catch(asHostFailure))
   }
 
   return {
@@ -38,7 +38,7 @@ export function hostedRuntime(options: HostedOptions = {}): ModuleRuntime {
       const body: z.infer<typeof DeployRequest> = { assignment, token: await tokenOf(assignment.id) }
       return Deployment.parse(await call('POST', '/deploy', deployMs, body))
     },
-    request: async ({ id, handle }, request, limits) => askInstance(handle, await tokenOf(id), request, limits),
+    request: async ({ id, handle }, request, limits) => callInstance(handle, await tokenOf(id), request, limits),
     async remove(deployment, graceMs) {
       const body: z.infer<typeof RemoveRequest> = { deployment, graceMs }
       await call('POST', '/remove', graceMs + marginMs, body)
@@ -51,14 +51,14 @@ export function hostedRuntime(options: HostedOptions = {}): ModuleRuntime {
 /** Whatever is between the platform and its own host is no fault of a module. */
 function asHostFailure(cause: unknown): never {
   const reason = cause instanceof Error ? cause.message : String(cause)
-  throw new RuntimeFailure('unavailable', `The module host does not answer: ${reason}`, { cause })
+  throw new RuntimeError('unavailable', `The module host does not answer: ${reason}`, { cause })
 }
 
-function contentOf({ status, body }: ModuleAnswer): unknown {
+function contentOf({ status, body }: ModuleResponse): unknown {
   if (status === 204) return undefined
   const content: unknown = body.length > 0 ? JSON.parse(Buffer.from(body).toString()) : undefined
   if (status === 200) return content
   const failure = HostFailure.safeParse(content)
-  if (failure.success) throw new RuntimeFailure(failure.data.problem, failure.data.message)
-  throw new RuntimeFailure('unavailable', `The module host answers ${status}.`)
+  if (failure.success) throw new RuntimeError(failure.data.problem, failure.data.message)
+  throw new RuntimeError('unavailable', `The module host answers ${status}.`)
 }

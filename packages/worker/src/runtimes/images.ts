@@ -2,10 +2,10 @@ import { access, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { removeFolder } from './folder.ts'
 import { type UnpackedImage } from './launcher.ts'
-import { type Assignment } from './port.ts'
+import { type DeploymentSpec } from './port.ts'
 
 /** An image as an assignment names it. */
-export type ImageName = Pick<Assignment, 'repository' | 'digest'>
+export type ImageName = Pick<DeploymentSpec, 'repository' | 'digest'>
 
 /** Gets an image into a folder. Throws `RuntimeFailure`. */
 export type FetchImage = (name: ImageName, folder: string) => Promise<UnpackedImage>

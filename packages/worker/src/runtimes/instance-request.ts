@@ -1,18 +1,18 @@
 import * as http from 'node:http'
 import { tokenHeader } from '@platform/modules/protocol'
 import { hopByHop } from './hop-by-hop.ts'
-import { type ModuleAnswer, type ModuleRequest, type RequestLimits, RuntimeFailure } from './port.ts'
+import { type ModuleResponse, type ModuleRequest, type RequestLimits, RuntimeError } from './port.ts'
 
 /** HTTP to what runs on this machine: an instance on its Unix socket, or the module host on loopback. */
 
 /** Where somebody listens. */
-export type Address = { socketPath: string } | { host: string; port: number }
+export type InstanceAddress = { socketPath: string } | { host: string; port: number }
 
 /**
  * Sends one request on a connection of its own and reads the whole answer. Throws `RuntimeFailure`: `unavailable` where
  * nobody listens, `timeout`, `too_large`, `crashed` where there is no whole answer, `refused` for what is no request.
  */
-export function exchange(address: Address, request: ModuleRequest, limits: RequestLimits): Promise<ModuleAnswer> {
+export function sendRequest(address: InstanceAddress, request: ModuleRequest, limits: RequestLimits): Promise<ModuleResponse> {
   const { timeoutMs, maxBytes } = limits
   return new Promise((resolve, reject) => {
     const outgoing = open(address, request)
@@ -21,7 +21,7 @@ export function exchange(address: Address, request: ModuleRequest, limits: Reque
       settled()
       outgoing.destroy()
     }
-    const fail = (failure: RuntimeFailure) => settle(() => reject(failure))
+    const fail = (failure: RuntimeError) => settle(() => reject(failure))
     const timer = setTimeout(() => fail(failureOf('timeout', `No whole answer within ${timeoutMs} ms.`)), timeoutMs)
     let isAnswered = false
     outgoing.on('response', (incoming) => {
@@ -40,19 +40,19 @@ export function exchange(address: Address, request: ModuleRequest, limits: Reque
 }
 
 /** Asks an instance on its socket, as the platform: its token goes with the request, in place of any other. */
-export const askInstance = (
+export const callInstance = (
   socketPath: string,
   token: string,
   request: ModuleRequest,
   limits: RequestLimits,
-): Promise<ModuleAnswer> =>
+): Promise<ModuleResponse> =>
   // Of one header spelled in two ways the last counts.
-  exchange({ socketPath }, { ...request, headers: { ...request.headers, [tokenHeader]: token } }, limits)
+  sendRequest({ socketPath }, { ...request, headers: { ...request.headers, [tokenHeader]: token } }, limits)
 
 /** Published events take up to 13 KiB of a head, and a module may have headers of its own. */
 const maxHeaderSize = 65_536
 
-function open(address: Address, { method, path, headers = {}, body }: ModuleRequest): http.ClientRequest {
+function open(address: InstanceAddress, { method, path, headers = {}, body }: ModuleRequest): http.ClientRequest {
   const own = { connection: 'close', 'content-length': String(body?.length ?? 0) }
   const passed = Object.entries(headers).filter(([name]) => !hopByHop.has(name.toLowerCase()))
   const sent = { host: 'module', ...Object.fromEntries(passed), ...own }
@@ -64,7 +64,7 @@ function open(address: Address, { method, path, headers = {}, body }: ModuleRequ
   }
 }
 
-async function read(incoming: http.IncomingMessage, maxBytes: number): Promise<ModuleAnswer> {
+async function read(incoming: http.IncomingMessage, maxBytes: number): Promise<ModuleResponse> {
   const parts: Buffer[] = []
   let bytes = 0
   try {
@@ -74,7 +74,7 @@ async function read(incoming: http.IncomingMessage, maxBytes: number): Promise<M
       parts.push(part)
     }
   } catch (cause) {
-    throw cause instanceof RuntimeFailure ? cause : failureOf('crashed', 'Its answer broke off.', cause)
+    throw cause instanceof RuntimeError ? cause : failureOf('crashed', 'Its answer broke off.', cause)
   }
   return { status: incoming.statusCode ?? 0, headers: headersOf(incoming), body: Buffer.concat(parts) }
 }
@@ -89,11 +89,11 @@ function headersOf({ headersDistinct }: http.IncomingMessage): Record<string, st
 }
 
 /** Where there is no connection, nobody listens, or too many wait already: nothing was sent. */
-function connectionFailure(cause: NodeJS.ErrnoException): RuntimeFailure {
+function connectionFailure(cause: NodeJS.ErrnoException): RuntimeError {
   return cause.syscall === 'connect'
     ? failureOf('unavailable', `Nobody takes connections there: ${cause.message}.`, cause)
     : failureOf('crashed', `There is no answer: ${cause.message}.`, cause)
 }
 
-const failureOf = (problem: RuntimeFailure['problem'], message: string, cause?: unknown): RuntimeFailure =>
-  new RuntimeFailure(problem, message, { cause })
+const failureOf = (problem: RuntimeError['problem'], message: string, cause?: unknown): RuntimeError =>
+  new RuntimeError(problem, message, { cause })

@@ -1,12 +1,12 @@
 import { link, lstat, mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { exchange } from './instance-request.ts'
+import { sendRequest } from './instance-request.ts'
 import { emptyFolder, removeFolder } from './folder.ts'
-import { type Guarded, spawnGuarded } from './watchdog.ts'
+import { type WatchdogChild, spawnWithWatchdog } from './watchdog.ts'
 import { instanceSocket, type Launch, type Launcher } from './launcher.ts'
-import { followOutput } from './output-capture.ts'
-import { RuntimeFailure } from './port.ts'
+import { captureOutput } from './output-capture.ts'
+import { RuntimeError } from './port.ts'
 
 /** What it takes to start an instance. */
 export interface InstancePlan extends Pick<Launch, 'name' | 'folder' | 'image' | 'protocol'> {
@@ -44,13 +44,13 @@ const pollMs = 15
 export async function startInstance(plan: InstancePlan, signal: AbortSignal): Promise<Instance> {
   const { launcher, name, folder, image, protocol } = plan
   const socketFolder = socketFolderOf(folder)
-  if (signal.aborted) throw new RuntimeFailure('unavailable', 'It was removed before it started.')
+  if (signal.aborted) throw new RuntimeError('unavailable', 'It was removed before it started.')
   await emptyFolder(folder)
   try {
     await mkdir(socketFolder, { mode: 0o700 })
     const command = await launcher.prepare({ name, folder, socketFolder, image, protocol })
-    const child = spawnGuarded(command)
-    const output = followOutput([child.stdout, child.stderr], plan.onLine)
+    const child = spawnWithWatchdog(command)
+    const output = captureOutput([child.stdout, child.stderr], plan.onLine)
     const gone = child.gone.then(async () => `${await child.exited}\n${output.tail()}`.trim())
     try {
       await whenListening(plan, child, gone, signal)
@@ -68,18 +68,18 @@ export async function startInstance(plan: InstancePlan, signal: AbortSignal): Pr
 }
 
 /** Settles when the instance answers; throws when it never will, or shall not. */
-async function whenListening(plan: InstancePlan, child: Guarded, gone: Promise<string>, signal: AbortSignal) {
+async function whenListening(plan: InstancePlan, child: WatchdogChild, gone: Promise<string>, signal: AbortSignal) {
   const over = new AbortController()
   const inTime = AbortSignal.any([signal, over.signal])
   const ended = child.exited.then(async () => {
-    throw new RuntimeFailure('init_failed', await gone)
+    throw new RuntimeError('init_failed', await gone)
   })
   const late = delay(plan.readyMs, undefined, { signal: inTime }).then(
     () => {
-      throw new RuntimeFailure('timeout', `It did not listen and answer GET /health within ${plan.readyMs / 1000} s.`)
+      throw new RuntimeError('timeout', `It did not listen and answer GET /health within ${plan.readyMs / 1000} s.`)
     },
     () => {
-      throw new RuntimeFailure('unavailable', 'It was removed while it started.')
+      throw new RuntimeError('unavailable', 'It was removed while it started.')
     },
   )
   try {
@@ -95,10 +95,10 @@ async function untilItAnswers({ folder, readyMs }: InstancePlan, over: AbortSign
   while (!over.aborted) {
     if (await hasSocket(folder)) {
       const limits = { timeoutMs: readyMs, maxBytes: 1_048_576 }
-      const answered = exchange({ socketPath }, { method: 'GET', path: '/health' }, limits)
+      const answered = sendRequest({ socketPath }, { method: 'GET', path: '/health' }, limits)
       const isAnswered = await answered.then(
         () => true,
-        (failure: RuntimeFailure) => failure.problem === 'too_large',
+        (failure: RuntimeError) => failure.problem === 'too_large',
       )
       if (isAnswered) return
     }
@@ -121,7 +121,7 @@ async function hasSocket(folder: string): Promise<boolean> {
 }
 
 /** Whoever asks from now on finds nobody, and may ask its successor; a connection that is made before the signal is answered. */
-async function endOf(child: Guarded, folder: string, graceMs: number): Promise<void> {
+async function endOf(child: WatchdogChild, folder: string, graceMs: number): Promise<void> {
   await rm(socketOf(folder), { force: true })
   child.terminate()
   const timer = setTimeout(child.kill, graceMs)

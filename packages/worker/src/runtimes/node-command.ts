@@ -1,6 +1,6 @@
 import { posix } from 'node:path'
 import { type UnpackedImage } from './launcher.ts'
-import { RuntimeFailure } from './port.ts'
+import { RuntimeError } from './port.ts'
 
 /** What an image says of its start, read as the start of a Node program. Paths of it never lead out of its root. */
 
@@ -11,7 +11,7 @@ const entrypoint = 'docker-entrypoint.sh'
 export function startOf({ config }: UnpackedImage): string[] {
   const command = [...(config.Entrypoint ?? []), ...(config.Cmd ?? [])]
   const isCommand = command[0] && command.every((part) => !part.includes('\0'))
-  if (!isCommand) throw new RuntimeFailure('refused', 'This image cannot run: it does not say what it starts.')
+  if (!isCommand) throw new RuntimeError('refused', 'This image cannot run: it does not say what it starts.')
   return command
 }
 

@@ -19,12 +19,12 @@ const tooMuch = 'The module prints too much: lines were dropped'
 const lineFeed = 10
 
 /** What an instance printed last. */
-export interface Output {
+export interface OutputTail {
   tail: () => string
 }
 
 /** Reads streams to their ends, and passes their lines on, empty ones excepted. */
-export function followOutput(streams: readonly Readable[], onLine: (line: string) => void): Output {
+export function captureOutput(streams: readonly Readable[], onLine: (line: string) => void): OutputTail {
   const kept: string[] = []
   const keep = (line: string) => {
     kept.push(line)

@@ -1,7 +1,7 @@
 import { type Deployment } from '@platform/core/modules/record'
 
 /** What a runtime is asked to run: an image by digest, and what its process is told. */
-export interface Assignment {
+export interface DeploymentSpec {
   /** Chosen by the caller, and short: deploying the same id twice is deploying once. */
   id: string
   moduleId: string
@@ -27,7 +27,7 @@ export interface ModuleRequest {
   body?: Uint8Array
 }
 
-export interface ModuleAnswer {
+export interface ModuleResponse {
   status: number
   /** Names are lower-case; what came more than once is joined by commas, `set-cookie` is left out. */
   headers: Readonly<Record<string, string>>
@@ -50,7 +50,7 @@ export interface DeploymentStatus {
   lastCrash?: string
 }
 
-export type RuntimeProblem =
+export type RuntimeErrorKind =
   /** It does not run just now. */
   | 'unavailable'
   /** No answer in time. */
@@ -65,25 +65,25 @@ export type RuntimeProblem =
   | 'refused'
 
 /** Thrown by runtimes. The message is for operators and authors. */
-export class RuntimeFailure extends Error {
+export class RuntimeError extends Error {
   override readonly name = 'RuntimeFailure'
-  readonly problem: RuntimeProblem
+  readonly problem: RuntimeErrorKind
 
-  constructor(problem: RuntimeProblem, message: string, options?: ErrorOptions) {
+  constructor(problem: RuntimeErrorKind, message: string, options?: ErrorOptions) {
     super(message, options)
     this.problem = problem
   }
 }
 
 /** Whatever can ask deployments, and need not be able to do more. */
-export type ModuleRequester = Pick<ModuleRuntime, 'request'>
+export type ModuleClient = Pick<ModuleRuntime, 'request'>
 
 /** Where module code runs: apart from the platform (D42). A runtime knows nothing of lifecycles. */
 export interface ModuleRuntime {
   /** Runs a release, and answers once it can be asked. The same assignment twice is one deployment. */
-  deploy: (assignment: Assignment) => Promise<Deployment>
+  deploy: (assignment: DeploymentSpec) => Promise<Deployment>
   /** Asks a deployment. The platform's token goes with every request: nobody else can ask. Throws `RuntimeFailure`. */
-  request: (deployment: Deployment, request: ModuleRequest, limits: RequestLimits) => Promise<ModuleAnswer>
+  request: (deployment: Deployment, request: ModuleRequest, limits: RequestLimits) => Promise<ModuleResponse>
   /** Ends it: SIGTERM, the grace, SIGKILL; or its function is deleted. Something that has gone already is fine. */
   remove: (deployment: Deployment, graceMs: number) => Promise<void>
   /** All that it runs. */

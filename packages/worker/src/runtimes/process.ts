@@ -10,7 +10,7 @@ import {
   type UnpackedImage,
 } from './launcher.ts'
 import { nodeStartOf, pathIn, startOf, workingDirectory } from './node-command.ts'
-import { RuntimeFailure } from './port.ts'
+import { RuntimeError } from './port.ts'
 
 /** Of JavaScript objects: those that have lasted, and three spaces for new ones. Buffers and the like are not counted. */
 const oldMegabytes = 208
@@ -87,8 +87,8 @@ const isFolder = async (path: string): Promise<boolean> =>
     () => false,
   )
 
-const refused = (reason: string): RuntimeFailure =>
-  new RuntimeFailure(
+const refused = (reason: string): RuntimeError =>
+  new RuntimeError(
     'refused',
     `This image cannot run here: ${reason}. Without a container runtime (runc), modules run as processes of Node only.`,
   )

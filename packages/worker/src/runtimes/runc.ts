@@ -5,10 +5,10 @@ import { promisify } from 'node:util'
 import { type ContainerSettings, runContainer } from './container.ts'
 import { containerSocketFolder } from './container-spec.ts'
 import { emptyFolder, removeFolder } from './folder.ts'
-import { spawnGuarded } from './watchdog.ts'
-import { followOutput } from './output-capture.ts'
+import { spawnWithWatchdog } from './watchdog.ts'
+import { captureOutput } from './output-capture.ts'
 import { systemPath } from './launcher.ts'
-import { ownNode } from './bundled-node.ts'
+import { bundledNode } from './bundled-node.ts'
 
 /** Whether this machine can run containers: found out by running one. */
 
@@ -26,7 +26,7 @@ export async function tryContainers(runFolder: string): Promise<ContainerSetting
   const stateFolder = join(runFolder, 'runc')
   await endLeftOvers(runc, stateFolder)
   const isRootless = process.getuid?.() !== 0
-  const common = { runc, stateFolder, isRootless, node: await ownNode() }
+  const common = { runc, stateFolder, isRootless, node: await bundledNode() }
   const limited = { ...common, hasLimits: true }
   const reason = await failureOfTrial(runFolder, limited)
   if (reason === undefined) return limited
@@ -82,9 +82,9 @@ async function failureOfTrial(runFolder: string, settings: ContainerSettings): P
   }
 }
 
-async function outcomeOf(command: Parameters<typeof spawnGuarded>[0], proof: string): Promise<string | undefined> {
-  const child = spawnGuarded(command)
-  const output = followOutput([child.stdout, child.stderr], () => {})
+async function outcomeOf(command: Parameters<typeof spawnWithWatchdog>[0], proof: string): Promise<string | undefined> {
+  const child = spawnWithWatchdog(command)
+  const output = captureOutput([child.stdout, child.stderr], () => {})
   const timer = setTimeout(child.kill, trialMs)
   await child.gone
   clearTimeout(timer)

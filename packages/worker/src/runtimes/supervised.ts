@@ -2,13 +2,13 @@ import { createHash } from 'node:crypto'
 import { join } from 'node:path'
 import { type Deployment } from '@platform/core/modules/record'
 import { environmentNames as names } from '@platform/modules/protocol'
-import { askInstance } from './instance-request.ts'
+import { callInstance } from './instance-request.ts'
 import { emptyFolder } from './folder.ts'
 import { type Images } from './images.ts'
 import { longestSocket, socketOf } from './instance.ts'
 import { type Launcher } from './launcher.ts'
-import { type Assignment, type ModuleRuntime, RuntimeFailure } from './port.ts'
-import { pauseMs as usualPauseMs } from './crash-policy.ts'
+import { type DeploymentSpec, type ModuleRuntime, RuntimeError } from './port.ts'
+import { restartDelayMs as usualPauseMs } from './crash-policy.ts'
 import { Supervisor } from './supervisor.ts'
 
 /** What a runtime needs that runs modules on this machine. */
@@ -56,7 +56,7 @@ export function checkRunFolder(runFolder: string): void {
   const bytes = Buffer.byteLength(longestSocket(folderOf(runFolder, '')))
   if (bytes <= longestPathBytes) return
   const problem = `Sockets in ${runFolder} would have paths of ${bytes} bytes, and at most ${longestPathBytes} are possible`
-  throw new RuntimeFailure('refused', `${problem}: choose a folder with a shorter path.`)
+  throw new RuntimeError('refused', `${problem}: choose a folder with a shorter path.`)
 }
 
 /** Runs modules as processes of this machine, by whatever launcher: supervised, and asked over Unix sockets. */
@@ -79,10 +79,10 @@ export async function superviseModules(options: SupervisedOptions): Promise<Supe
       for (let before = all.get(id); before?.removed !== undefined; before = all.get(id)) {
         await before.removed.catch(() => {})
       }
-      if (isClosed) throw new RuntimeFailure('unavailable', 'The platform is stopping.')
+      if (isClosed) throw new RuntimeError('unavailable', 'The platform is stopping.')
       const running = all.get(id) ?? begin(assignment, token, options)
       all.set(id, running)
-      if (running.deployment.digest !== digest) throw new RuntimeFailure('refused', `${id} runs another image.`)
+      if (running.deployment.digest !== digest) throw new RuntimeError('refused', `${id} runs another image.`)
       try {
         await running.started
       } catch (error) {
@@ -90,15 +90,15 @@ export async function superviseModules(options: SupervisedOptions): Promise<Supe
         throw error
       }
       const { state, lastCrash } = running.supervisor.status
-      if (state === 'failed') throw new RuntimeFailure('crashed', `It is not started again. ${lastCrash}`)
+      if (state === 'failed') throw new RuntimeError('crashed', `It is not started again. ${lastCrash}`)
       return running.deployment
     },
 
     async request({ id }, request, limits) {
       const running = all.get(id)
       const isUp = running?.isStarted === true && running.supervisor.status.state === 'running'
-      if (!isUp) throw new RuntimeFailure('unavailable', 'It does not run just now.')
-      return askInstance(running.deployment.handle, await tokenOf(id), request, limits)
+      if (!isUp) throw new RuntimeError('unavailable', 'It does not run just now.')
+      return callInstance(running.deployment.handle, await tokenOf(id), request, limits)
     },
 
     async remove({ id, digest }, graceMs) {
@@ -121,7 +121,7 @@ export async function superviseModules(options: SupervisedOptions): Promise<Supe
   }
 }
 
-function begin(assignment: Assignment, token: string, options: SupervisedOptions): Running {
+function begin(assignment: DeploymentSpec, token: string, options: SupervisedOptions): Running {
   const { launcher, images, runFolder, onLog, readyMs = 15_000, pauseMs = usualPauseMs } = options
   const { id, moduleId, version, digest } = assignment
   const { kind, isolation } = launcher
@@ -142,7 +142,7 @@ function begin(assignment: Assignment, token: string, options: SupervisedOptions
   return running
 }
 
-async function start(running: Running, assignment: Assignment, images: Images): Promise<void> {
+async function start(running: Running, assignment: DeploymentSpec, images: Images): Promise<void> {
   const image = await images.hold(assignment)
   running.isHeld = true
   await running.supervisor.start(image)
@@ -155,7 +155,7 @@ async function end(running: Running, graceMs: number, images: Images): Promise<v
   if (running.isHeld) await images.release(running.deployment.digest)
 }
 
-const protocolOf = (assignment: Assignment, token: string, startsItself: boolean): Record<string, string> => ({
+const protocolOf = (assignment: DeploymentSpec, token: string, startsItself: boolean): Record<string, string> => ({
   [names.token]: token,
   [names.organisation]: assignment.organisationId,
   [names.deployment]: assignment.id,

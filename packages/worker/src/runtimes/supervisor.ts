@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { type Instance, type InstancePlan, startInstance } from './instance.ts'
 import { type UnpackedImage } from './launcher.ts'
 import { type DeploymentStatus } from './port.ts'
-import { Crashes } from './crash-policy.ts'
+import { CrashCounter } from './crash-policy.ts'
 
 /** What is kept running. */
 export interface SupervisorPlan extends Omit<InstancePlan, 'image' | 'protocol'> {
@@ -19,7 +19,7 @@ export interface SupervisorPlan extends Omit<InstancePlan, 'image' | 'protocol'>
 export class Supervisor {
   readonly #plan: SupervisorPlan
   readonly #ending = new AbortController()
-  readonly #crashes = new Crashes()
+  readonly #crashes = new CrashCounter()
   #state: DeploymentStatus['state'] = 'restarting'
   /** The last instance, or the one that is being started. */
   #instance: Promise<Instance> | undefined

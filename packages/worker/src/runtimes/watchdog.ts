@@ -2,12 +2,12 @@ import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { Duplex, type Readable } from 'node:stream'
 import { promisify } from 'node:util'
 import { type Command, systemPath } from './launcher.ts'
-import { RuntimeFailure } from './port.ts'
+import { RuntimeError } from './port.ts'
 
 const run = promisify(execFile)
 
 /** A process that never outlives the platform, however that ends. */
-export interface Guarded {
+export interface WatchdogChild {
   stdout: Readable
   stderr: Readable
   /** Settles when the process itself has ended, with how. */
@@ -29,7 +29,7 @@ const cleanUpMs = 20_000
  * only this process holds. When that closes, because the instance has ended or shall, or because this process was killed, the
  * guard cleans up and ends the group. The command takes the place of the shell that started both, so that signals reach it.
  */
-export function spawnGuarded({ args, env, cwd, cleanUp = [] }: Command): Guarded {
+export function spawnWithWatchdog({ args, env, cwd, cleanUp = [] }: Command): WatchdogChild {
   const steps = [...(cleanUp.length > 0 ? [cleanUp.map(quoted).join(' ')] : []), 'kill -KILL 0']
   const guard = `(read -r line <&3; ${steps.join('; ')}) >/dev/null 2>&1 &`
   // Shells set these variables by themselves; the command shall see what it was given.
@@ -45,7 +45,7 @@ export function spawnGuarded({ args, env, cwd, cleanUp = [] }: Command): Guarded
 
 const quoted = (text: string): string => `'${text.replaceAll("'", String.raw`'\''`)}'`
 
-function watch(child: ChildProcess, cleanUp: readonly string[]): Guarded {
+function watch(child: ChildProcess, cleanUp: readonly string[]): WatchdogChild {
   const exited = new Promise<string>((resolve) => {
     child.on('exit', (code, name) => resolve(name === null ? `It ended with exit code ${code}.` : `${name} ended it.`))
     child.on('error', (error) => resolve(`It could not be started: ${error.message}.`))
@@ -57,7 +57,7 @@ function watch(child: ChildProcess, cleanUp: readonly string[]): Guarded {
   // Where the machine has no room for another process there is nothing of it.
   const [, stdout, stderr, lifeline] = child.pid === undefined ? [] : child.stdio
   if (!(stdout instanceof Duplex && stderr instanceof Duplex && lifeline instanceof Duplex)) {
-    throw new RuntimeFailure('init_failed', 'This machine could not start another process.')
+    throw new RuntimeError('init_failed', 'This machine could not start another process.')
   }
   // Whoever holds its other end may be killed in the middle of anything.
   lifeline.on('error', () => {}).resume()

@@ -3,13 +3,13 @@ import { LeaseLost } from '@platform/core/operations/operation'
 import { type OperationLease } from '@platform/core/operations/lease'
 import { finishUpdate } from '@platform/core/updates/finish'
 import { type UpdatePlan, updatePlan } from '@platform/core/updates/record'
-import { judge } from './errors.ts'
-import { sharesOf } from './traffic-steps.ts'
+import { classifyUpdateError } from './errors.ts'
+import { trafficStepsOf } from './traffic-steps.ts'
 import { preflight } from './preflight.ts'
-import { smoke } from './smoke.ts'
+import { runSmokeTests } from './smoke.ts'
 import { type UpdateTarget } from './target/port.ts'
-import { tallyBefore, watch } from './bake.ts'
-import { withdraw } from './shift-to-zero.ts'
+import { measureBaseline, bake } from './bake.ts'
+import { shiftToZero } from './shift-to-zero.ts'
 
 /** What an update is done with. */
 export interface UpdateWork {
@@ -33,7 +33,7 @@ export async function update(work: UpdateWork): Promise<void> {
     await target.stage(staged)
     await failpoint('update.staged')
     await journal.enter('smoke')
-    await smoke(work, plan)
+    await runSmokeTests(work, plan)
     await failpoint('update.smoked')
     await shiftAll(work, plan)
   }
@@ -46,15 +46,15 @@ export async function update(work: UpdateWork): Promise<void> {
 async function shiftAll(work: UpdateWork, plan: UpdatePlan): Promise<void> {
   const { journal, target } = work
   try {
-    for (const share of sharesOf(plan)) {
+    for (const share of trafficStepsOf(plan)) {
       await journal.enter(`shift-${share}`)
-      const before = await tallyBefore(work, plan)
+      const before = await measureBaseline(work, plan)
       await target.shift(plan.release, share, plan.action === 'rollback')
       await failpoint(`update.shifted-${share}`)
-      await watch(work, plan, share, before)
+      await bake(work, plan, share, before)
     }
   } catch (error) {
-    if (!(error instanceof LeaseLost) && !judge(error).isFinal) await withdraw(target, plan)
+    if (!(error instanceof LeaseLost) && !classifyUpdateError(error).isFinal) await shiftToZero(target, plan)
     throw error
   }
 }

@@ -3,11 +3,11 @@ import { now } from '@platform/core/clock'
 import { config } from '@platform/core/config'
 import { versionErrorsSince } from '@platform/core/updates/error-count'
 import { type InstalledRelease, type UpdatePlan } from '@platform/core/updates/record'
-import { isOverBudget } from './error-budget.ts'
-import { UpdateFailure } from './errors.ts'
+import { exceedsErrorBudget } from './error-budget.ts'
+import { UpdateError } from './errors.ts'
 import { readiness } from './smoke-requests.ts'
-import { probeAll, tryRequest } from './smoke.ts'
-import { type Share } from './target/port.ts'
+import { probeAll, smokeRequest } from './smoke.ts'
+import { type TrafficPercent } from './target/port.ts'
 import { type UpdateWork } from './apply.ts'
 
 const betweenMs = 1000
@@ -25,14 +25,14 @@ interface Counts {
 }
 
 /** What was counted before a release got its share. */
-export interface Tally extends Counts {
+export interface ErrorBaseline extends Counts {
   atMs: number
   /** What the version before used to fail, in a millisecond. */
   usualPerMs: number
 }
 
 /** Counts before a share is given: what is counted by the minute is told apart by when it was counted. Three calls. */
-export async function tallyBefore(work: UpdateWork, plan: UpdatePlan): Promise<Tally> {
+export async function measureBaseline(work: UpdateWork, plan: UpdatePlan): Promise<ErrorBaseline> {
   const atMs = now()
   const [counts, usual] = await Promise.all([
     countSince(work, plan, atMs),
@@ -60,24 +60,24 @@ async function failuresOf({ target }: UpdateWork, release: InstalledRelease, sin
  * cannot any more. Throws `UpdateFailure` where it does not answer its probes, or fails more than what served before. Two calls
  * to the store in each second.
  */
-export async function watch(work: UpdateWork, plan: UpdatePlan, share: Share, first: Tally): Promise<void> {
+export async function bake(work: UpdateWork, plan: UpdatePlan, share: TrafficPercent, first: ErrorBaseline): Promise<void> {
   const untilMs = now() + config.PLAT_UPDATE_BAKE_SECONDS * 1000
   for (;;) {
     await probeAll(work, plan.release)
-    await tryRequest(work, plan.release, readiness)
+    await smokeRequest(work, plan.release, readiness)
     const counts = await countSince(work, plan, first.atMs)
     const problem = excess(plan, share, first, counts)
-    if (problem !== undefined) throw new UpdateFailure(problem)
+    if (problem !== undefined) throw new UpdateError(problem)
     const mayFailYet = (counts.oldestMs ?? Infinity) < untilMs && now() < first.atMs + answerMs
     if (now() >= untilMs && !mayFailYet) return
     await delay(betweenMs)
   }
 }
 
-function excess({ release, before }: UpdatePlan, share: Share, first: Tally, counts: Counts): string | undefined {
+function excess({ release, before }: UpdatePlan, share: TrafficPercent, first: ErrorBaseline, counts: Counts): string | undefined {
   const [faults, faultsBeside] = [counts.ofRelease - first.ofRelease, counts.ofBefore - first.ofBefore]
   const watchedMs = now() - first.atMs
-  if (!isOverBudget({ share, faults, faultsBeside, usualFaults: first.usualPerMs * watchedMs })) return undefined
+  if (!exceedsErrorBudget({ share, faults, faultsBeside, usualFaults: first.usualPerMs * watchedMs })) return undefined
   const beside = `version ${before.version} ${faultsBeside} times in the same time`
   return `Version ${release.version} failed ${faults} times in ${Math.ceil(watchedMs / 1000)} s at ${share} %, ${beside}.`
 }

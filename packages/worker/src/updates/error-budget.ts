@@ -1,8 +1,8 @@
-import { type Share } from './target/port.ts'
+import { type TrafficPercent } from './target/port.ts'
 
 /** What two versions that serve side by side have failed at. */
-export interface Failures {
-  share: Share
+export interface ErrorCounts {
+  share: TrafficPercent
   /** Of the new version, since it has its share. */
   faults: number
   /** Of the old version, in the same time. */
@@ -20,7 +20,7 @@ const times = 2
  * Whether a new version fails more than the old one does: at least three times, and more than twice as often as its share
  * would, were it like the old one, now or before. Where nothing of the old one is left there is only what it was before.
  */
-export function isOverBudget({ share, faults, faultsBeside, usualFaults }: Failures): boolean {
+export function exceedsErrorBudget({ share, faults, faultsBeside, usualFaults }: ErrorCounts): boolean {
   const part = share / 100
   const likeBeside = part < 1 ? (faultsBeside * part) / (1 - part) : 0
   return faults >= least && faults > times * Math.max(likeBeside, usualFaults * part)

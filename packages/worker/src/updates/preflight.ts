@@ -4,7 +4,7 @@ import { infrastructureRevision } from '@platform/core/updates/infrastructure'
 import { type Release } from '@platform/core/updates/release-document'
 import { fetchFunction, releaseByDigest } from '@platform/core/updates/release-feed'
 import { type InstalledRelease, parseUpdateState, type UpdatePlan } from '@platform/core/updates/record'
-import { UpdateFailure } from './errors.ts'
+import { UpdateError } from './errors.ts'
 import { isSameRelease } from '@platform/core/updates/release-identity'
 import { type StagedRelease } from './target/port.ts'
 import { type UpdateWork } from './apply.ts'
@@ -17,11 +17,11 @@ export async function preflight(work: UpdateWork, plan: UpdatePlan): Promise<Sta
   const { journal, target, names } = work
   const { release, before } = plan
   const { jobId } = parseUpdateState(await get(keys.updateState()))
-  if (jobId !== journal.operation.id) throw new UpdateFailure('Something else changes the platform by now.')
+  if (jobId !== journal.operation.id) throw new UpdateError('Something else changes the platform by now.')
   const serving = await target.current()
   if (isSameRelease(serving, release)) return undefined
   if (!isSameRelease(serving, before)) {
-    throw new UpdateFailure(`Version ${serving.version} serves and not ${before.version}: it was deployed meanwhile.`)
+    throw new UpdateError(`Version ${serving.version} serves and not ${before.version}: it was deployed meanwhile.`)
   }
   const staged = await stagedOf(plan, names)
   // Whatever a try before this one has left: a share, or a commit that was cut off.
@@ -42,7 +42,7 @@ async function stagedOf({ action, release }: UpdatePlan, functionNames: readonly
 
 async function verifiedAgain({ repository, digest }: InstalledRelease, names: readonly string[]): Promise<Release> {
   if (repository === undefined || digest === undefined) {
-    throw new UpdateFailure('It was deployed, not applied, and is not ready any more.')
+    throw new UpdateError('It was deployed, not applied, and is not ready any more.')
   }
   const release = await releaseByDigest(repository, digest)
   requireFit(release, names)
@@ -51,11 +51,11 @@ async function verifiedAgain({ repository, digest }: InstalledRelease, names: re
 
 function requireFit({ document: { infrastructure, functions } }: Release, functionNames: readonly string[]): void {
   if (infrastructure !== infrastructureRevision()) {
-    throw new UpdateFailure('The release needs other infrastructure. Deploy it instead of applying it.')
+    throw new UpdateError('The release needs other infrastructure. Deploy it instead of applying it.')
   }
   const missing = functionNames.filter((name) => !Object.hasOwn(functions, name))
   const unknown = Object.keys(functions).filter((name) => !functionNames.includes(name))
   if (missing.length + unknown.length > 0) {
-    throw new UpdateFailure(`The release has other functions: ${[...missing, ...unknown].join(', ').slice(0, 400)}.`)
+    throw new UpdateError(`The release has other functions: ${[...missing, ...unknown].join(', ').slice(0, 400)}.`)
   }
 }

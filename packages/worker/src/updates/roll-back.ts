@@ -7,14 +7,14 @@ import * as keys from '@platform/core/db/keys'
 import { get } from '@platform/core/db/table'
 import { finishUpdate } from '@platform/core/updates/finish'
 import { isSameRelease } from '@platform/core/updates/release-identity'
-import { withdraw } from './shift-to-zero.ts'
-import { TargetFailure, type UpdateTarget } from './target/port.ts'
+import { shiftToZero } from './shift-to-zero.ts'
+import { TargetError, type UpdateTarget } from './target/port.ts'
 
 /**
  * Ends an update that cannot be done: what served before it serves again, alone. Where the release does so already the update
  * is done, whatever went wrong behind that. Throws what may pass; the update then goes on being under way.
  */
-export async function goBack(journal: OperationLease, target: UpdateTarget, reason: ErrorClassification): Promise<void> {
+export async function rollBack(journal: OperationLease, target: UpdateTarget, reason: ErrorClassification): Promise<void> {
   // Whose update it is not any more changes nothing.
   await journal.keep()
   const plan = updatePlan(journal.operation)
@@ -38,14 +38,14 @@ async function servingNow(target: UpdateTarget): Promise<InstalledRelease | unde
   try {
     return await target.current()
   } catch (error) {
-    if (error instanceof TargetFailure && error.isFinal) return undefined
+    if (error instanceof TargetError && error.isFinal) return undefined
     throw error
   }
 }
 
 /** What somebody has deployed meanwhile stays; the release is not to have a share of it. */
 async function withdrawFrom(target: UpdateTarget, plan: UpdatePlan, serving: InstalledRelease): Promise<string> {
-  await withdraw(target, plan)
+  await shiftToZero(target, plan)
   return `Version ${serving.version} serves.`
 }
 
@@ -55,7 +55,7 @@ async function revert(target: UpdateTarget, { release, before }: UpdatePlan): Pr
     await target.revert(release, before)
     return `Version ${before.version} serves.`
   } catch (error) {
-    if (!(error instanceof TargetFailure) || !error.isFinal) throw error
+    if (!(error instanceof TargetError) || !error.isFinal) throw error
     log('error', 'An update could not be undone as a whole', { version: release.version, cause: error })
     return `The way back to version ${before.version} is not complete: ${error.message}`
   }

@@ -3,7 +3,7 @@ import { type UpdatePlan } from '@platform/core/updates/record'
 import { type UpdateTarget } from './target/port.ts'
 
 /** Takes a release its share, as well as that can be done: it is to get nothing while nobody watches it. */
-export async function withdraw(target: UpdateTarget, { release }: UpdatePlan): Promise<void> {
+export async function shiftToZero(target: UpdateTarget, { release }: UpdatePlan): Promise<void> {
   try {
     await target.shift(release, 0)
   } catch (cause) {

@@ -23,19 +23,19 @@ export const getEvent = (path: string) => ({
 })
 
 /** A request that a function answers, and the one status that its answer may have; undefined: any but a failure. */
-export interface TrialRequest {
+export interface SmokeRequest {
   functionName: string
   path: string
   status?: number
 }
 
-export const readiness: TrialRequest = { functionName: 'health', path: '/health/ready', status: 200 }
+export const readiness: SmokeRequest = { functionName: 'health', path: '/health/ready', status: 200 }
 
 /** Those that have one right answer. */
-const certain: readonly TrialRequest[] = [readiness, { functionName: fallback.function, path: '/', status: 200 }]
+const certain: readonly SmokeRequest[] = [readiness, { functionName: fallback.function, path: '/', status: 200 }]
 
 /** A request for each function that answers any; most of them answer that somebody has to sign in. */
-export const trialRequests: readonly TrialRequest[] = apiFunctions.map(
+export const smokeRequests: readonly SmokeRequest[] = apiFunctions.map(
   (functionName) =>
     certain.find((request) => request.functionName === functionName) ?? { functionName, path: pathOf(functionName) },
 )

@@ -2,8 +2,8 @@ import { forEachLimit } from '@platform/core/lib/async'
 import { ProbeAnswer, probeEvent } from '@platform/core/updates/version-probe'
 import { type InstalledRelease, type UpdatePlan } from '@platform/core/updates/record'
 import * as z from 'zod'
-import { UpdateFailure, wordsOf } from './errors.ts'
-import { getEvent, type TrialRequest, trialRequests } from './smoke-requests.ts'
+import { UpdateError, describeError } from './errors.ts'
+import { getEvent, type SmokeRequest, smokeRequests } from './smoke-requests.ts'
 import { type UpdateWork } from './apply.ts'
 
 const atOnce = 6
@@ -11,11 +11,11 @@ const atOnce = 6
 const repeats = 8
 
 /** Asks every function of a staged release, before anybody else does. Throws `UpdateFailure`. No store calls of its own. */
-export async function smoke(work: UpdateWork, { release }: UpdatePlan): Promise<void> {
+export async function runSmokeTests(work: UpdateWork, { release }: UpdatePlan): Promise<void> {
   await probeAll(work, release)
-  const asked = trialRequests.filter(({ functionName }) => work.names.includes(functionName))
+  const asked = smokeRequests.filter(({ functionName }) => work.names.includes(functionName))
   await forEachLimit(atOnce, asked, async (request) => {
-    for (let count = 0; count < repeats; count++) await tryRequest(work, release, request)
+    for (let count = 0; count < repeats; count++) await smokeRequest(work, release, request)
   })
 }
 
@@ -30,7 +30,7 @@ export const probeAll = ({ target, names }: UpdateWork, release: InstalledReleas
 const GatewayAnswer = z.object({ statusCode: z.number() })
 
 /** Asks a function for what anybody may ask for. */
-export async function tryRequest({ target }: UpdateWork, release: InstalledRelease, request: TrialRequest) {
+export async function smokeRequest({ target }: UpdateWork, release: InstalledRelease, request: SmokeRequest) {
   const { functionName, path, status } = request
   const answer = GatewayAnswer.safeParse(await ask(target, release, functionName, getEvent(path)))
   const statusCode = answer.data?.statusCode ?? 500
@@ -44,9 +44,9 @@ async function ask(target: UpdateWork['target'], release: InstalledRelease, name
     return await target.invoke(release, name, event)
   } catch (error) {
     await target.current()
-    throw failed(release, name, `fails: ${wordsOf(error)}`)
+    throw failed(release, name, `fails: ${describeError(error)}`)
   }
 }
 
 const failed = ({ version }: InstalledRelease, name: string, what: string) =>
-  new UpdateFailure(`Function ${name} of version ${version} ${what}.`)
+  new UpdateError(`Function ${name} of version ${version} ${what}.`)

@@ -1,10 +1,10 @@
 import { type InstalledRelease } from '@platform/core/updates/record'
 import { isSameRelease } from '@platform/core/updates/release-identity'
 import {
-  type Share,
+  type TrafficPercent,
   type StagedRelease,
-  TargetFailure,
-  type Unanswered,
+  TargetError,
+  type InFlightStats,
   type UpdateTarget,
 } from '@platform/worker/updates/target/port'
 
@@ -29,11 +29,11 @@ export class MemoryTarget {
   serving: InstalledRelease
   /** Release → its zips. */
   readonly staged = new Map<string, ReadonlyMap<string, Uint8Array>>()
-  share: { release: InstalledRelease; share: Share } | undefined
+  share: { release: InstalledRelease; share: TrafficPercent } | undefined
   readonly behaviours = new Map<string, Behaviour>()
   readonly shares: string[] = []
   /** Version → what the host knows of it; of others it knows nothing. */
-  readonly unanswered = new Map<string, (sinceMs: number) => Unanswered>()
+  readonly unanswered = new Map<string, (sinceMs: number) => InFlightStats>()
   hook: { before?: (call: TargetCall) => Promise<void>; after?: (call: TargetCall) => Promise<void> } = {}
 
   constructor(serving: InstalledRelease) {
@@ -95,6 +95,6 @@ export class MemoryTarget {
   }
 
   #require(release: InstalledRelease): void {
-    if (!this.staged.has(keyOf(release))) throw new TargetFailure('It is not staged.', { isFinal: true })
+    if (!this.staged.has(keyOf(release))) throw new TargetError('It is not staged.', { isFinal: true })
   }
 }

@@ -9,7 +9,7 @@ import { runOperation } from '@platform/core/operations/run'
 import { type OperationReference } from '@platform/core/aws/queues'
 import { parseUpdateState, rollbackSteps, type UpdatePlan, updateSteps } from '@platform/core/updates/record'
 import * as Job from '@platform/core/jobs/job'
-import { updateKinds } from '@platform/worker/updates/handlers'
+import { updateHandlers } from '@platform/worker/updates/handlers'
 import { type UpdateTarget } from '@platform/worker/updates/target/port'
 import { expect } from 'vitest'
 import { callerOf } from '../../../support/world.ts'
@@ -42,7 +42,7 @@ export async function accept(plan: UpdatePlan, organisationId?: string): Promise
 export const work = ({ reference }: Accepted, target: UpdateTarget, platform = names): Promise<void> =>
   runOperation(
     reference,
-    updateKinds(async () => target, platform),
+    updateHandlers(async () => target, platform),
   )
 
 let shiftedMs = 0

@@ -1,18 +1,18 @@
 import { type Deployment } from '@platform/core/modules/record'
 import * as z from 'zod'
-import { type ModuleAnswer, type ModuleRequest, type ModuleRequester } from '../../runtimes/port.ts'
+import { type ModuleResponse, type ModuleRequest, type ModuleClient } from '../../runtimes/port.ts'
 import { controlPath, graceHeader, type PublishedEvent } from '@platform/modules/protocol'
 import { publishedIn } from './published.ts'
 
 /** What an instance answered, or why there is nothing to use. Whatever a module does becomes this, never an exception. */
-export type Asked<Body> = { published: PublishedEvent[] } & (
+export type ControlResponse<Body> = { published: PublishedEvent[] } & (
   | { isDone: true; body: Body }
   /** `status` is that of an answer that came and says no. */
   | { isDone: false; message: string; status?: number }
 )
 
 /** A control call. */
-export interface Question<Body> {
+export interface ControlRequest<Body> {
   method: 'GET' | 'POST'
   /** Below the control path. */
   path: string
@@ -30,12 +30,12 @@ const maxAnswerBytes = 262_144
 const Failure = z.object({ message: z.string() })
 
 /** Asks an instance about itself, or to do something. */
-export async function ask<Body>(
-  runtime: ModuleRequester,
+export async function callControl<Body>(
+  runtime: ModuleClient,
   deployment: Deployment,
-  { method, path, body, limitMs, answer: schema }: Question<Body>,
-): Promise<Asked<Body>> {
-  const answer = await answerTo(runtime, deployment, limitMs + marginMs, {
+  { method, path, body, limitMs, answer: schema }: ControlRequest<Body>,
+): Promise<ControlResponse<Body>> {
+  const answer = await responseTo(runtime, deployment, limitMs + marginMs, {
     method,
     path: `${controlPath}${path}`,
     headers: { [graceHeader]: String(limitMs), ...(body && { 'content-type': 'application/json' }) },
@@ -52,12 +52,12 @@ export async function ask<Body>(
 }
 
 /** Asks an instance anything: its answer, or in words why there is none. */
-export async function answerTo(
-  runtime: ModuleRequester,
+export async function responseTo(
+  runtime: ModuleClient,
   deployment: Deployment,
   timeoutMs: number,
   request: ModuleRequest,
-): Promise<ModuleAnswer | string> {
+): Promise<ModuleResponse | string> {
   try {
     return await runtime.request(deployment, request, { timeoutMs, maxBytes: maxAnswerBytes })
   } catch (error) {
@@ -69,7 +69,7 @@ export async function answerTo(
 const deepest = 32
 
 /** The content of an answer; undefined where it is not JSON, or nested without measure. */
-export function jsonOf({ body }: ModuleAnswer): unknown {
+export function jsonOf({ body }: ModuleResponse): unknown {
   try {
     const content: unknown = JSON.parse(Buffer.from(body).toString())
     return isDeeper(content, deepest) ? undefined : content

@@ -1,9 +1,9 @@
 import { type CloudEvent } from '@platform/contract/event'
 import { type Deployment } from '@platform/core/modules/record'
 import * as z from 'zod'
-import { type ModuleRequester } from '../../runtimes/port.ts'
+import { type ModuleClient } from '../../runtimes/port.ts'
 import { type EventsAnswer, type EventsRequest, type PublishedEvent } from '@platform/modules/protocol'
-import { ask, plain } from './control-client.ts'
+import { callControl, plain } from './control-client.ts'
 
 /** What became of events: each is handled or has failed. */
 export interface Delivery {
@@ -23,14 +23,14 @@ const Answer: z.ZodType<EventsAnswer> = z.object({
 
 /** Hands events to a module, in their order. What failed may be handed over again. Never throws. */
 export async function deliverEvents(
-  runtime: ModuleRequester,
+  runtime: ModuleClient,
   deployment: Deployment,
   events: readonly CloudEvent[],
   timeoutMs = 30_000,
 ): Promise<Delivery> {
   const body: EventsRequest = { events }
   const question = { method: 'POST', path: '/events', body, limitMs: timeoutMs, answer: Answer } as const
-  const asked = await ask(runtime, deployment, question)
+  const asked = await callControl(runtime, deployment, question)
   const { published } = asked
   if (!asked.isDone) {
     const { message } = asked

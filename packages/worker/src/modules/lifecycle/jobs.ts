@@ -2,7 +2,7 @@ import { type Deployment } from '@platform/core/modules/record'
 import * as z from 'zod'
 import { type ModuleRuntime } from '../../runtimes/port.ts'
 import { type PublishedEvent } from '@platform/modules/protocol'
-import { ask } from './control-client.ts'
+import { callControl } from './control-client.ts'
 
 /** What became of a call of a background job. `Skipped`: its last run has not ended. */
 export interface JobRun {
@@ -22,7 +22,7 @@ export async function runJob(
   timeoutMs: number,
 ): Promise<JobRun> {
   const path = `/jobs/${encodeURIComponent(jobId)}`
-  const asked = await ask(runtime, deployment, { method: 'POST', path, limitMs: timeoutMs, answer: JobAnswer })
+  const asked = await callControl(runtime, deployment, { method: 'POST', path, limitMs: timeoutMs, answer: JobAnswer })
   const { published } = asked
   if (!asked.isDone) return { outcome: 'Failed', message: asked.message, published }
   return { outcome: asked.body.hasRun ? 'Completed' : 'Skipped', published }

@@ -2,9 +2,9 @@ import { type ModuleManifest } from '@platform/contract/manifest'
 import { now } from '@platform/core/clock'
 import { type Deployment } from '@platform/core/modules/record'
 import * as z from 'zod'
-import { type ModuleRequester } from '../../runtimes/port.ts'
+import { type ModuleClient } from '../../runtimes/port.ts'
 import { type HealthAnswer, type PublishedEvent } from '@platform/modules/protocol'
-import { answerTo, jsonOf, plain } from './control-client.ts'
+import { responseTo, jsonOf, plain } from './control-client.ts'
 import { publishedIn } from './published.ts'
 
 type HealthCheckClaim = ModuleManifest['spec']['healthChecks'][number]
@@ -37,7 +37,7 @@ const Health = z.object({
 
 /** Asks a module's health endpoint and every health check of its manifest, all at once. Never throws. */
 export async function probe(
-  runtime: ModuleRequester,
+  runtime: ModuleClient,
   deployment: Deployment,
   { spec }: ModuleManifest,
   { timeoutMs = 5000 }: { timeoutMs?: number } = {},
@@ -45,7 +45,7 @@ export async function probe(
   const published: PublishedEvent[] = []
 
   async function get(path: string) {
-    const answer = await answerTo(runtime, deployment, timeoutMs, { method: 'GET', path })
+    const answer = await responseTo(runtime, deployment, timeoutMs, { method: 'GET', path })
     if (typeof answer !== 'string') published.push(...publishedIn(deployment.moduleId, answer.headers))
     return answer
   }

@@ -4,7 +4,7 @@ import { type ModuleErrorCode } from '@platform/contract/module'
 import { type Deployment } from '@platform/core/modules/record'
 import { type ModuleRuntime } from '../../runtimes/port.ts'
 import { type Description, type PublishedEvent } from '@platform/modules/protocol'
-import { ask, type Asked, plain } from './control-client.ts'
+import { callControl, type ControlResponse, plain } from './control-client.ts'
 import { InstanceDescription, warningsOf } from './description.ts'
 import { probe } from './probe.ts'
 
@@ -17,7 +17,7 @@ export interface Candidate {
 export type LoadPhase = 'configure' | 'start' | 'probe'
 
 /** What became of a module. */
-export interface Loaded {
+export interface LifecycleResult {
   moduleId: string
   outcome: 'Running' | 'Failed'
   error?: { code: ModuleErrorCode; message: string }
@@ -29,7 +29,7 @@ export interface Loaded {
   published: PublishedEvent[]
 }
 
-export interface LoadOptions {
+export interface LifecycleOptions {
   /** How long each hook may take. */
   hookMs?: number
   /** How long it may take to become healthy once it has started. */
@@ -45,11 +45,11 @@ const healthPauseMs = 250
  * until it is healthy. A module's failure is its own, and a result, not an exception. One that has Failed is left as it is:
  * `unload` it. Modules that have passed already pass again, so that this can be repeated.
  */
-export async function load(
+export async function runLifecycle(
   runtime: ModuleRuntime,
   candidates: readonly Candidate[],
-  options: LoadOptions = {},
-): Promise<Loaded[]> {
+  options: LifecycleOptions = {},
+): Promise<LifecycleResult[]> {
   const loadings = candidates.map((candidate) => new Loading(runtime, candidate, options))
   await all(loadings.map((loading) => loading.configure()))
   await all(loadings.map((loading) => loading.start()))
@@ -64,13 +64,13 @@ async function all(works: readonly Promise<void>[]): Promise<void> {
 
 /** One module on its way. */
 class Loading {
-  readonly result: Loaded
+  readonly result: LifecycleResult
   readonly #runtime: ModuleRuntime
   readonly #candidate: Candidate
-  readonly #options: LoadOptions
+  readonly #options: LifecycleOptions
   readonly #hookMs: number
 
-  constructor(runtime: ModuleRuntime, candidate: Candidate, options: LoadOptions) {
+  constructor(runtime: ModuleRuntime, candidate: Candidate, options: LifecycleOptions) {
     this.#runtime = runtime
     this.#candidate = candidate
     this.#options = options
@@ -121,9 +121,9 @@ class Loading {
     await this.#options.onPhase?.(this.result.moduleId, phase)
   }
 
-  async #ask(method: 'GET' | 'POST', path: string): Promise<Asked<Description>> {
+  async #ask(method: 'GET' | 'POST', path: string): Promise<ControlResponse<Description>> {
     const question = { method, path, limitMs: this.#hookMs, answer: InstanceDescription }
-    const asked = await ask(this.#runtime, this.#candidate.deployment, question)
+    const asked = await callControl(this.#runtime, this.#candidate.deployment, question)
     this.result.published.push(...asked.published)
     return asked
   }

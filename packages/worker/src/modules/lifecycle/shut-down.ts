@@ -1,7 +1,7 @@
 import { type Deployment } from '@platform/core/modules/record'
 import { type ModuleRuntime } from '../../runtimes/port.ts'
 import { type PublishedEvent } from '@platform/modules/protocol'
-import { ask } from './control-client.ts'
+import { callControl } from './control-client.ts'
 import { InstanceDescription } from './description.ts'
 
 /** A module gives five seconds each to requests under way and to the two parts of its disposal. */
@@ -10,7 +10,7 @@ const disposeMs = 15_000
 const removeMs = 5000
 
 /** What an end left to say. */
-export interface Unloaded {
+export interface ShutdownResult {
   problems: string[]
   published: PublishedEvent[]
 }
@@ -19,17 +19,17 @@ export interface Unloaded {
  * Ends a module: stop, with its own budget; dispose, whatever became of stop; then the deployment goes. What the module does
  * wrong is told and ends nothing sooner; only a runtime that cannot remove it throws: then try again.
  */
-export async function unload(
+export async function shutDown(
   runtime: ModuleRuntime,
   deployment: Deployment,
   { graceMs = 30_000 }: { graceMs?: number } = {},
-): Promise<Unloaded> {
-  const ended: Unloaded = { problems: [], published: [] }
+): Promise<ShutdownResult> {
+  const ended: ShutdownResult = { problems: [], published: [] }
   for (const [hook, limitMs] of [
     ['stop', graceMs],
     ['dispose', disposeMs],
   ] as const) {
-    const asked = await ask(runtime, deployment, {
+    const asked = await callControl(runtime, deployment, {
       method: 'POST',
       path: `/${hook}`,
       limitMs,

@@ -1,17 +1,17 @@
 import { type Deployment } from '@platform/core/modules/record'
 import { findFunction, findVersions, isOvertaken, type LambdaControl, pause } from './control.ts'
 import { changeFailure } from './errors.ts'
-import { approach, hasFailed, isBusy, isReached, publishLatest, requireSuccess } from './reconcile.ts'
+import { reconcile, hasFailed, isBusy, isReached, publishLatest, requireSuccess } from './reconcile.ts'
 import { placeImage } from './image.ts'
 import { deploymentIdIn, deploymentOf, environmentOf, functionNameOf } from './names.ts'
-import { type Assignment, RuntimeFailure } from '../port.ts'
+import { type DeploymentSpec, RuntimeError } from '../port.ts'
 
 /**
  * Publishes the version of an assignment, or finds it. Nothing is remembered in between: every step follows from how the
  * function is, so that whoever comes next goes on where another was killed. Throws `RuntimeFailure`. Six calls for a new
  * function, and two more for each wait, besides those for its image; two where the version is there.
  */
-export async function deployFunction(control: LambdaControl, assignment: Assignment): Promise<Deployment> {
+export async function deployFunction(control: LambdaControl, assignment: DeploymentSpec): Promise<Deployment> {
   const functionName = functionNameOf(control.prefix, assignment.moduleId)
   const untilMs = performance.now() + control.patienceMs
   try {
@@ -30,7 +30,7 @@ async function publishedVersion(control: LambdaControl, functionName: string, id
   return published.find((version) => deploymentIdIn(version) === id)?.Version
 }
 
-async function publish(control: LambdaControl, assignment: Assignment, untilMs: number): Promise<string> {
+async function publish(control: LambdaControl, assignment: DeploymentSpec, untilMs: number): Promise<string> {
   const { id, moduleId } = assignment
   const functionName = functionNameOf(control.prefix, moduleId)
   const environment = environmentOf(assignment, await control.tokenOf(id))
@@ -41,7 +41,7 @@ async function publish(control: LambdaControl, assignment: Assignment, untilMs: 
     if (found !== undefined && hasChanged) requireSuccess(found)
     try {
       if (found !== undefined && isReached(found, goal)) return await publishLatest(control, goal, found)
-      if (!isBusy(found)) await approach(control, goal, found)
+      if (!isBusy(found)) await reconcile(control, goal, found)
       hasChanged ||= !isBusy(found)
     } catch (error) {
       if (!isOvertaken(error)) throw error
@@ -55,7 +55,7 @@ async function publish(control: LambdaControl, assignment: Assignment, untilMs: 
 async function whenActive(control: LambdaControl, name: string, version: string, untilMs: number): Promise<void> {
   for (;;) {
     const found = await findFunction(control, name, version)
-    if (found === undefined) throw new RuntimeFailure('unavailable', `${name}:${version} has just been removed.`)
+    if (found === undefined) throw new RuntimeError('unavailable', `${name}:${version} has just been removed.`)
     if (hasFailed(found)) requireSuccess(found)
     if (!isBusy(found)) return
     await pauseUntil(control, name, untilMs)
@@ -65,7 +65,7 @@ async function whenActive(control: LambdaControl, name: string, version: string,
 /** The change goes on meanwhile: who tries again finds it further. */
 async function pauseUntil(control: LambdaControl, functionName: string, untilMs: number): Promise<void> {
   if (performance.now() > untilMs) {
-    throw new RuntimeFailure('unavailable', `${functionName} is not ready after ${control.patienceMs / 1000} s.`)
+    throw new RuntimeError('unavailable', `${functionName} is not ready after ${control.patienceMs / 1000} s.`)
   }
   await pause(control)
 }

@@ -1,5 +1,5 @@
 import { isAws } from '@platform/core/aws/error-name'
-import { RuntimeFailure, type RuntimeProblem } from '../port.ts'
+import { RuntimeError, type RuntimeErrorKind } from '../port.ts'
 
 /** Lambda says these before it has run anything. */
 const notRun = new Set([
@@ -25,16 +25,16 @@ const notConnected = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUN
 const tooLarge = new Set(['RequestTooLargeException', 'SerializedRequestEntityTooLargeException'])
 
 /** What it means that a request was not even answered by Lambda, or that it refused to run it. */
-export function invokeFailure(cause: unknown): RuntimeFailure {
+export function invokeFailure(cause: unknown): RuntimeError {
   const { name, message } = cause instanceof Error ? cause : new Error(String(cause))
   const code = cause instanceof Error && 'code' in cause ? String(cause.code) : ''
-  if (tooLarge.has(name)) return new RuntimeFailure('too_large', 'The request is larger than Lambda takes.', { cause })
+  if (tooLarge.has(name)) return new RuntimeError('too_large', 'The request is larger than Lambda takes.', { cause })
   // What was perhaps run must not pass for what was not: whoever asks would ask again elsewhere.
-  const problem: RuntimeProblem = notRun.has(name) || notConnected.has(code) ? 'unavailable' : 'crashed'
-  return new RuntimeFailure(problem, `Lambda: ${name}: ${message}`.slice(0, 1000), { cause })
+  const problem: RuntimeErrorKind = notRun.has(name) || notConnected.has(code) ? 'unavailable' : 'crashed'
+  return new RuntimeError(problem, `Lambda: ${name}: ${message}`.slice(0, 1000), { cause })
 }
 
-const problems: Readonly<Record<string, RuntimeProblem>> = {
+const problems: Readonly<Record<string, RuntimeErrorKind>> = {
   'Sandbox.Timedout': 'timeout',
   'Function.ResponseSizeTooLarge': 'too_large',
   'Function.ResponsePayloadTooLarge': 'too_large',
@@ -46,11 +46,11 @@ const problems: Readonly<Record<string, RuntimeProblem>> = {
 }
 
 /** What it means that a function failed: its payload is what its runtime, or Lambda in its place, says of it. */
-export function functionFailure(payload: Uint8Array): RuntimeFailure {
+export function functionFailure(payload: Uint8Array): RuntimeError {
   const { errorType, errorMessage } = said(payload)
   const isLate = errorMessage.includes('Task timed out')
   const problem = problems[errorType] ?? (isLate ? 'timeout' : 'crashed')
-  return new RuntimeFailure(problem, errorMessage === '' ? 'The function failed and says nothing.' : errorMessage)
+  return new RuntimeError(problem, errorMessage === '' ? 'The function failed and says nothing.' : errorMessage)
 }
 
 function said(payload: Uint8Array): { errorType: string; errorMessage: string } {
@@ -65,11 +65,11 @@ function said(payload: Uint8Array): { errorType: string; errorMessage: string } 
 const text = (value: unknown): string => (typeof value === 'string' ? value : '')
 
 /** What it means that Lambda does not change a function: what is wrong with the wish stays wrong, all else may pass. */
-export function changeFailure(cause: unknown): RuntimeFailure {
-  if (cause instanceof RuntimeFailure) return cause
+export function changeFailure(cause: unknown): RuntimeError {
+  if (cause instanceof RuntimeError) return cause
   const { name, message } = cause instanceof Error ? cause : new Error(String(cause))
   const isOurs = cause instanceof Error && '$fault' in cause && cause.$fault === 'client' && !isAws(cause, ...passing)
-  return new RuntimeFailure(isOurs ? 'refused' : 'unavailable', `Lambda: ${name}: ${message}`.slice(0, 1000), { cause })
+  return new RuntimeError(isOurs ? 'refused' : 'unavailable', `Lambda: ${name}: ${message}`.slice(0, 1000), { cause })
 }
 
 const passing = ['TooManyRequestsException', 'ThrottlingException', 'ResourceConflictException', 'RequestTimeout']

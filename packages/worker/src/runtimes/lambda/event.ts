@@ -1,5 +1,5 @@
 import { tokenHeader } from '@platform/modules/protocol'
-import { type ModuleAnswer, type ModuleRequest, RuntimeFailure } from '../port.ts'
+import { type ModuleResponse, type ModuleRequest, RuntimeError } from '../port.ts'
 
 /** Requests and answers as Lambda carries them: those of API Gateway (HTTP API, payload format 2.0). */
 
@@ -27,7 +27,7 @@ export function eventOf({ method, path, headers = {}, body }: ModuleRequest, tok
 const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null
 
 /** The answer that a payload is. Throws `RuntimeFailure`: `crashed` where it is none, `too_large`. */
-export function answerOf(payload: Uint8Array, maxBytes: number): ModuleAnswer {
+export function answerOf(payload: Uint8Array, maxBytes: number): ModuleResponse {
   const result = parsed(payload)
   if (!isObject(result)) throw noAnswer('it is no object')
   const { statusCode: status, headers, body = '', isBase64Encoded } = result
@@ -36,7 +36,7 @@ export function answerOf(payload: Uint8Array, maxBytes: number): ModuleAnswer {
   }
   if (typeof body !== 'string') throw noAnswer('its body is no text')
   const bytes = Buffer.from(body, isBase64Encoded === true ? 'base64' : 'utf8')
-  if (bytes.length > maxBytes) throw new RuntimeFailure('too_large', `Its answer has more than ${maxBytes} bytes.`)
+  if (bytes.length > maxBytes) throw new RuntimeError('too_large', `Its answer has more than ${maxBytes} bytes.`)
   return { status, headers: headersOf(headers), body: bytes }
 }
 
@@ -48,8 +48,8 @@ function parsed(payload: Uint8Array): unknown {
   }
 }
 
-const noAnswer = (reason: string): RuntimeFailure =>
-  new RuntimeFailure('crashed', `What it returned is no HTTP answer: ${reason}.`)
+const noAnswer = (reason: string): RuntimeError =>
+  new RuntimeError('crashed', `What it returned is no HTTP answer: ${reason}.`)
 
 /** Cookies of a module would be cookies of the platform's address; what HTTP cannot carry is no header. */
 function headersOf(headers: unknown): Record<string, string> {

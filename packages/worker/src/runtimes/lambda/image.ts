@@ -1,10 +1,10 @@
 import { type RegistryClient } from '@platform/oci/client'
-import { RegistryFailure } from '@platform/oci/error'
+import { RegistryError } from '@platform/oci/error'
 import { type Platform, readImage } from '@platform/oci/image'
 import { formatReference, parseReference } from '@platform/oci/reference'
 import { replicateImage } from '@platform/oci/replicate'
 import { type TargetRegistry } from './registry-target.ts'
-import { type Assignment, RuntimeFailure } from '../port.ts'
+import { type DeploymentSpec, RuntimeError } from '../port.ts'
 
 /** Where images come from and where they go. */
 export interface ImageRoute {
@@ -21,14 +21,14 @@ export const repositoryOf = ({ path }: TargetRegistry, moduleId: string): string
  * Brings the image of an assignment to where Lambda takes it from, and answers its URI, by digest. What is there already is
  * not sent again. Throws `RuntimeFailure`: `unavailable` where trying again may help, else `refused`.
  */
-export async function placeImage({ source, target, platform }: ImageRoute, assignment: Assignment): Promise<string> {
+export async function placeImage({ source, target, platform }: ImageRoute, assignment: DeploymentSpec): Promise<string> {
   const { repository: name, digest, moduleId } = assignment
   try {
     const from = parseReference(`${name}@${digest}`)
-    if (from === undefined) throw new RegistryFailure('invalid', 'that is no reference')
+    if (from === undefined) throw new RegistryError('invalid', 'that is no reference')
     const client = source(from.registry)
     const image = await readImage(client, from.repository, digest, platform)
-    if (image === undefined) throw new RegistryFailure('not_found', 'the registry does not have it')
+    if (image === undefined) throw new RegistryError('not_found', 'the registry does not have it')
     requireArchitecture(image.config.architecture, platform.architecture)
     const repository = repositoryOf(target, moduleId)
     await target.ensureRepository(repository)
@@ -36,9 +36,9 @@ export async function placeImage({ source, target, platform }: ImageRoute, assig
     await replicateImage(client, image, target.client, repository, image.digest.slice('sha256:'.length))
     return formatReference({ registry: target.client.registry, repository, digest: image.digest })
   } catch (cause) {
-    if (!(cause instanceof RegistryFailure)) throw cause
+    if (!(cause instanceof RegistryError)) throw cause
     const problem = cause.problem === 'unreachable' ? 'unavailable' : 'refused'
-    throw new RuntimeFailure(problem, `The image ${name}@${digest} cannot be copied: ${cause.message}`, { cause })
+    throw new RuntimeError(problem, `The image ${name}@${digest} cannot be copied: ${cause.message}`, { cause })
   }
 }
 
@@ -46,5 +46,5 @@ export async function placeImage({ source, target, platform }: ImageRoute, assig
 function requireArchitecture(found: string, wanted: string): void {
   if (found === wanted) return
   const advice = `Build it with plat module build --platform linux/${wanted} --from IMAGE, one with Node.js`
-  throw new RegistryFailure('invalid', `it is made for ${found}, and functions are ${wanted}. ${advice}`)
+  throw new RegistryError('invalid', `it is made for ${found}, and functions are ${wanted}. ${advice}`)
 }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { type Deployment } from '@platform/core/modules/record'
 import { environmentNames } from '@platform/modules/protocol'
-import { type Assignment } from '../port.ts'
+import { type DeploymentSpec } from '../port.ts'
 
 /**
  * What of a deployment stands in Lambda, so that nothing else has to keep it: a module is a function, each of its deployments
@@ -25,7 +25,7 @@ export function functionNameOf(prefix: string, moduleId: string): string {
 const ownNames = { version: 'PLATFORM_RELEASE_VERSION', digest: 'PLATFORM_RELEASE_DIGEST' } as const
 
 /** The environment of a deployment. Whoever may read functions can read the token in it. */
-export const environmentOf = (assignment: Assignment, token: string): Record<string, string> => ({
+export const environmentOf = (assignment: DeploymentSpec, token: string): Record<string, string> => ({
   [environmentNames.deployment]: assignment.id,
   [environmentNames.module]: assignment.moduleId,
   [environmentNames.organisation]: assignment.organisationId,
@@ -64,7 +64,7 @@ const isolation = 'A function of AWS Lambda: virtual machines of its own, and no
 export const deploymentOf = (
   functionName: string,
   functionVersion: string,
-  { id, moduleId, version, digest }: Pick<Assignment, 'id' | 'moduleId' | 'version' | 'digest'>,
+  { id, moduleId, version, digest }: Pick<DeploymentSpec, 'id' | 'moduleId' | 'version' | 'digest'>,
 ): Deployment => ({
   runtime: 'lambda',
   isolation,

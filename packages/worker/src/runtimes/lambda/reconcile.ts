@@ -6,10 +6,10 @@ import {
 } from '@aws-sdk/client-lambda'
 import { type FoundFunction, type LambdaControl } from './control.ts'
 import { deploymentIdIn, descriptionOf } from './names.ts'
-import { RuntimeFailure } from '../port.ts'
+import { RuntimeError } from '../port.ts'
 
 /** What `$LATEST` has to become before it is published. */
-export interface Goal {
+export interface DesiredState {
   functionName: string
   /** Of the deployment. */
   id: string
@@ -30,18 +30,18 @@ export function hasFailed(found: FoundFunction): boolean {
 }
 
 /** It is what is to be published. */
-export const isReached = (found: FoundFunction, { imageUri, id }: Goal): boolean =>
+export const isReached = (found: FoundFunction, { imageUri, id }: DesiredState): boolean =>
   !isBusy(found) && !hasFailed(found) && found.imageUri === imageUri && deploymentIdIn(found.configuration) === id
 
 /** What failed before may have been somebody else's; what fails after a change of ours will fail again. */
 export function requireSuccess(found: FoundFunction): void {
   if (!hasFailed(found)) return
   const { StateReason, LastUpdateStatusReason = StateReason } = found.configuration
-  throw new RuntimeFailure('refused', `Lambda cannot run the image: ${LastUpdateStatusReason ?? 'it does not say why'}`)
+  throw new RuntimeError('refused', `Lambda cannot run the image: ${LastUpdateStatusReason ?? 'it does not say why'}`)
 }
 
 /** One step: the function, then its code, then its settings. Each waits for the one before. */
-export async function approach(control: LambdaControl, goal: Goal, found: FoundFunction | undefined): Promise<void> {
+export async function reconcile(control: LambdaControl, goal: DesiredState, found: FoundFunction | undefined): Promise<void> {
   const { client } = control
   const { functionName: FunctionName, imageUri: ImageUri } = goal
   if (found === undefined) return createFunction(control, goal)
@@ -54,7 +54,7 @@ export async function approach(control: LambdaControl, goal: Goal, found: FoundF
   await client.send(new UpdateFunctionConfigurationCommand({ ...settingsOf(control, goal), RevisionId }))
 }
 
-async function createFunction(control: LambdaControl, goal: Goal): Promise<void> {
+async function createFunction(control: LambdaControl, goal: DesiredState): Promise<void> {
   const { imageUri: ImageUri, moduleId } = goal
   await control.client.send(
     new CreateFunctionCommand({
@@ -68,7 +68,7 @@ async function createFunction(control: LambdaControl, goal: Goal): Promise<void>
   )
 }
 
-const settingsOf = (control: LambdaControl, { functionName, environment }: Goal) => ({
+const settingsOf = (control: LambdaControl, { functionName, environment }: DesiredState) => ({
   FunctionName: functionName,
   Role: control.role,
   MemorySize: control.memoryMegabytes,
@@ -84,7 +84,7 @@ const architecturesOf = ({ images }: LambdaControl): ('arm64' | 'x86_64')[] => [
 /** Publishes exactly what was found: where it has changed meanwhile, Lambda refuses. */
 export async function publishLatest(
   control: LambdaControl,
-  goal: Goal,
+  goal: DesiredState,
   { configuration }: FoundFunction,
 ): Promise<string> {
   const { RevisionId, CodeSha256 } = configuration

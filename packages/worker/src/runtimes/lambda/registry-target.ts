@@ -1,5 +1,5 @@
 import { type RegistryClient } from '@platform/oci/client'
-import { RegistryFailure } from '@platform/oci/error'
+import { RegistryError } from '@platform/oci/error'
 
 /** Where Lambda takes images from: a repository for each module. */
 export interface TargetRegistry {
@@ -13,7 +13,7 @@ export interface TargetRegistry {
 }
 
 /** A registry that makes repositories as images come. A repository without a manifest is as good as none. */
-export const plainTarget = (client: RegistryClient, path: string): TargetRegistry => ({
+export const ociTarget = (client: RegistryClient, path: string): TargetRegistry => ({
   client,
   path,
   ensureRepository: async () => {},
@@ -30,7 +30,7 @@ async function digestsIn(client: RegistryClient, repository: string): Promise<Se
       if (found !== undefined) digests.add(found.digest)
     }
   } catch (error) {
-    if (!(error instanceof RegistryFailure) || error.problem !== 'not_found') throw error
+    if (!(error instanceof RegistryError) || error.problem !== 'not_found') throw error
   }
   return digests
 }

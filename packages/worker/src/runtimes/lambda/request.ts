@@ -2,7 +2,7 @@ import { InvokeCommand, LambdaClient, type LambdaClientConfig } from '@aws-sdk/c
 import { answerOf, eventOf } from './event.ts'
 import { functionFailure, invokeFailure } from './errors.ts'
 import { partsOf } from './names.ts'
-import { type ModuleRuntime, RuntimeFailure } from '../port.ts'
+import { type ModuleRuntime, RuntimeError } from '../port.ts'
 
 /** This file is all that the gateway needs: it carries no code that deploys. */
 
@@ -23,7 +23,7 @@ export function lambdaRequest(aws: LambdaClientConfig, tokenOf: TokenOf): Module
       .send(new InvokeCommand({ FunctionName, Qualifier, Payload }), { abortSignal })
       .catch((error: unknown) => {
         if (!abortSignal.aborted) throw invokeFailure(error)
-        throw new RuntimeFailure('timeout', `No whole answer within ${timeoutMs} ms.`, { cause: error })
+        throw new RuntimeError('timeout', `No whole answer within ${timeoutMs} ms.`, { cause: error })
       })
     const payload = answer.Payload ?? new Uint8Array()
     if (answer.FunctionError !== undefined) throw functionFailure(payload)

@@ -2,12 +2,12 @@ import { LambdaClient, type LambdaClientConfig } from '@aws-sdk/client-lambda'
 import { forEachLimit } from '@platform/core/lib/async'
 import { functionNames, isSingleVersion } from '@platform/core/updates/function-names'
 import { type InstalledRelease } from '@platform/core/updates/record'
-import { atOnce, findFunction, invokeVersion, type LambdaControl, targetFailure } from './lambda-control.ts'
+import { maxConcurrentCalls, findFunction, invokeVersion, type LambdaControl, targetFailure } from './lambda-control.ts'
 import { servingRelease } from './lambda-current.ts'
 import { cloudNameOf, releaseIn } from './lambda-names.ts'
-import { lambdaPlaces, type Places } from './lambda-aliases.ts'
-import { findNumber, forgetOthers, publish } from './lambda-versions.ts'
-import { TargetFailure, type UpdateTarget } from './port.ts'
+import { readAliases, type AliasStates } from './lambda-aliases.ts'
+import { findNumber, pruneVersions, publish } from './lambda-versions.ts'
+import { TargetError, type UpdateTarget } from './port.ts'
 
 /** What the platform's functions are in Lambda. */
 export interface LambdaAliasSettings
@@ -26,12 +26,12 @@ const patient = { connectionTimeout: 1000, requestTimeout: 30_000, throwOnReques
 export function lambdaAlias({ aws = {}, ...settings }: LambdaAliasSettings): UpdateTarget {
   const client = new LambdaClient({ requestHandler: patient, maxAttempts: 6, retryMode: 'adaptive', ...aws })
   const control: LambdaControl = { names: functionNames, pollMs: 500, patienceMs: 60_000, ...settings, client }
-  const work: Work = { control, places: lambdaPlaces(control), numbers: new Map() }
+  const work: Work = { control, places: readAliases(control), numbers: new Map() }
   return {
     current: () => told(() => servingRelease(control, work.places)),
     stage: (release) =>
       told(() =>
-        forEachLimit(atOnce, release.functionNames, async (name) => {
+        forEachLimit(maxConcurrentCalls, release.functionNames, async (name) => {
           work.numbers.set(keyOf(name, release), await publish(control, release, name))
         }),
       ),
@@ -49,7 +49,7 @@ export function lambdaAlias({ aws = {}, ...settings }: LambdaAliasSettings): Upd
 
 interface Work {
   control: LambdaControl
-  places: Places
+  places: AliasStates
   /** Function and release → version, as far as they are known. */
   numbers: Map<string, string>
 }
@@ -80,14 +80,14 @@ async function isOf(work: Work, name: string, number: string, release: Installed
 }
 
 const strange = (name: string, number: string) =>
-  new TargetFailure(`${name} leads to its version ${number}, which is of another release. It is left as it is.`, {
+  new TargetError(`${name} leads to its version ${number}, which is of another release. It is left as it is.`, {
     isFinal: true,
   })
 
 async function numberOf(work: Work, name: string, release: InstalledRelease): Promise<string> {
   const number = await lookUp(work, name, release)
   if (number !== undefined) return number
-  throw new TargetFailure(`${name} has no version of release ${release.version}.`, { isFinal: true })
+  throw new TargetError(`${name} has no version of release ${release.version}.`, { isFinal: true })
 }
 
 /** Does some work for each function, for those that are undivided before all others or after them. */
@@ -99,8 +99,8 @@ async function inTurns(
   const { first = [], last = [] } = Object.groupBy(names, (name) =>
     isSingleVersion(name) === (undivided === 'first') ? 'first' : 'last',
   )
-  await forEachLimit(atOnce, first, perform)
-  await forEachLimit(atOnce, last, perform)
+  await forEachLimit(maxConcurrentCalls, first, perform)
+  await forEachLimit(maxConcurrentCalls, last, perform)
 }
 
 async function shift(work: Work, release: InstalledRelease, weight: number, isBack = false): Promise<void> {
@@ -118,7 +118,7 @@ async function commit(work: Work, release: InstalledRelease, before: InstalledRe
   await inTurns(work.control.names, 'first', async (name) =>
     work.places.move(name, { main: await numberOf(work, name, release), weight: 0 }),
   )
-  await forEachLimit(atOnce, work.control.names, (name) => forgetOthers(work.control, name, [release, before]))
+  await forEachLimit(maxConcurrentCalls, work.control.names, (name) => pruneVersions(work.control, name, [release, before]))
 }
 
 /**
@@ -134,7 +134,7 @@ async function revert(work: Work, release: InstalledRelease, before: InstalledRe
         await perform(name)
       } catch (error) {
         // What somebody else has changed keeps nothing else from going back.
-        if (!(error instanceof TargetFailure) || !error.isFinal) throw error
+        if (!(error instanceof TargetError) || !error.isFinal) throw error
         refusals.push(error)
       }
     })

@@ -2,10 +2,10 @@ import { type AliasConfiguration, GetAliasCommand, UpdateAliasCommand } from '@a
 import { isAws } from '@platform/core/aws/error-name'
 import { type LambdaControl } from './lambda-control.ts'
 import { cloudNameOf } from './lambda-names.ts'
-import { TargetFailure } from './port.ts'
+import { TargetError } from './port.ts'
 
 /** Where an alias leads: to one version, and with a share to another one. */
-export interface Place {
+export interface AliasState {
   main: string
   other?: string
   /** From 0 to 1. */
@@ -13,16 +13,16 @@ export interface Place {
 }
 
 /** The aliases of the functions as one try of an update has seen and left them: whoever else moves one is found out. */
-export interface Places {
+export interface AliasStates {
   /** Where a function's alias leads. One call where it was not seen yet. */
-  seen: (name: string) => Promise<Place>
+  seen: (name: string) => Promise<AliasState>
   /** The same as it is now, whatever was seen. One call. */
-  now: (name: string) => Promise<Place>
+  now: (name: string) => Promise<AliasState>
   /** Moves it, unless somebody else has. Throws a final `TargetFailure`. One call at most where it was seen. */
-  move: (name: string, to: Place) => Promise<void>
+  move: (name: string, to: AliasState) => Promise<void>
 }
 
-export function lambdaPlaces(control: LambdaControl): Places {
+export function readAliases(control: LambdaControl): AliasStates {
   const { client, alias: Name } = control
   const known = new Map<string, AliasConfiguration>()
   const read = (name: string) =>
@@ -59,12 +59,12 @@ export function lambdaPlaces(control: LambdaControl): Places {
 }
 
 const movedByOthers = (alias: string) =>
-  new TargetFailure(`Somebody else has changed where the alias ${alias} leads. It is left as it is.`, { isFinal: true })
+  new TargetError(`Somebody else has changed where the alias ${alias} leads. It is left as it is.`, { isFinal: true })
 
-function placeOf({ FunctionVersion: main = '', RoutingConfig }: AliasConfiguration): Place {
+function placeOf({ FunctionVersion: main = '', RoutingConfig }: AliasConfiguration): AliasState {
   const [[other, weight] = [undefined, 0]] = Object.entries(RoutingConfig?.AdditionalVersionWeights ?? {})
   return other === undefined || weight === 0 ? { main, weight: 0 } : { main, other, weight }
 }
 
-const isAt = (one: Place, other: Place): boolean =>
+const isAt = (one: AliasState, other: AliasState): boolean =>
   one.main === other.main && one.other === other.other && one.weight === other.weight

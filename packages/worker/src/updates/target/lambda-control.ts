@@ -7,7 +7,7 @@ import {
   ListVersionsByFunctionCommand,
 } from '@aws-sdk/client-lambda'
 import { isAws } from '@platform/core/aws/error-name'
-import { TargetFailure } from './port.ts'
+import { TargetError } from './port.ts'
 
 /** What the parts of the target work with. */
 export interface LambdaControl {
@@ -23,7 +23,7 @@ export interface LambdaControl {
 }
 
 /** Lambda lets its control plane be asked some fifteen times a second. */
-export const atOnce = 4
+export const maxConcurrentCalls = 4
 
 /** A function or a version as it is just now. One call. */
 export async function findFunction(
@@ -61,10 +61,10 @@ export async function invokeVersion(
   const command = new InvokeCommand({ FunctionName, Qualifier, Payload })
   const answer = await client.send(command, { abortSignal }).catch((cause: unknown) => {
     if (!abortSignal.aborted) throw cause
-    throw new TargetFailure(`${FunctionName} does not answer within ${invokeMs / 1000} s.`, { cause })
+    throw new TargetError(`${FunctionName} does not answer within ${invokeMs / 1000} s.`, { cause })
   })
   const text = Buffer.from(answer.Payload ?? []).toString()
-  if (answer.FunctionError !== undefined) throw new TargetFailure(`${FunctionName}: ${text.slice(0, 500)}`)
+  if (answer.FunctionError !== undefined) throw new TargetError(`${FunctionName}: ${text.slice(0, 500)}`)
   return text === '' ? undefined : JSON.parse(text)
 }
 
@@ -81,7 +81,7 @@ export async function until<Found>(
   for (let pauseMs = pollMs / 8; ; pauseMs = Math.min(pollMs, pauseMs * 2)) {
     const found = await look()
     if (found !== undefined) return found
-    if (performance.now() > endMs) throw new TargetFailure(`${what} is not ready after ${patienceMs / 1000} s.`)
+    if (performance.now() > endMs) throw new TargetError(`${what} is not ready after ${patienceMs / 1000} s.`)
     await delay(pauseMs)
   }
 }
@@ -97,10 +97,10 @@ const passing = [
 
 /** What it means that Lambda does not do something: what is wrong with the wish stays wrong, all else may pass. */
 export function targetFailure(cause: unknown): unknown {
-  if (!(cause instanceof Error) || cause instanceof TargetFailure) return cause
+  if (!(cause instanceof Error) || cause instanceof TargetError) return cause
   const isOfAws = '$fault' in cause
   const isNetwork = cause.name === 'TimeoutError' || cause.name === 'AbortError' || 'code' in cause
   if (!isOfAws && !isNetwork) return cause
   const isFinal = isOfAws && cause.$fault === 'client' && !isAws(cause, ...passing)
-  return new TargetFailure(`Lambda: ${cause.name}: ${cause.message}`.slice(0, 500), { isFinal, cause })
+  return new TargetError(`Lambda: ${cause.name}: ${cause.message}`.slice(0, 500), { isFinal, cause })
 }

@@ -1,12 +1,12 @@
 import { forEachLimit } from '@platform/core/lib/async'
 import { type InstalledRelease } from '@platform/core/updates/record'
-import { atOnce, findFunction, type LambdaControl } from './lambda-control.ts'
+import { maxConcurrentCalls, findFunction, type LambdaControl } from './lambda-control.ts'
 import { cloudNameOf, releaseIn } from './lambda-names.ts'
-import { type Place, type Places } from './lambda-aliases.ts'
-import { saidVersion } from './lambda-versions.ts'
-import { TargetFailure } from './port.ts'
+import { type AliasState, type AliasStates } from './lambda-aliases.ts'
+import { reportedVersion } from './lambda-versions.ts'
+import { TargetError } from './port.ts'
 
-interface Serving extends Place {
+interface Serving extends AliasState {
   name: string
   /** Undefined where it was deployed and says nothing, because it is broken, say. */
   release: InstalledRelease | undefined
@@ -17,9 +17,9 @@ interface Serving extends Place {
  * the shares tells which release it began with. Two calls for each function, three where it was deployed. Throws a final
  * `TargetFailure` where nothing explains what there is.
  */
-export async function servingRelease(control: LambdaControl, places: Places): Promise<InstalledRelease> {
+export async function servingRelease(control: LambdaControl, places: AliasStates): Promise<InstalledRelease> {
   const found: Serving[] = []
-  await forEachLimit(atOnce, control.names, async (name) => {
+  await forEachLimit(maxConcurrentCalls, control.names, async (name) => {
     const place = await places.now(name)
     found.push({ ...place, name, release: await releaseOf(control, name, place.main) })
   })
@@ -29,7 +29,7 @@ export async function servingRelease(control: LambdaControl, places: Places): Pr
   if (first?.release !== undefined) return first.release
   if (telling.length === 0) return { version: 'unknown' }
   const all = telling.map(({ name, release }) => `${name} ${release?.version}`)
-  throw new TargetFailure(`The functions are of different releases: ${all.join(', ').slice(0, 400)}.`, {
+  throw new TargetError(`The functions are of different releases: ${all.join(', ').slice(0, 400)}.`, {
     isFinal: true,
   })
 }
@@ -39,6 +39,6 @@ async function releaseOf(control: LambdaControl, name: string, number: string): 
   const cloudName = cloudNameOf(control.prefix, name)
   const release = releaseIn(await findFunction(control, cloudName, number))
   if (release !== undefined) return release
-  const version = await saidVersion(control, cloudName, number)
+  const version = await reportedVersion(control, cloudName, number)
   return version === undefined ? undefined : { version }
 }

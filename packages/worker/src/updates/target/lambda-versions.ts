@@ -11,7 +11,7 @@ import { ProbeAnswer, probeEvent } from '@platform/core/updates/version-probe'
 import { type InstalledRelease } from '@platform/core/updates/record'
 import { findFunction, invokeVersion, type LambdaControl, until, versionsOf } from './lambda-control.ts'
 import { cloudNameOf, labelOf, releaseIn } from './lambda-names.ts'
-import { type StagedRelease, TargetFailure } from './port.ts'
+import { type StagedRelease, TargetError } from './port.ts'
 
 /**
  * The version of a function that is of a release; undefined where there is none. One call; a few more where the release was
@@ -27,7 +27,7 @@ export async function findNumber(
   if (label !== undefined) return versions.find(({ Description }) => Description === label)?.Version
   const deployed = versions.filter((version) => releaseIn(version) === undefined).slice(0, deployedLimit)
   for (const { Version = '' } of deployed) {
-    if ((await saidVersion(control, cloudName, Version)) === release.version) return Version
+    if ((await reportedVersion(control, cloudName, Version)) === release.version) return Version
   }
   return undefined
 }
@@ -36,13 +36,13 @@ export async function findNumber(
 const deployedLimit = 5
 
 /** The version of the platform that a version of a function says it is of; undefined where it says nothing. */
-export async function saidVersion(
+export async function reportedVersion(
   control: LambdaControl,
   cloudName: string,
   number: string,
 ): Promise<string | undefined> {
   const answer = await invokeVersion(control, cloudName, number, probeEvent).catch((error: unknown) => {
-    if (error instanceof TargetFailure) return undefined
+    if (error instanceof TargetError) return undefined
     throw error
   })
   return ProbeAnswer.safeParse(answer).data?.version
@@ -75,7 +75,7 @@ async function make(control: LambdaControl, release: StagedRelease, name: string
     new PublishVersionCommand({ FunctionName, CodeSha256, RevisionId, Description }),
   )
   if (made.Version === undefined || made.Description !== Description) {
-    throw new TargetFailure(`${FunctionName} has this code already, as ${made.Description}.`, { isFinal: true })
+    throw new TargetError(`${FunctionName} has this code already, as ${made.Description}.`, { isFinal: true })
   }
   return made.Version
 }
@@ -104,10 +104,10 @@ async function latestWith(
 }
 
 const brokenCode = (name: string, { StateReason, LastUpdateStatusReason }: FunctionConfiguration) =>
-  new TargetFailure(`Lambda cannot run ${name}: ${LastUpdateStatusReason ?? StateReason}`, { isFinal: true })
+  new TargetError(`Lambda cannot run ${name}: ${LastUpdateStatusReason ?? StateReason}`, { isFinal: true })
 
 /** Removes what updates have published and nothing goes back to; what is left the next update removes. */
-export async function forgetOthers(
+export async function pruneVersions(
   control: LambdaControl,
   name: string,
   kept: readonly InstalledRelease[],

@@ -1,7 +1,7 @@
 import { config } from '@platform/core/config'
 import { releaseIdentity } from '@platform/core/updates/release-identity'
 import { HostFailure, Installed, InvokeAnswer, StageAnswer, UnansweredAnswer } from './host-protocol.ts'
-import { TargetFailure, type UpdateTarget } from './port.ts'
+import { TargetError, type UpdateTarget } from './port.ts'
 
 /** Where the platform listens that replaces its functions; the settings say so. */
 export interface LocalSupervisorOptions {
@@ -63,7 +63,7 @@ export function localSupervisor({
 
 function asUnreachable(cause: unknown): never {
   const isTimeout = cause instanceof Error && cause.name === 'TimeoutError'
-  throw new TargetFailure(isTimeout ? 'There was no answer in time.' : 'The platform does not answer its functions.', {
+  throw new TargetError(isTimeout ? 'There was no answer in time.' : 'The platform does not answer its functions.', {
     cause,
   })
 }
@@ -71,7 +71,7 @@ function asUnreachable(cause: unknown): never {
 function contentOf(status: number, text: string): unknown {
   if (status === 200) return JSON.parse(text)
   if (status === 204) return undefined
-  if (status !== 422) throw new TargetFailure(`The platform answers its functions ${status}.`)
+  if (status !== 422) throw new TargetError(`The platform answers its functions ${status}.`)
   const { message, isFinal } = HostFailure.parse(JSON.parse(text))
-  throw new TargetFailure(message, { isFinal })
+  throw new TargetError(message, { isFinal })
 }

@@ -1,7 +1,7 @@
 import { type InstalledRelease } from '@platform/core/updates/record'
 
 /** How much of what comes in the staged release gets, in percent. */
-export type Share = 0 | 10 | 50 | 100
+export type TrafficPercent = 0 | 10 | 50 | 100
 
 /** A staged release: the zip of each of its functions, fetched and checked when it is asked for. */
 export interface StagedRelease extends InstalledRelease {
@@ -10,7 +10,7 @@ export interface StagedRelease extends InstalledRelease {
 }
 
 /** What a host knows of invocations that got no answer of the function's own: it threw, took too long, or died. */
-export interface Unanswered {
+export interface InFlightStats {
   /** Those that ended so, but for failures that the function has counted itself. */
   faults: number
   /** When the oldest one began that is under way, of functions that have 30 seconds; absent where there is none. */
@@ -18,7 +18,7 @@ export interface Unanswered {
 }
 
 /** Why a target cannot do what it was asked for. The message is for people. */
-export class TargetFailure extends Error {
+export class TargetError extends Error {
   override readonly name = 'TargetFailure'
   /** Trying again would not help. */
   readonly isFinal: boolean
@@ -47,12 +47,12 @@ export interface UpdateTarget {
    * What came in since then and a release has not answered; calls of `invoke` do not count. Undefined where the host cannot
    * tell in time.
    */
-  unanswered: (release: InstalledRelease, sinceMs: number) => Promise<Unanswered | undefined>
+  unanswered: (release: InstalledRelease, sinceMs: number) => Promise<InFlightStats | undefined>
   /**
    * Gives a staged release its share of what comes in; 0 takes it away. Functions that are undivided follow the others at 100,
    * and go first where the way `isBack` to an older release.
    */
-  shift: (release: InstalledRelease, share: Share, isBack?: boolean) => Promise<void>
+  shift: (release: InstalledRelease, share: TrafficPercent, isBack?: boolean) => Promise<void>
   /** The release serves alone and for good; `before` is kept, so that a rollback need not fetch it, all others go. */
   commit: (release: InstalledRelease, before: InstalledRelease) => Promise<void>
   /** Only `before` serves, as if nothing had been staged. */
