@@ -1,6 +1,6 @@
 import { SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs'
 import { type Task, tasks } from '@platform/contract/task'
-import { type Pump, startPump } from '@platform/local/events/poller'
+import { type QueuePoller, startQueuePoller } from '@platform/local/events/poller'
 import { type SqsBatchResponse, type SqsEvent } from '@platform/local/events/sqs-event'
 import { seededRandom } from '../../packages/local/src/emulators/dynamodb/random.ts'
 import { handler as batches } from '../../functions/queue/batches.ts'
@@ -57,10 +57,10 @@ async function sendAgain(name: Name, MessageBody: string): Promise<void> {
   await client.send(new SendMessageCommand({ QueueUrl: urlOf(name), MessageBody, DelaySeconds }))
 }
 
-function pumpOf(name: Name): Pump {
+function pumpOf(name: Name): QueuePoller {
   const { trigger }: Task = tasks[`queue/${name}`]
   if (typeof trigger !== 'object' || !('queue' in trigger)) throw new Error(`No function consumes ${name}.`)
-  return startPump({
+  return startQueuePoller({
     client,
     queueUrl: urlOf(name),
     queueArn: `arn:aws:sqs:eu-central-1:000000000000:${name}`,

@@ -10,7 +10,7 @@ const exampleSetup = {
 }
 
 /** Where the portal is, and what to do next with a platform that is not set up. */
-export async function welcome(apiUrl: string): Promise<string[]> {
+export async function banner(apiUrl: string): Promise<string[]> {
   const response = await fetch(`${apiUrl}/api/v1/setup/status`)
   const status = SetupStatus.safeParse(await response.json())
   if (!response.ok || !status.success || status.data.setupComplete) return [`The portal: ${apiUrl}/`]

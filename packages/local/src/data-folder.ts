@@ -2,7 +2,7 @@ import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { lockFile } from './file-lock.ts'
 import { readRuntimeFile, removeRuntimeFile } from './runtime-file.ts'
-import { StartFailure } from './start-error.ts'
+import { StartError } from './start-error.ts'
 
 /** Takes the folder of all state for this process; fails when another platform has it. Disposing lets go. */
 export async function claimDataFolder(dataDir: string): Promise<Disposable> {
@@ -15,7 +15,7 @@ export async function claimDataFolder(dataDir: string): Promise<Disposable> {
     const owner = await readRuntimeFile(dataDir).catch(() => undefined)
     const who = owner === undefined ? 'Another platform' : `The platform with process id ${owner.processId}`
     const advice = 'Stop it, or set PLAT_DATA_DIR to another folder.'
-    throw new StartFailure(`${who} uses the data in ${dataDir}. ${advice}`)
+    throw new StartError(`${who} uses the data in ${dataDir}. ${advice}`)
   }
   // What a killed platform left would point to where nobody is, or to somebody else.
   await removeRuntimeFile(dataDir)

@@ -6,7 +6,7 @@ import { seedHello } from './registry/seed.ts'
 import type { Settings } from './settings.ts'
 
 /** Where modules come from on one machine: the embedded registry, with the reference module in it. */
-export interface ModuleSupply {
+export interface EmbeddedModules {
   registry: EmbeddedRegistry
   /** Public half (PEM) of the key that the platform signs with what it brings along. */
   ownKey: string
@@ -19,11 +19,11 @@ export interface ModuleSupply {
 const drainLimitMs = 1000
 
 /** Starts the registry; the reference module is put into it while others start. `assets` settles when it is built. */
-export async function startModuleSupply(
+export async function startEmbeddedModules(
   { dataDir, registryPort, assetsDir }: Pick<Settings, 'dataDir' | 'registryPort' | 'assetsDir'>,
   assets: Promise<void>,
   log: Log,
-): Promise<ModuleSupply> {
+): Promise<EmbeddedModules> {
   const registry = await startEmbeddedRegistry(dataDir, registryPort, log)
   const signingKey = await moduleSigningKey(dataDir)
   const isNews = assets

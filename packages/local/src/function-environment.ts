@@ -18,7 +18,7 @@ interface Host {
 }
 
 /** What stands ready by the time that functions start. */
-export interface Surroundings extends ModuleOrigin {
+export interface EnvironmentContext extends ModuleOrigin {
   apiUrl: string
   wakeUrl: string
   /** What functions hand out. */
@@ -37,7 +37,7 @@ export interface Surroundings extends ModuleOrigin {
  */
 export function functionEnvironment(
   settings: Settings,
-  surroundings: Surroundings,
+  surroundings: EnvironmentContext,
   updateHost: Host,
 ): Record<string, string> {
   // Only the queue itself sends to a dead-letter queue.

@@ -19,7 +19,7 @@ async function keptSecret(dataDir: string, name: string, make: () => string | Pr
 const passwordFile = 'registry-password'
 
 /** The password of whoever writes to the embedded registry. */
-export const registryPassword = (dataDir: string): Promise<string> =>
+export const loadOrCreateRegistryPassword = (dataDir: string): Promise<string> =>
   keptSecret(dataDir, passwordFile, () => randomBytes(24).toString('base64url'))
 
 /** The password that a platform has made in this folder; rejects where none has run. */

@@ -1,15 +1,15 @@
 /** `npm start`: the whole platform in one process. */
-import { BadSettings, parseSettings, type Settings } from './settings.ts'
+import { InvalidSettings, parseSettings, type Settings } from './settings.ts'
 import { stopOnSignals } from './signals.ts'
-import { StartFailure } from './start-error.ts'
-import { welcome } from './banner.ts'
+import { StartError } from './start-error.ts'
+import { banner } from './banner.ts'
 
 const say = (line: string) => process.stdout.write(`${line}\n`)
 
 function fail(error: unknown): never {
-  const isExpected = error instanceof StartFailure || error instanceof BadSettings
+  const isExpected = error instanceof StartError || error instanceof InvalidSettings
   console.error(isExpected ? error.message : error)
-  process.exit(error instanceof BadSettings ? 2 : 1)
+  process.exit(error instanceof InvalidSettings ? 2 : 1)
 }
 
 function readSettings(): Settings {
@@ -31,7 +31,7 @@ async function run(): Promise<void> {
   stopOnSignals(async () => (await starting).stop())
   const platform = await starting
   say(`Platform ready at ${platform.url}`)
-  for (const line of await welcome(platform.url)) say(line)
+  for (const line of await banner(platform.url)) say(line)
 }
 
 // Whoever read the output may go; the platform stays.

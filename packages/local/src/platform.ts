@@ -5,13 +5,13 @@ import { fallback, modulePaths } from '@platform/contract/passage'
 import { buildAssets, pinAssets } from './assets.ts'
 import { awsEnvironment, type StandIns } from './emulators/http/environment.ts'
 import { claimDataFolder } from './data-folder.ts'
-import { functionEnvironment, moduleEnvironment, type Surroundings } from './function-environment.ts'
-import { createHolding } from './gateway/long-polls.ts'
+import { functionEnvironment, moduleEnvironment, type EnvironmentContext } from './function-environment.ts'
+import { createLongPolls } from './gateway/long-polls.ts'
 import { createRouter, type GatewayRoute } from './gateway/routes.ts'
 import { listen } from './gateway/server.ts'
-import { listenForRings } from './gateway/notify.ts'
+import { listenForNotifications } from './gateway/notify.ts'
 import { type Log, logToStandardError } from './log.ts'
-import { startModuleSupply } from './embedded-modules.ts'
+import { startEmbeddedModules } from './embedded-modules.ts'
 import { startMetrics } from './metrics/start.ts'
 import { type ModuleHost, startModuleHost } from './modules/host.ts'
 import { provision } from './provision.ts'
@@ -21,8 +21,8 @@ import { releaseEnvironment } from './release-settings.ts'
 import { startFunctions, type UpdateHost } from './releases/start.ts'
 import { removeRuntimeFile, writeRuntimeFile } from './runtime-file.ts'
 import type { Settings } from './settings.ts'
-import { startStandIns } from './emulators/start.ts'
-import { explainListenError, StartFailure } from './start-error.ts'
+import { startEmulators } from './emulators/start.ts'
+import { explainListenError, StartError } from './start-error.ts'
 import { type Functions, startWork } from './events/start.ts'
 
 /** A platform that serves. */
@@ -71,18 +71,18 @@ export async function startPlatform(settings: Settings, observer: Observer = {})
     log('a file cannot be built: an older one serves', { file, error })
   const assetsDir = join(settings.dataDir, 'handed-out')
   const assets = buildAssets(settings.assetsDir, { onOutdated }).then(() => pinAssets(settings.assetsDir, assetsDir))
-  const supply = await startModuleSupply(settings, assets, log)
+  const supply = await startEmbeddedModules(settings, assets, log)
   parts.defer(supply.close)
   const origin = { registryHost: supply.registry.host, ownKey: supply.ownKey }
   const hosting = startHost(settings, moduleEnvironment(settings, origin), log)
   parts.defer(async () => (await hosting.catch(() => undefined))?.close())
-  const standIns = await startStandIns(settings.dataDir, onDeath)
+  const standIns = await startEmulators(settings.dataDir, onDeath)
   parts.defer(standIns.close)
   const queues = await provision(standIns, settings.functionEnvironment['PLAT_TABLE'] ?? '')
   onProgress('store, queues and secrets')
 
-  const holding = createHolding()
-  const wake = await listenForRings(holding.ring)
+  const holding = createLongPolls()
+  const wake = await listenForNotifications(holding.ring)
   parts.defer(wake.close)
   const host = await hosting
   host.provide(awsEnvironment(standIns))
@@ -136,7 +136,7 @@ const startHost = (
   log: Log,
 ): Promise<ModuleHost> =>
   startModuleHost({ dataDir, mode, environment: { ...settings, ...modules }, log }).catch((cause: Error) => {
-    throw new StartFailure(`Modules cannot be run: ${cause.message}`, { cause })
+    throw new StartError(`Modules cannot be run: ${cause.message}`, { cause })
   })
 
 /** Looks at the sources of modules, so that the catalog shows from the beginning what the platform brings along. */
@@ -154,7 +154,7 @@ async function scanCatalog({ invoke, names }: Functions, log: Log): Promise<bool
 /** Tells programs of the same user where the platform is. */
 const announce = (
   { dataDir, functionEnvironment: names }: Settings,
-  { apiUrl, standIns }: Surroundings,
+  { apiUrl, standIns }: EnvironmentContext,
   { host, password }: EmbeddedRegistry,
 ) =>
   writeRuntimeFile(dataDir, {
@@ -171,7 +171,7 @@ const announce = (
 
 function handOver(
   parts: AsyncDisposableStack,
-  { apiUrl: url, wakeUrl, standIns }: Surroundings,
+  { apiUrl: url, wakeUrl, standIns }: EnvironmentContext,
   updateHost: UpdateHost,
 ): Platform {
   let stopped: Promise<void> | undefined

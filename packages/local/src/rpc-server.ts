@@ -5,7 +5,7 @@ import * as z from 'zod'
 import { listenAt } from './listening.ts'
 
 /** A server on loopback for the functions of the same platform. */
-export interface CallsServer {
+export interface RpcServer {
   /** `http://127.0.0.1:<port>` */
   url: string
   close: () => Promise<void>
@@ -36,7 +36,7 @@ export interface CallsOptions {
 }
 
 /** Serves calls: 401 without the token, 404 for what is no call, 400 for a body that is none. */
-export async function serveCalls(options: CallsOptions): Promise<CallsServer> {
+export async function serveRpc(options: CallsOptions): Promise<RpcServer> {
   // A call takes as long as what it does.
   const server = createServer({ requestTimeout: 0 }, (request, response) => {
     void respond(options, request, response).catch(() => response.destroy())

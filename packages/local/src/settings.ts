@@ -40,7 +40,7 @@ export interface Settings {
 }
 
 /** Thrown with a line for every bad setting. */
-export class BadSettings extends Error {
+export class InvalidSettings extends Error {
   override readonly name = 'BadSettings'
 }
 
@@ -106,8 +106,8 @@ const isKnown = (name: string): boolean => name in Environment.shape || name in 
 /** No function has a use for it. */
 const runnersOwn = 'PLAT_METRICS_TOKEN'
 
-const bad = (lines: readonly string[]): BadSettings =>
-  new BadSettings(`These settings in the environment are not valid:${lines.map((line) => `\n  ${line}`).join('')}`)
+const bad = (lines: readonly string[]): InvalidSettings =>
+  new InvalidSettings(`These settings in the environment are not valid:${lines.map((line) => `\n  ${line}`).join('')}`)
 
 /** The port after the API's; a free one where that one is free, too, or the last there is. */
 const portBeside = (port: number): number => (port === 0 || port === 65_535 ? 0 : port + 1)

@@ -1,5 +1,5 @@
 /** The platform cannot start, for a reason that the message tells and its user can mend. */
-export class StartFailure extends Error {
+export class StartError extends Error {
   override readonly name = 'StartFailure'
 }
 
@@ -22,5 +22,5 @@ export const explainListenError =
   ({ host, port, setting = 'PLAT_PORT' }: Place) =>
   (error: NodeJS.ErrnoException): never => {
     const reason = reasonsFor(setting)[error.code ?? '']
-    throw reason === undefined ? error : new StartFailure(`${host}:${port} ${reason}`, { cause: error })
+    throw reason === undefined ? error : new StartError(`${host}:${port} ${reason}`, { cause: error })
   }

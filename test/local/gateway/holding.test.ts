@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { request } from 'node:http'
-import { createHolding } from '@platform/local/gateway/long-polls'
-import { listenForRings } from '@platform/local/gateway/notify'
+import { createLongPolls } from '@platform/local/gateway/long-polls'
+import { listenForNotifications } from '@platform/local/gateway/notify'
 import { expect, test } from 'vitest'
 import { startGateway } from './support.ts'
 
@@ -99,14 +99,14 @@ test.for([
 })
 
 test('one ring ends every wait of its channel', async () => {
-  const holding = createHolding()
+  const holding = createLongPolls()
   const waits = [1, 2, 3].map(() => holding.wait('a', holding.mark(), 60_000, never))
   holding.ring('a')
   await Promise.all(waits)
 })
 
 test('only rings after the mark count', async () => {
-  const holding = createHolding()
+  const holding = createLongPolls()
   holding.ring('a')
   const mark = holding.mark()
   const wait = holding.wait('a', mark, 60_000, never)
@@ -116,7 +116,7 @@ test('only rings after the mark count', async () => {
 })
 
 test('a ring that was forgotten for want of room counts as a ring', async () => {
-  const holding = createHolding()
+  const holding = createLongPolls()
   const mark = holding.mark()
   for (let channel = 0; channel <= 20_000; channel++) holding.ring(`channel-${channel}`)
   await holding.wait('channel-0', mark, 60_000, never)
@@ -128,7 +128,7 @@ test('a ring that was forgotten for want of room counts as a ring', async () => 
 
 test('functions ring over HTTP, and only those who know the secret path', async () => {
   const rung: string[] = []
-  const listener = await listenForRings((channel) => rung.push(channel))
+  const listener = await listenForNotifications((channel) => rung.push(channel))
   const body = JSON.stringify({ channel: 'clus_1' })
   expect(await ring(listener.url, body)).toBe(204)
   expect(await ring(new URL('/', listener.url).href, body)).toBe(404)
@@ -142,7 +142,7 @@ test('functions ring over HTTP, and only those who know the secret path', async 
 })
 
 test('the listener for rings closes while a connection is open', async () => {
-  const listener = await listenForRings(() => undefined)
+  const listener = await listenForNotifications(() => undefined)
   const call = request(listener.url, { method: 'POST' })
   call.on('error', () => undefined)
   call.write('{')

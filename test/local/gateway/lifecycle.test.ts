@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { text } from 'node:stream/consumers'
-import { createHolding } from '@platform/local/gateway/long-polls'
+import { createLongPolls } from '@platform/local/gateway/long-polls'
 import { createRouter } from '@platform/local/gateway/routes'
 import { listen } from '@platform/local/gateway/server'
 import { expect, test } from 'vitest'
@@ -18,7 +18,7 @@ test('before it is opened, a gateway is alive and answers everything else with 5
     expect(response.headers.get('retry-after')).toBe('1')
     expect(await response.json()).toMatchObject({ error: 'starting', traceId: response.headers.get('x-trace-id') })
   }
-  const context = { route: createRouter(sampleRoutes, 'none'), holding: createHolding(), log: () => undefined }
+  const context = { route: createRouter(sampleRoutes, 'none'), holding: createLongPolls(), log: () => undefined }
   gateway.open({ ...context, metrics: unread, invoke: async () => ({ statusCode: 200 }) })
   expect((await fetch(`${gateway.url}/things`)).status).toBe(200)
   await gateway.drain(0)

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { request } from 'node:http'
-import { FunctionTimedOut } from '@platform/local/functions/errors'
+import { FunctionTimeout } from '@platform/local/functions/errors'
 import { PlatformError } from '@platform/core/error'
 import { expect, test } from 'vitest'
 import { errorOf, openConnection, sendBytes, sendTarget, startGateway, startRecorder } from './support.ts'
@@ -138,7 +138,7 @@ test('a caller who breaks off an upload is not reported as a failure', async () 
 })
 
 test('a function that takes too long is answered for with 503 and the time to try again', async () => {
-  await using gateway = await startGateway(() => Promise.reject(new FunctionTimedOut('things', 30_000)))
+  await using gateway = await startGateway(() => Promise.reject(new FunctionTimeout('things', 30_000)))
   const response = await fetch(`${gateway.url}/things`)
   expect(response.status).toBe(503)
   expect(response.headers.get('retry-after')).toBe('2')

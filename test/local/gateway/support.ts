@@ -4,7 +4,7 @@ import { text } from 'node:stream/consumers'
 import { ErrorBody } from '@platform/contract/common'
 import type { HttpEvent } from '@platform/local/gateway/event'
 import type { Invoke } from '@platform/local/gateway/exchange'
-import { createHolding } from '@platform/local/gateway/long-polls'
+import { createLongPolls } from '@platform/local/gateway/long-polls'
 import { createRouter, type GatewayRoute } from '@platform/local/gateway/routes'
 import { listen } from '@platform/local/gateway/server'
 import { createMetrics } from '@platform/local/metrics/metrics'
@@ -29,7 +29,7 @@ export const unread = { begin: createMetrics(1).begin, scrape: async () => undef
 /** A listening gateway in front of a function written by the test. `await using` closes it. */
 export async function startGateway(invoke: Invoke, routes = sampleRoutes) {
   const gateway = await listen('127.0.0.1', 0)
-  const holding = createHolding()
+  const holding = createLongPolls()
   const logged: { message: string; details: Record<string, unknown> }[] = []
   const log = (message: string, details: Record<string, unknown> = {}) => void logged.push({ message, details })
   gateway.open({ route: createRouter(routes, 'fallback'), invoke, holding, log, metrics: unread })

@@ -1,5 +1,5 @@
 import { createRouter } from '@platform/local/gateway/routes'
-import { FunctionTimedOut } from '@platform/local/functions/errors'
+import { FunctionTimeout } from '@platform/local/functions/errors'
 import { createMetrics } from '@platform/local/metrics/metrics'
 import { expect, test } from 'vitest'
 import { parseMetrics, valueOf } from '../../support/prometheus.ts'
@@ -62,7 +62,7 @@ test.for([
 
 test('a function that throws or is late counts as failed, its messages with it, and its error is passed on', async () => {
   const metrics = createMetrics(2)
-  const late = new FunctionTimedOut('queue/jobs', 1)
+  const late = new FunctionTimeout('queue/jobs', 1)
   const invoke = metrics.watched((name) => Promise.reject(name === 'queue/jobs' ? late : new Error('broken')))
   await expect(invoke('queue/jobs', { Records: [1, 2] })).rejects.toBe(late)
   await expect(invoke('schedule/sweep', {})).rejects.toThrow('broken')

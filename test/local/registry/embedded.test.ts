@@ -7,7 +7,7 @@ import { readImage } from '@platform/oci/image'
 import { registryClient, type RegistryClient } from '@platform/oci/client'
 import { plainTransport } from '@platform/oci/plain-transport'
 import { verifyImage } from '@platform/oci/signature/verify'
-import { moduleSigningKey, readRegistryPassword, registryPassword } from '@platform/local/generated-secrets'
+import { moduleSigningKey, readRegistryPassword, loadOrCreateRegistryPassword } from '@platform/local/generated-secrets'
 import { listenAt } from '@platform/local/listening'
 import { startEmbeddedRegistry } from '@platform/local/registry/embedded'
 import { helloRepository, seedHello } from '@platform/local/registry/seed'
@@ -96,7 +96,7 @@ test('a seeding that was cut off is done again, and what somebody has removed st
 test('password and key are the same at every start, and nobody else’s', async () => {
   await using folder = await dataFolder()
   await expect(readRegistryPassword(folder.path)).rejects.toThrow('ENOENT')
-  const secrets = async () => [await registryPassword(folder.path), await moduleSigningKey(folder.path)]
+  const secrets = async () => [await loadOrCreateRegistryPassword(folder.path), await moduleSigningKey(folder.path)]
   const made = await secrets()
   expect(await secrets()).toEqual(made)
   expect(await readRegistryPassword(folder.path)).toBe(made[0])

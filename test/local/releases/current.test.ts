@@ -1,9 +1,9 @@
 import { appendFile, readdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { FetchedRelease } from '@platform/core/updates/release-identity'
-import { noteCurrent, releaseAtStart } from '@platform/local/releases/current'
+import { writeCurrentRelease, releaseAtStart } from '@platform/local/releases/current'
 import { draftFunction, folderName, sealDraft } from '@platform/local/releases/folder'
-import { StartFailure } from '@platform/local/start-error'
+import { StartError } from '@platform/local/start-error'
 import { expect, test } from 'vitest'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 
@@ -20,7 +20,7 @@ async function applied() {
   const files = new Map([['index.mjs', new TextEncoder().encode('export const handler = () => 1')]])
   await draftFunction(folder.path, { release, name: 'health', files })
   await sealDraft(folder.path, { ...release, infrastructure: 'i', functionNames: ['health'] })
-  await noteCurrent(folder.path, release, checkout)
+  await writeCurrentRelease(folder.path, release, checkout)
   const lines: string[] = []
   const start = (now = checkout) => releaseAtStart(folder.path, now, (line) => lines.push(line))
   return { path: folder.path, lines, start, [Symbol.asyncDispose]: () => folder[Symbol.asyncDispose]() }
@@ -59,15 +59,15 @@ test.for([
 test('an older release that was gone back to on purpose stays', async () => {
   await using folder = await applied()
   const newer = { ...checkout, version: '2.0.0' }
-  await noteCurrent(folder.path, release, newer)
+  await writeCurrentRelease(folder.path, release, newer)
   expect(await folder.start(newer)).toMatchObject({ version: '1.2.3' })
 })
 
 test('noting the checkout takes the note away', async () => {
   await using folder = await applied()
-  await noteCurrent(folder.path, undefined, checkout)
+  await writeCurrentRelease(folder.path, undefined, checkout)
   expect(await folder.start()).toBeUndefined()
-  await noteCurrent(folder.path, undefined, checkout)
+  await writeCurrentRelease(folder.path, undefined, checkout)
 })
 
 test.for([
@@ -80,7 +80,7 @@ test.for([
   await using folder = await applied()
   await damage(folder.path)
   const failed = folder.start()
-  await expect(failed).rejects.toBeInstanceOf(StartFailure)
+  await expect(failed).rejects.toBeInstanceOf(StartError)
   await expect(failed).rejects.toThrow(
     `Remove ${join(folder.path, 'current.json')} to start with version 1.0.0 of this folder; then apply the update again.`,
   )

@@ -1,6 +1,6 @@
 import { now, shiftClock } from '@platform/core/clock'
-import { FunctionFailed, FunctionTimedOut } from '@platform/local/functions/errors'
-import { createRotation, type Version } from '@platform/local/releases/traffic-split'
+import { FunctionError, FunctionTimeout } from '@platform/local/functions/errors'
+import { createTrafficSplit, type Version } from '@platform/local/releases/traffic-split'
 import { expect, test } from 'vitest'
 
 /** A version whose functions answer its name, or wait for what the event names. */
@@ -26,7 +26,7 @@ function version(name: string) {
 
 function rotationOf(first: Version) {
   const gone: string[] = []
-  return { ...createRotation(first, (release) => gone.push(release.version)), gone }
+  return { ...createTrafficSplit(first, (release) => gone.push(release.version)), gone }
 }
 
 const timesNew = async (rotation: ReturnType<typeof rotationOf>, count: number, functionName = 'jobs') => {
@@ -168,7 +168,7 @@ const failing = (name: string): Version => ({
 })
 
 const thrown = (isTallied = false) =>
-  new FunctionFailed('jobs', { name: 'Error', message: 'broken', stack: '', isTallied })
+  new FunctionError('jobs', { name: 'Error', message: 'broken', stack: '', isTallied })
 const ended = (rotation: ReturnType<typeof rotationOf>, error?: Error, functionName = 'jobs') =>
   rotation.invoke(functionName, error).then(
     () => undefined,
@@ -184,8 +184,8 @@ test('each version is told by itself how many invocations it left without an ans
   rotation.stage(next)
   rotation.shift(100)
   await ended(rotation, thrown())
-  await ended(rotation, new FunctionTimedOut('queue/jobs', 30_000), 'queue/jobs')
-  await ended(rotation, new FunctionTimedOut('schedule/sweep', 30_000), 'schedule/sweep')
+  await ended(rotation, new FunctionTimeout('queue/jobs', 30_000), 'queue/jobs')
+  await ended(rotation, new FunctionTimeout('schedule/sweep', 30_000), 'schedule/sweep')
   await ended(rotation)
   expect(faults()).toEqual([1, 3])
   rotation.revert()

@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { FunctionFailed, FunctionTimedOut } from '@platform/local/functions/errors'
+import { FunctionError, FunctionTimeout } from '@platform/local/functions/errors'
 import { startPool } from '@platform/local/functions/pool'
 import { expect, test } from 'vitest'
 import { startGate } from './gate.ts'
@@ -85,7 +85,7 @@ test.for([
   await using folder = await temporaryFolder()
   await using pool = await poolIn(folder.path, { broken: source, fine: 'export const handler = () => 7' })
   await expect(pool.invoke('broken', {})).rejects.toThrow(message)
-  await expect(pool.invoke('broken', {})).rejects.toBeInstanceOf(FunctionFailed)
+  await expect(pool.invoke('broken', {})).rejects.toBeInstanceOf(FunctionError)
   expect(await pool.invoke('fine', {})).toBe(7)
   expect(pool.logged).toEqual([])
 })
@@ -128,7 +128,7 @@ test('a thread that cannot start is tried again, with pauses between; until then
     message: 'a function thread does not start',
     details: { thread: 'functions-0' },
   })
-  await expect(pool.invoke('fine', {})).rejects.toBeInstanceOf(FunctionFailed)
+  await expect(pool.invoke('fine', {})).rejects.toBeInstanceOf(FunctionError)
   delete environment['NODE_OPTIONS']
   await expect.poll(() => pool.invoke('fine', {}).catch(() => 0), { timeout: 20_000 }).toBe(7)
 })
@@ -137,7 +137,7 @@ test('a function that does not answer in time is given up, and its thread goes o
   await using folder = await temporaryFolder()
   const endless = 'export const handler = () => new Promise(() => {})'
   await using pool = await poolIn(folder.path, { endless, fine: 'export const handler = () => 7' }, { timeoutMs: 50 })
-  await expect(pool.invoke('endless', {})).rejects.toBeInstanceOf(FunctionTimedOut)
+  await expect(pool.invoke('endless', {})).rejects.toBeInstanceOf(FunctionTimeout)
   await expect.poll(() => pool.invoke('fine', {}).catch(() => 0)).toBe(7)
 })
 
@@ -145,7 +145,7 @@ test('a thread that a function keeps busy for ever is replaced', async () => {
   await using folder = await temporaryFolder()
   const busy = 'export const handler = () => { for (;;); }'
   await using pool = await poolIn(folder.path, { busy, fine: 'export const handler = () => 7' }, { timeoutMs: 50 })
-  await expect(pool.invoke('busy', {})).rejects.toBeInstanceOf(FunctionTimedOut)
+  await expect(pool.invoke('busy', {})).rejects.toBeInstanceOf(FunctionTimeout)
   await expect.poll(() => pool.invoke('fine', {}).catch(() => 0), { timeout: 20_000 }).toBe(7)
   expect(pool.logged).toMatchObject([{ message: 'a function thread ended and is replaced' }])
 })
@@ -167,7 +167,7 @@ test('closing ends what still runs', async () => {
   await using gate = await startGate()
   const waiting = `export const handler = async () => { ${gate.pass('waiting')} }`
   const pool = await poolIn(folder.path, { waiting })
-  const failed = expect(pool.invoke('waiting', {})).rejects.toBeInstanceOf(FunctionFailed)
+  const failed = expect(pool.invoke('waiting', {})).rejects.toBeInstanceOf(FunctionError)
   await gate.arrived('waiting')
   await pool.close()
   await failed

@@ -2,7 +2,7 @@ import { generateKeyPairSync } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { parseConfig } from '@platform/core/lib/settings/schema'
-import { BadSettings, parseSettings } from '@platform/local/settings'
+import { InvalidSettings, parseSettings } from '@platform/local/settings'
 import { generateKeyPair } from '@platform/oci/signature/key'
 import { expect, test } from 'vitest'
 import { temporaryFolder } from './support.ts'
@@ -124,7 +124,7 @@ test('one error names every bad setting', () => {
     PLAT_LIMIT_API_BURST: '-1',
     PLAT_API_URL: 'x',
   }
-  expect(() => parseSettings(bad)).toThrow(BadSettings)
+  expect(() => parseSettings(bad)).toThrow(InvalidSettings)
   try {
     parseSettings(bad)
   } catch (error) {
@@ -182,5 +182,5 @@ test('the token that opens the metrics has some length, and no function gets to 
   expect(settings.functionEnvironment).toMatchObject({ PLAT_METRICS: 'emf' })
   expect(JSON.stringify(settings.functionEnvironment)).not.toContain(token)
   expect(() => parseSettings({ PLAT_METRICS_TOKEN: token.slice(1) })).toThrow('PLAT_METRICS_TOKEN: must have 24')
-  expect(() => parseSettings({ PLAT_METRICS: 'on' })).toThrow(BadSettings)
+  expect(() => parseSettings({ PLAT_METRICS: 'on' })).toThrow(InvalidSettings)
 })

@@ -1,4 +1,4 @@
-import { startPump } from '@platform/local/events/poller'
+import { startQueuePoller } from '@platform/local/events/poller'
 import { expect, test } from 'vitest'
 import { callsOf, serveSqs, temporaryFolder, TestQueue, until } from '../emulators/sqs/support.ts'
 import { depth, gate, pumpOf, recorder } from './support.ts'
@@ -88,7 +88,7 @@ test('a batch size above ten is refused', async () => {
     invoke: async () => undefined,
     log: () => undefined,
   }
-  expect(() => startPump(options)).toThrow(RangeError)
+  expect(() => startQueuePoller(options)).toThrow(RangeError)
 })
 
 test('a pump outlives an outage of the queue', async () => {

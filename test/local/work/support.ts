@@ -1,4 +1,4 @@
-import { type PumpOptions, startPump } from '@platform/local/events/poller'
+import { type QueuePollerOptions, startQueuePoller } from '@platform/local/events/poller'
 import type { SqsBatchResponse, SqsEvent, SqsRecord } from '@platform/local/events/sqs-event'
 import { onTestFinished } from 'vitest'
 import type { TestQueue } from '../emulators/sqs/support.ts'
@@ -7,9 +7,9 @@ import type { TestQueue } from '../emulators/sqs/support.ts'
 export async function pumpOf(
   queue: TestQueue,
   invoke: (event: SqsEvent) => Promise<SqsBatchResponse | null | void>,
-  more: Partial<PumpOptions> = {},
+  more: Partial<QueuePollerOptions> = {},
 ) {
-  const pump = startPump({
+  const pump = startQueuePoller({
     client: queue.client,
     queueUrl: queue.url,
     queueArn: await queue.arn(),

@@ -5,7 +5,7 @@ import { buildAssets } from '@platform/local/assets'
 import { moduleEnvironment } from '@platform/local/function-environment'
 import { releaseSigningKey } from '@platform/local/generated-secrets'
 import type { Log } from '@platform/local/log'
-import { startModuleSupply } from '@platform/local/embedded-modules'
+import { startEmbeddedModules } from '@platform/local/embedded-modules'
 import type { TrustedKey } from '@platform/core/lib/settings/key-files'
 import { writerName } from '@platform/local/registry/writer'
 import { releaseEnvironment, releaseRepository } from '@platform/local/release-settings'
@@ -34,7 +34,7 @@ export async function startSupply(given: Readonly<Record<string, string>>, log: 
   const dataDir = await mkdtemp(join(tmpdir(), 'rehearsal-supply-'))
   parts.defer(() => rm(dataDir, { recursive: true, force: true }))
   const assets = buildAssets(assetsDir, { wants: ['hello.mjs'] })
-  const { registry, ownKey, isNews, close } = await startModuleSupply(
+  const { registry, ownKey, isNews, close } = await startEmbeddedModules(
     { dataDir, registryPort: 0, assetsDir },
     assets,
     log,

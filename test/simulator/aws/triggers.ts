@@ -1,12 +1,12 @@
 import { InvokeCommand, type LambdaClient } from '@aws-sdk/client-lambda'
 import { SQSClient } from '@aws-sdk/client-sqs'
 import { clientSettings } from '@platform/local/emulators/http/environment'
-import { createHolding } from '@platform/local/gateway/long-polls'
+import { createLongPolls } from '@platform/local/gateway/long-polls'
 import { createRouter } from '@platform/local/gateway/routes'
 import { listen } from '@platform/local/gateway/server'
 import { createMetrics } from '@platform/local/metrics/metrics'
 import type { Log } from '@platform/local/log'
-import { startPump } from '@platform/local/events/poller'
+import { startQueuePoller } from '@platform/local/events/poller'
 import { scheduledEvent, startSchedule } from '@platform/local/events/schedule'
 import { explainListenError } from '@platform/local/start-error'
 import * as z from 'zod'
@@ -75,7 +75,7 @@ function exchangeOf({ lambda }: Cloud, graph: Graph, log: Log) {
   const invoke = (functionName: string, event: unknown) => call(lambda, functionName, event, aliases.get(functionName))
   // What scrapes one machine is none of AWS.
   const metrics = { begin: createMetrics(1).begin, scrape: async () => undefined }
-  return { route: createRouter(table, fallback), invoke, holding: createHolding(), log, metrics }
+  return { route: createRouter(table, fallback), invoke, holding: createLongPolls(), log, metrics }
 }
 
 type Mapping = ReturnType<typeof mappingsOf>[number]
@@ -91,7 +91,7 @@ function consume({ gate, lambda, accessKeyOf }: Cloud, graph: Graph, mapping: Ma
   const [functionName = '', alias] = functionOf(mapping.functionName)
   const client = new SQSClient(clientSettings(gate.urls.sqs, accessKeyOf(functionName)))
   const queueName = mapping.eventSourceArn.split(':').at(-1) ?? ''
-  const pump = startPump({
+  const pump = startQueuePoller({
     client,
     queueUrl: `https://sqs/${queueName}`,
     queueArn: mapping.eventSourceArn,

@@ -1,12 +1,12 @@
 import { parseArgs } from 'node:util'
-import { BadSettings } from '../settings.ts'
-import { StartFailure } from '../start-error.ts'
-import { BackupFailure } from './manifest.ts'
+import { InvalidSettings } from '../settings.ts'
+import { StartError } from '../start-error.ts'
+import { BackupError } from './manifest.ts'
 
 /** The one argument of a command: a file. */
 export function fileArgument(command: string): string {
   const [file, ...others] = parseArgs({ allowPositionals: true }).positionals
-  if (file === undefined || others.length > 0) throw new BackupFailure(`Name one file: npm run ${command} -- FILE`)
+  if (file === undefined || others.length > 0) throw new BackupError(`Name one file: npm run ${command} -- FILE`)
   return file
 }
 
@@ -15,7 +15,7 @@ export async function runCommand(work: () => Promise<void>): Promise<void> {
   try {
     await work()
   } catch (error) {
-    const isExpected = [BackupFailure, BadSettings, StartFailure].some((kind) => error instanceof kind)
+    const isExpected = [BackupError, InvalidSettings, StartError].some((kind) => error instanceof kind)
     console.error(error instanceof Error && isExpected ? error.message : error)
     process.exitCode = 1
   }

@@ -34,6 +34,6 @@ export const Manifest = z.object({
 export type Manifest = z.infer<typeof Manifest>
 
 /** A backup cannot be made or restored, for a reason that the message tells and its user can mend. */
-export class BackupFailure extends Error {
+export class BackupError extends Error {
   override readonly name = 'BackupFailure'
 }

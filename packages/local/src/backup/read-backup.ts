@@ -9,13 +9,13 @@ import { version } from '@platform/core/lib/version'
 import { gt } from 'semver'
 import { extract } from 'tar-stream'
 import { syncFolder } from '../emulators/secrets/durable-file.ts'
-import { BackupFailure, dataPrefix, isPlainPath, Manifest, manifestName, type SavedFile } from './manifest.ts'
+import { BackupError, dataPrefix, isPlainPath, Manifest, manifestName, type SavedFile } from './manifest.ts'
 
 /** One entry of the archive, as it comes. */
 type Entry = ReturnType<typeof extract> extends AsyncIterable<infer Each> ? Each : never
 
-const damaged = (reason: string, cause?: unknown): BackupFailure =>
-  new BackupFailure(`This is no whole backup: ${reason}. Nothing was restored.`, { cause })
+const damaged = (reason: string, cause?: unknown): BackupError =>
+  new BackupError(`This is no whole backup: ${reason}. Nothing was restored.`, { cause })
 
 /**
  * Makes a data folder of a backup, whole or not at all. Throws `BackupFailure` where there are data already, and where the
@@ -24,7 +24,7 @@ const damaged = (reason: string, cause?: unknown): BackupFailure =>
 export async function restoreBackup(file: string, dataDir: string): Promise<Manifest> {
   const present = await readdir(dataDir).catch(() => [])
   if (present.length > 0)
-    throw new BackupFailure(`There are data in ${dataDir}. Move them away, or set PLAT_DATA_DIR to another folder.`)
+    throw new BackupError(`There are data in ${dataDir}. Move them away, or set PLAT_DATA_DIR to another folder.`)
   await mkdir(dirname(dataDir), { recursive: true })
   // Beside its place, so that it gets there in one step.
   const draft = await mkdtemp(join(dirname(dataDir), `${basename(dataDir)}.restoring-`))
@@ -63,11 +63,11 @@ async function unpackBackup(file: string, folder: string): Promise<Manifest> {
 
 /** When one end fails the other breaks off: which of the reasons is the one. */
 function explained(reasons: readonly unknown[], file: string): unknown {
-  const ours = reasons.find((reason) => reason instanceof BackupFailure)
+  const ours = reasons.find((reason) => reason instanceof BackupError)
   const full = reasons.find((reason) => codeOf(reason) === 'ENOSPC')
   if (ours !== undefined || full !== undefined) return ours ?? full
   const isMissing = reasons.some((reason) => codeOf(reason) === 'ENOENT')
-  return isMissing ? new BackupFailure(`There is no file ${file}.`) : damaged('it cannot be read', reasons[0])
+  return isMissing ? new BackupError(`There is no file ${file}.`) : damaged('it cannot be read', reasons[0])
 }
 
 const codeOf = (reason: unknown): unknown => (reason instanceof Error && 'code' in reason ? reason.code : undefined)
@@ -77,7 +77,7 @@ async function readManifest(entry: Entry): Promise<Manifest> {
   if (!parsed.success) throw damaged('its manifest is not in order', parsed.error)
   const { platformVersion } = parsed.data
   if (gt(platformVersion, version))
-    throw new BackupFailure(`It was made by version ${platformVersion}, which is newer. Restore it with that version.`)
+    throw new BackupError(`It was made by version ${platformVersion}, which is newer. Restore it with that version.`)
   return parsed.data
 }
 

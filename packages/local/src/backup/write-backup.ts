@@ -8,7 +8,7 @@ import { version } from '@platform/core/lib/version'
 import { type Pack, pack } from 'tar-stream'
 import { claimDataFolder } from '../data-folder.ts'
 import { syncFolder } from '../emulators/secrets/durable-file.ts'
-import { BackupFailure, dataPrefix, isPlainPath, type Manifest, manifestName, type SavedFile } from './manifest.ts'
+import { BackupError, dataPrefix, isPlainPath, type Manifest, manifestName, type SavedFile } from './manifest.ts'
 
 /**
  * Of one run of a platform only, and unpacked images: those come from their registries again, by digest.
@@ -52,11 +52,11 @@ const isThere = (path: string): Promise<boolean> =>
 
 async function requirePlaces(dataDir: string, target: string): Promise<void> {
   if (!(await isThere(join(dataDir, 'dynamodb'))))
-    throw new BackupFailure(`There are no data of a platform in ${dataDir}.`)
-  if (await isThere(target)) throw new BackupFailure(`${target} is there already. Choose another name.`)
-  if (!(await isThere(dirname(target)))) throw new BackupFailure(`There is no folder ${dirname(target)}.`)
+    throw new BackupError(`There are no data of a platform in ${dataDir}.`)
+  if (await isThere(target)) throw new BackupError(`${target} is there already. Choose another name.`)
+  if (!(await isThere(dirname(target)))) throw new BackupError(`There is no folder ${dirname(target)}.`)
   const inside = relative(resolve(dataDir), resolve(target))
-  if (!inside.startsWith('..')) throw new BackupFailure('The backup would lie in the folder that it is made of.')
+  if (!inside.startsWith('..')) throw new BackupError('The backup would lie in the folder that it is made of.')
 }
 
 async function writeArchive(dataDir: string, draft: string): Promise<Manifest> {
@@ -100,7 +100,7 @@ async function filesBelow(dataDir: string, folder = ''): Promise<string[]> {
       const path = folder === '' ? entry.name : `${folder}/${entry.name}`
       if (entry.isDirectory()) return filesBelow(dataDir, path)
       if (entry.isFile() && isPlainPath(path)) return [path]
-      throw new BackupFailure(`${join(dataDir, path)} is no plain file. Move it away, and try again.`)
+      throw new BackupError(`${join(dataDir, path)} is no plain file. Move it away, and try again.`)
     })
   return (await Promise.all(found)).flat().toSorted()
 }

@@ -5,11 +5,11 @@ import { newAccessKeyId, type StandIns } from './http/environment.ts'
 import { compileCache } from '../compile-cache.ts'
 
 /** What the thread of the stand-ins is told, and what it answers. */
-export const StandInsData = z.object({ dataDir: z.string(), accessKeyId: z.string() })
-export const StandInsUrls = z.object({ dynamoDbUrl: z.string(), sqsUrl: z.string(), secretsUrl: z.string() })
+export const EmulatorsData = z.object({ dataDir: z.string(), accessKeyId: z.string() })
+export const EmulatorUrls = z.object({ dynamoDbUrl: z.string(), sqsUrl: z.string(), secretsUrl: z.string() })
 
 /** DynamoDB, SQS and Secrets Manager on a thread of their own: a busy store does not hold up the gateway. */
-export interface RunningStandIns extends StandIns {
+export interface RunningEmulators extends StandIns {
   close: () => Promise<void>
 }
 
@@ -17,8 +17,8 @@ export interface RunningStandIns extends StandIns {
 const resourceLimits = { maxOldGenerationSizeMb: 1024 }
 
 /** Starts the stand-ins on free loopback ports; `onDeath` hears when they end unasked. */
-export async function startStandIns(dataDir: string, onDeath: (error: Error) => void): Promise<RunningStandIns> {
-  const workerData: z.infer<typeof StandInsData> = { dataDir, accessKeyId: newAccessKeyId() }
+export async function startEmulators(dataDir: string, onDeath: (error: Error) => void): Promise<RunningEmulators> {
+  const workerData: z.infer<typeof EmulatorsData> = { dataDir, accessKeyId: newAccessKeyId() }
   const options = { name: 'stand-ins', env: compileCache, workerData, resourceLimits }
   const worker = new Worker(new URL('thread.ts', import.meta.url), options)
   const [message] = await once(worker, 'message')
@@ -31,7 +31,7 @@ export async function startStandIns(dataDir: string, onDeath: (error: Error) => 
   const reportDeath = () => onDeath(death)
   worker.on('exit', reportDeath)
   return {
-    ...StandInsUrls.parse(message),
+    ...EmulatorUrls.parse(message),
     accessKeyId: workerData.accessKeyId,
     close: async () => {
       worker.off('exit', reportDeath)

@@ -7,9 +7,9 @@ import type * as z from 'zod'
 import { startDynamoDb } from './dynamodb/server.ts'
 import { startSecretsManager } from './secrets/server.ts'
 import { startSqs } from './sqs/server.ts'
-import { StandInsData, type StandInsUrls } from './start.ts'
+import { EmulatorsData, type EmulatorUrls } from './start.ts'
 
-const { dataDir, accessKeyId } = StandInsData.parse(workerData)
+const { dataDir, accessKeyId } = EmulatorsData.parse(workerData)
 const port = parentPort
 if (port === null) throw new Error('This file runs as a worker thread only.')
 
@@ -17,7 +17,7 @@ const dynamoDb = await startDynamoDb({ dataDir: join(dataDir, 'dynamodb'), acces
 const sqs = await startSqs({ dataDir: join(dataDir, 'sqs'), accessKeyId })
 const secrets = await startSecretsManager({ dataDir: join(dataDir, 'secrets'), accessKeyId })
 
-const urls: z.infer<typeof StandInsUrls> = { dynamoDbUrl: dynamoDb.url, sqsUrl: sqs.url, secretsUrl: secrets.url }
+const urls: z.infer<typeof EmulatorUrls> = { dynamoDbUrl: dynamoDb.url, sqsUrl: sqs.url, secretsUrl: secrets.url }
 port.postMessage(urls)
 // A thread that is killed keeps nothing.
 flushCompileCache()

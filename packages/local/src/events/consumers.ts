@@ -6,7 +6,7 @@ import { visibilityTimeoutSeconds } from '../function-limits.ts'
 import type { FunctionPool } from '../functions/pool.ts'
 import type { Log } from '../log.ts'
 import type { QueueName, Queues } from '../provision.ts'
-import { startPump } from './poller.ts'
+import { startQueuePoller } from './poller.ts'
 
 /** What the pumps work with. */
 export interface ConsumerOptions {
@@ -43,7 +43,7 @@ export function startConsumers({ standIns, queues, functionNames, invoke, log }:
   const client = new SQSClient(clientSettings(standIns.sqsUrl, standIns.accessKeyId))
   const consumed = [...queues].filter(([name]) => functionNames.includes(`queue/${name}`))
   const pumps = consumed.map(([name, queue]) =>
-    startPump({
+    startQueuePoller({
       client,
       queueUrl: queue.url,
       queueArn: queue.arn,

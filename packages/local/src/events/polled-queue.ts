@@ -2,14 +2,14 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { DeleteMessageBatchCommand, type Message, ReceiveMessageCommand, type SQSClient } from '@aws-sdk/client-sqs'
 
 /** Called for everything that an operator may want to know of. */
-export type PumpLog = (message: string, details: Record<string, unknown>) => void
+export type PollerLog = (message: string, details: Record<string, unknown>) => void
 
 /** The queue that a pump empties. */
-export interface PumpedQueue {
+export interface PolledQueue {
   client: SQSClient
   queueUrl: string
   visibilityTimeoutSeconds: number
-  log: PumpLog
+  log: PollerLog
 }
 
 /** The most that SQS hands over or deletes in one call. */
@@ -25,7 +25,7 @@ export type Receive = (count: number) => Promise<Message[]>
 
 /** A receiver that never fails: it logs, and pauses longer after each failure in a row. */
 export function createReceive(
-  { client, queueUrl, visibilityTimeoutSeconds, log }: PumpedQueue,
+  { client, queueUrl, visibilityTimeoutSeconds, log }: PolledQueue,
   stopping: AbortSignal,
 ): Receive {
   let failuresInARow = 0
@@ -54,7 +54,7 @@ export function createReceive(
 
 /** Deletes messages; one that could not be deleted comes again. */
 export async function deleteMessages(
-  { client, queueUrl, log }: PumpedQueue,
+  { client, queueUrl, log }: PolledQueue,
   messages: readonly Message[],
 ): Promise<void> {
   for (let start = 0; start < messages.length; start += maximumMessagesPerCall) {

@@ -1,9 +1,9 @@
 import type { Message } from '@aws-sdk/client-sqs'
 import { failedIds, type SqsBatchResponse, type SqsEvent, sqsEvent } from './sqs-event.ts'
-import { createReceive, deleteMessages, maximumMessagesPerCall, type PumpedQueue } from './polled-queue.ts'
+import { createReceive, deleteMessages, maximumMessagesPerCall, type PolledQueue } from './polled-queue.ts'
 
 /** Settings of a pump; names and meaning are those of Lambda's event source mapping. */
-export interface PumpOptions extends PumpedQueue {
+export interface QueuePollerOptions extends PolledQueue {
   queueArn: string
   /** At most 10: what one receive brings is a batch, as without a batching window. */
   batchSize: number
@@ -14,13 +14,13 @@ export interface PumpOptions extends PumpedQueue {
 }
 
 /** A running pump. */
-export interface Pump {
+export interface QueuePoller {
   /** Takes no more messages, and resolves once every batch under way is handled and deleted. */
   stop(): Promise<void>
 }
 
 /** Hands the messages of a queue to a function, at least once each, until it is stopped. */
-export function startPump(options: PumpOptions): Pump {
+export function startQueuePoller(options: QueuePollerOptions): QueuePoller {
   const { batchSize, maximumConcurrency } = options
   if (batchSize > maximumMessagesPerCall) throw new RangeError('A batch size above 10 needs a batching window.')
   const stopping = new AbortController()
@@ -46,7 +46,7 @@ export function startPump(options: PumpOptions): Pump {
   }
 }
 
-async function handle(options: PumpOptions, messages: readonly Message[]): Promise<void> {
+async function handle(options: QueuePollerOptions, messages: readonly Message[]): Promise<void> {
   const failed = await invoke(options, messages)
   await deleteMessages(
     options,
@@ -54,7 +54,7 @@ async function handle(options: PumpOptions, messages: readonly Message[]): Promi
   )
 }
 
-async function invoke({ queueArn, log, ...options }: PumpOptions, messages: readonly Message[]) {
+async function invoke({ queueArn, log, ...options }: QueuePollerOptions, messages: readonly Message[]) {
   try {
     const failed = failedIds(await options.invoke(sqsEvent(messages, queueArn)), messages)
     if (failed.size > 0) log('messages failed', { queueArn, messageIds: [...failed] })

@@ -1,7 +1,7 @@
 import type { Failure } from './protocol.ts'
 
 /** A function threw, or the thread that ran it died. The message is for the log. */
-export class FunctionFailed extends Error {
+export class FunctionError extends Error {
   readonly functionName: string
   /** The function has counted it itself; never so where its thread died. */
   readonly isTallied: boolean
@@ -16,7 +16,7 @@ export class FunctionFailed extends Error {
 }
 
 /** A function did not answer in time. It may still be running. */
-export class FunctionTimedOut extends Error {
+export class FunctionTimeout extends Error {
   constructor(functionName: string, timeoutMs: number) {
     super(`${functionName} did not answer within ${timeoutMs} ms`)
     this.name = 'FunctionTimedOut'

@@ -1,8 +1,8 @@
 import { Worker } from 'node:worker_threads'
-import { FunctionFailed, FunctionTimedOut } from './errors.ts'
-import { type Answer, type FunctionThreadData, type Question, ready } from './protocol.ts'
+import { FunctionError, FunctionTimeout } from './errors.ts'
+import { type ThreadResponse, type FunctionThreadData, type ThreadRequest, ready } from './protocol.ts'
 
-type QuestionBody = Question extends infer Kind ? (Kind extends Question ? Omit<Kind, 'id'> : never) : never
+type QuestionBody = ThreadRequest extends infer Kind ? (Kind extends ThreadRequest ? Omit<Kind, 'id'> : never) : never
 
 interface Waiting {
   resolve: (result: unknown) => void
@@ -44,7 +44,7 @@ export class FunctionThread {
     const workerData: FunctionThreadData = { functionsDir, suffix }
     const options = { name, env: environment, workerData, resourceLimits }
     this.#worker = new Worker(new URL('thread.ts', import.meta.url), options)
-    this.#worker.on('message', (message: typeof ready | Answer) => {
+    this.#worker.on('message', (message: typeof ready | ThreadResponse) => {
       if (message === ready) this.#hasStarted = true
       else this.#settle(message)
     })
@@ -55,7 +55,7 @@ export class FunctionThread {
     this.#worker.on('exit', () => {
       for (const { reject, timer, functionName } of this.#waiting.values()) {
         clearTimeout(timer)
-        reject(new FunctionFailed(functionName, { name: 'ThreadEnded', message: reason, stack: '', isTallied: false }))
+        reject(new FunctionError(functionName, { name: 'ThreadEnded', message: reason, stack: '', isTallied: false }))
       }
       this.#waiting.clear()
       onDeath({ reason, hasStarted: this.#hasStarted })
@@ -79,7 +79,7 @@ export class FunctionThread {
     try {
       return await this.#ask(question, functionName, timeoutMs)
     } catch (error) {
-      if (error instanceof FunctionTimedOut) this.#endIfHung()
+      if (error instanceof FunctionTimeout) this.#endIfHung()
       throw error
     }
   }
@@ -93,7 +93,7 @@ export class FunctionThread {
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
         this.#waiting.delete(id)
-        reject(new FunctionTimedOut(functionName, timeoutMs))
+        reject(new FunctionTimeout(functionName, timeoutMs))
       }, timeoutMs)
       this.#waiting.set(id, { resolve, reject, timer, functionName })
       // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a worker is not a window
@@ -110,12 +110,12 @@ export class FunctionThread {
     this.#ask({ kind: 'ping' }, 'ping', pingTimeoutMs).catch(() => this.#worker.terminate())
   }
 
-  #settle(answer: Answer): void {
+  #settle(answer: ThreadResponse): void {
     const waiting = this.#waiting.get(answer.id)
     if (waiting === undefined) return
     this.#waiting.delete(answer.id)
     clearTimeout(waiting.timer)
-    if ('failure' in answer) waiting.reject(new FunctionFailed(waiting.functionName, answer.failure))
+    if ('failure' in answer) waiting.reject(new FunctionError(waiting.functionName, answer.failure))
     else waiting.resolve(answer.result)
   }
 }

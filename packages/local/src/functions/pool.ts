@@ -1,5 +1,5 @@
 import type { Log } from '../log.ts'
-import { FunctionFailed } from './errors.ts'
+import { FunctionError } from './errors.ts'
 import { FunctionThread } from './function-thread.ts'
 
 /** Settings of the threads that run functions. */
@@ -59,7 +59,7 @@ export function startPool(options: PoolOptions): FunctionPool {
 
   const leastLoaded = (functionName: string) => {
     const [least] = [...threads.values()].toSorted((a, b) => a.load - b.load)
-    if (least === undefined) throw new FunctionFailed(functionName, noThread)
+    if (least === undefined) throw new FunctionError(functionName, noThread)
     return least
   }
 

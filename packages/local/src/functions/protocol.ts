@@ -1,13 +1,13 @@
 import * as z from 'zod'
 
 /** What the platform's thread asks of a thread that runs functions. Each question has one answer under the same id. */
-export type Question =
+export type ThreadRequest =
   | { id: number; kind: 'invoke'; functionName: string; event: unknown; requestId: string; deadlineMs: number }
   | { id: number; kind: 'load'; functionName: string }
   | { id: number; kind: 'ping' }
 
 /** What comes back: the result of the function, or why there is none. */
-export type Answer = { id: number; result: unknown } | { id: number; failure: Failure }
+export type ThreadResponse = { id: number; result: unknown } | { id: number; failure: Failure }
 
 /** What a thread says first, once it can be asked. */
 export const ready = 'ready'

@@ -5,7 +5,7 @@ import { pathToFileURL } from 'node:url'
 import { parentPort, workerData } from 'node:worker_threads'
 import { isCounted } from '@platform/core/updates/counted-error'
 import { type LambdaContext, lambdaContext } from './context.ts'
-import { type Answer, type Failure, FunctionThreadData, type Question, ready } from './protocol.ts'
+import { type ThreadResponse, type Failure, FunctionThreadData, type ThreadRequest, ready } from './protocol.ts'
 
 type Handler = (event: unknown, context: LambdaContext) => unknown
 
@@ -30,7 +30,7 @@ function keepCompiled(): void {
   keeping = setTimeout(flushCompileCache, keepAfterMs).unref()
 }
 
-async function perform(question: Question): Promise<unknown> {
+async function perform(question: ThreadRequest): Promise<unknown> {
   if (question.kind === 'ping') return undefined
   const handler = await load(question.functionName)
   if (question.kind === 'load') return keepCompiled()
@@ -42,7 +42,7 @@ const failureOf = (error: unknown): Failure =>
     ? { name: error.name, message: error.message, stack: error.stack ?? '', isTallied: isCounted(error) }
     : { name: 'Error', message: String(error), stack: '', isTallied: false }
 
-async function answer(question: Question): Promise<Answer> {
+async function answer(question: ThreadRequest): Promise<ThreadResponse> {
   try {
     return { id: question.id, result: await perform(question) }
   } catch (error) {
@@ -50,7 +50,7 @@ async function answer(question: Question): Promise<Answer> {
   }
 }
 
-async function respond(question: Question): Promise<void> {
+async function respond(question: ThreadRequest): Promise<void> {
   const given = await answer(question)
   try {
     port?.postMessage(given)
@@ -60,5 +60,5 @@ async function respond(question: Question): Promise<void> {
   }
 }
 
-port.on('message', (question: Question) => void respond(question))
+port.on('message', (question: ThreadRequest) => void respond(question))
 port.postMessage(ready)

@@ -1,7 +1,7 @@
 import type { ErrorBody } from '@platform/contract/common'
 import { statusOf, wireCodeOf } from '@platform/contract/errors'
 import { PlatformError, platformError } from '@platform/core/error'
-import { FunctionTimedOut } from '../functions/errors.ts'
+import { FunctionTimeout } from '../functions/errors.ts'
 import type { HttpAnswer } from './result.ts'
 
 /** Where a request failed because it took too long: the closed list has no code of its own for that. */
@@ -9,13 +9,13 @@ const tookTooLong = () =>
   new PlatformError('database_unavailable', 'The request took too long to answer. Try again shortly.', { retryAfterSeconds: 2 })
 
 /** What the caller gets to see of an error. */
-export function publicFault(error: unknown): PlatformError {
+export function publicError(error: unknown): PlatformError {
   if (error instanceof PlatformError) return error
-  return error instanceof FunctionTimedOut ? tookTooLong() : platformError('internal_error')
+  return error instanceof FunctionTimeout ? tookTooLong() : platformError('internal_error')
 }
 
 /** An answer of the gateway itself: the same error body that functions answer with. */
-export function refusal({ code, message, extra }: PlatformError, traceId: string): HttpAnswer {
+export function errorResponse({ code, message, extra }: PlatformError, traceId: string): HttpAnswer {
   const body: ErrorBody = { error: wireCodeOf(code), message, traceId }
   const headers = new Map([
     ['content-type', 'application/json'],

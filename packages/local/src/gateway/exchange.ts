@@ -7,8 +7,8 @@ import type { RequestWatch } from '../metrics/metrics.ts'
 import type { Scrape } from '../metrics/scrape.ts'
 import { readBody } from './body.ts'
 import { httpEvent, type HttpEvent } from './event.ts'
-import { holdOf, type Holding } from './long-polls.ts'
-import { publicFault, refusal } from './error-response.ts'
+import { longPollOf, type LongPolls } from './long-polls.ts'
+import { publicError, errorResponse } from './error-response.ts'
 import { answerOf, type HttpAnswer } from './result.ts'
 import type { Router } from './routes.ts'
 import { parseTarget } from './target.ts'
@@ -23,7 +23,7 @@ const refusalMs = 1000
 export interface ExchangeContext {
   route: Router
   invoke: Invoke
-  holding: Holding
+  holding: LongPolls
   log: Log
   metrics: { begin: () => RequestWatch; scrape: Scrape }
 }
@@ -64,7 +64,7 @@ async function answerOrRefuse(
     if (!(error instanceof PlatformError) && !response.destroyed) {
       context.log('a request failed', { method: request.method, url: request.url, traceId, requestId, error })
     }
-    return refusal(publicFault(error), traceId)
+    return errorResponse(publicError(error), traceId)
   }
 }
 
@@ -84,7 +84,7 @@ async function runFunction(
   const mark = holding.mark()
   const answer = answerOf(await invoke(match.functionName, event, ids.requestId))
   watch.answered()
-  const hold = holdOf(answer.headers)
+  const hold = longPollOf(answer.headers)
   if (hold !== undefined) await holding.wait(hold.channel, mark, hold.timeoutMs, goneSignal(response))
   if (answer.status === 429) await delay(refusalMs, undefined, { signal: goneSignal(response) }).catch(() => undefined)
   return answer
@@ -110,7 +110,7 @@ function goneSignal(response: ServerResponse): AbortSignal {
 export function answerWhileStarting(request: IncomingMessage): HttpAnswer {
   const isLivenessProbe = request.method === 'GET' && /^\/health\/live(\?|$)/.test(request.url ?? '')
   if (!isLivenessProbe) {
-    return refusal(platformError('starting', { retryAfterSeconds: 1 }), traceIdOf(request.headersDistinct['traceparent']?.[0]))
+    return errorResponse(platformError('starting', { retryAfterSeconds: 1 }), traceIdOf(request.headersDistinct['traceparent']?.[0]))
   }
   const headers = new Map([['content-type', 'application/json']])
   return { status: 200, headers, body: Buffer.from(JSON.stringify({ status: 'ok' })) }

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 
 /** Lets answers wait for a channel to ring. */
-export interface Holding {
+export interface LongPolls {
   /** A point in time, to be taken before the function looks whether there is something to do. */
   mark: () => number
   /** Resolves when the channel has rung since the mark, the time is over, or the caller has gone. */
@@ -15,7 +15,7 @@ export interface Holding {
 }
 
 /** An answer that is to wait: on which channel, and how long at most. */
-export interface Hold {
+export interface LongPoll {
   channel: string
   timeoutMs: number
 }
@@ -23,7 +23,7 @@ export interface Hold {
 const longestHoldSeconds = 600
 
 /** Reads the hold that a function asks for, and takes it out of the headers: it is for the gateway only. */
-export function holdOf(headers: Map<string, string | string[]>): Hold | undefined {
+export function longPollOf(headers: Map<string, string | string[]>): LongPoll | undefined {
   const [hold, channel, timeout] = ['grip-hold', 'grip-channel', 'grip-timeout'].map((name) => {
     const value = headers.get(name)
     headers.delete(name)
@@ -37,7 +37,7 @@ export function holdOf(headers: Map<string, string | string[]>): Hold | undefine
 const rememberedChannels = 10_000
 
 /** Keeps, per channel, who waits and when it last rang; the times of the channels that rang longest ago are dropped. */
-export function createHolding(): Holding {
+export function createLongPolls(): LongPolls {
   const waiting = new Map<string, Set<AbortController>>()
   const lastRings = new Map<string, number>()
   let rings = 0

@@ -3,7 +3,7 @@ import type { Duplex } from 'node:stream'
 import { PlatformError, platformError } from '@platform/core/error'
 import { traceIdOf } from '@platform/core/lib/trace'
 import type { Connections } from './connections.ts'
-import { refusal } from './error-response.ts'
+import { errorResponse } from './error-response.ts'
 
 /** What the HTTP parser tells of bytes that it could not read. */
 export type ParserError = Error & { code?: string; rawPacket?: Buffer }
@@ -19,7 +19,7 @@ export function refuseBytes(connections: Connections, socket: Duplex, error: Par
 
 /** An answer on a connection that HTTP no longer handles. */
 export function rawAnswer(reason: PlatformError): Buffer {
-  const { status, headers, body } = refusal(reason, traceIdOf(undefined))
+  const { status, headers, body } = errorResponse(reason, traceIdOf(undefined))
   headers.set('content-length', String(body.length)).set('connection', 'close')
   const lines = [...headers].map(([name, value]) => `${name}: ${String(value)}\r\n`)
   return Buffer.concat([Buffer.from(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n`), body])

@@ -6,7 +6,7 @@ import * as z from 'zod'
 import { listenAt } from '../listening.ts'
 
 /** Where functions ring a channel. */
-export interface WakeListener {
+export interface NotifyListener {
   /** `POST {"channel": "…"}` to this address; its path is the secret that lets callers in. */
   url: string
   close: () => Promise<void>
@@ -15,7 +15,7 @@ export interface WakeListener {
 const Ring = z.object({ channel: z.string().min(1).max(200) })
 
 /** Listens on loopback for functions of this platform, which run on other threads. */
-export async function listenForRings(ring: (channel: string) => void): Promise<WakeListener> {
+export async function listenForNotifications(ring: (channel: string) => void): Promise<NotifyListener> {
   const path = `/${randomBytes(32).toString('base64url')}`
   const respond = async (request: IncomingMessage, response: ServerResponse) => {
     if (request.method !== 'POST' || request.url !== path) return response.writeHead(404).end()

@@ -20,7 +20,7 @@ const StoreCalls = z.object({ operations: z.record(z.string(), z.object({ calls:
 const timeoutMs = 2000
 
 /** Adds what the stand-ins tell of themselves. It is asked for when the metrics are read, with two calls. */
-export function watchStandIns({ registry, onScrape }: Metrics, { sqsUrl, dynamoDbUrl }: StandIns): void {
+export function watchEmulators({ registry, onScrape }: Metrics, { sqsUrl, dynamoDbUrl }: StandIns): void {
   onScrape(queueReader(registry, `${sqsUrl}/_queues`))
   onScrape(storeReader(registry, `${dynamoDbUrl}/_metrics`))
 }

@@ -1,5 +1,5 @@
 import { Counter, Gauge, type Registry } from 'prom-client'
-import { FunctionTimedOut } from '../functions/errors.ts'
+import { FunctionTimeout } from '../functions/errors.ts'
 import type { FunctionPool } from '../functions/pool.ts'
 
 /** Watches functions at work. */
@@ -40,7 +40,7 @@ export function functionMetrics(registry: Registry): FunctionMetrics {
     const { functionName, error, hasFailed } = invocation
     invocations.inc({ function: functionName })
     if (hasFailed) failures.inc({ function: functionName })
-    if (error instanceof FunctionTimedOut) timeouts.inc({ function: functionName })
+    if (error instanceof FunctionTimeout) timeouts.inc({ function: functionName })
     const [kind, name = ''] = functionName.split('/')
     if (kind === 'queue') noteMessages(messages, name, invocation)
     if (kind !== 'schedule') return

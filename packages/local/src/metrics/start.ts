@@ -1,18 +1,18 @@
 import type { StandIns } from '../emulators/http/environment.ts'
-import type { Holding } from '../gateway/long-polls.ts'
+import type { LongPolls } from '../gateway/long-polls.ts'
 import type { Settings } from '../settings.ts'
 import { createMetrics, gauge, type Metrics } from './metrics.ts'
 import { createScrape, type Scrape } from './scrape.ts'
-import { watchStandIns } from './emulator-metrics.ts'
+import { watchEmulators } from './emulator-metrics.ts'
 
 /** The metrics of a whole platform, and who answers when they are asked for. */
 export function startMetrics(
   { functionThreads, metricsToken }: Settings,
   standIns: StandIns,
-  holding: Holding,
+  holding: LongPolls,
 ): Metrics & { scrape: Scrape } {
   const metrics = createMetrics(functionThreads)
-  watchStandIns(metrics, standIns)
+  watchEmulators(metrics, standIns)
   const held = gauge(metrics.registry, 'platform_http_held_requests', 'Requests that wait for something to happen.')
   metrics.onScrape(async () => held.set(holding.count()))
   return { ...metrics, scrape: createScrape(metrics, metricsToken) }

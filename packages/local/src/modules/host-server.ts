@@ -1,7 +1,7 @@
 import { DeployRequest, type HostFailure, RemoveRequest, TidyRequest } from '@platform/worker/runtimes/host-protocol'
 import { type ModuleRuntime, RuntimeError } from '@platform/worker/runtimes/port'
 import type * as z from 'zod'
-import { type Call, type CallsOptions, type CallsServer, jsonOf, serveCalls } from '../rpc-server.ts'
+import { type Call, type CallsOptions, type RpcServer, jsonOf, serveRpc } from '../rpc-server.ts'
 
 export interface HostServerOptions extends Pick<CallsOptions, 'token' | 'port' | 'onError'> {
   runtime: ModuleRuntime
@@ -10,7 +10,7 @@ export interface HostServerOptions extends Pick<CallsOptions, 'token' | 'port' |
 }
 
 /** Serves the runtime on loopback: what the functions of the same platform may ask of it. `host-protocol` of modules describes the calls. */
-export async function serveHost({ runtime, tokens, ...options }: HostServerOptions): Promise<CallsServer> {
+export async function serveHost({ runtime, tokens, ...options }: HostServerOptions): Promise<RpcServer> {
   const calls: Record<string, Call> = {
     'POST /deploy': async (received) => {
       const { assignment, token } = DeployRequest.parse(jsonOf(received))
@@ -29,7 +29,7 @@ export async function serveHost({ runtime, tokens, ...options }: HostServerOptio
     },
     'GET /list': async () => ({ items: await runtime.list() }),
   }
-  return serveCalls({ ...options, calls, failureOf })
+  return serveRpc({ ...options, calls, failureOf })
 }
 
 const failureOf = (error: unknown): z.infer<typeof HostFailure> | undefined =>

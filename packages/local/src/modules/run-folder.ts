@@ -3,7 +3,7 @@ import { lstat, mkdir } from 'node:fs/promises'
 import { tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
 import { checkRunFolder } from '@platform/worker/runtimes/supervised'
-import { StartFailure } from '../start-error.ts'
+import { StartError } from '../start-error.ts'
 
 /**
  * The folder for the sockets of modules: in the data folder, unless its path is too long for sockets; then one in the folder
@@ -21,7 +21,7 @@ export async function runFolderFor(dataDir: string): Promise<string> {
     const found = await lstat(folder)
     const isOwn = found.isDirectory() && found.uid === uid && (found.mode & 0o077) === 0
     if (!isOwn)
-      throw new StartFailure(`${folder} belongs to somebody else. Set PLAT_DATA_DIR to a folder with a shorter path.`)
+      throw new StartError(`${folder} belongs to somebody else. Set PLAT_DATA_DIR to a folder with a shorter path.`)
     return join(folder, 'run')
   }
 }

@@ -1,6 +1,6 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { registryPassword } from '../generated-secrets.ts'
+import { loadOrCreateRegistryPassword } from '../generated-secrets.ts'
 import type { Log } from '../log.ts'
 import { explainListenError } from '../start-error.ts'
 import { type Registry, startRegistry } from './server.ts'
@@ -16,7 +16,7 @@ export interface EmbeddedRegistry extends Registry {
 /** Starts the registry of a data folder. Where any port will do it takes the one that it had last, if that is free. */
 export async function startEmbeddedRegistry(dataDir: string, port: number, log: Log): Promise<EmbeddedRegistry> {
   const folder = join(dataDir, 'registry')
-  const password = await registryPassword(dataDir)
+  const password = await loadOrCreateRegistryPassword(dataDir)
   const lastPort = await portNotedIn(folder)
   const start = (at: number) => startRegistry({ folder, port: at, password, log })
   const starting = port === 0 && lastPort !== undefined ? start(lastPort).catch(() => start(0)) : start(port)

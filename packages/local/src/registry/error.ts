@@ -20,7 +20,7 @@ const statuses = {
 export type RefusalCode = keyof typeof statuses
 
 /** A request that the registry does not do, in the words of the distribution specification. */
-export class Refusal extends Error {
+export class RegistryServerError extends Error {
   override readonly name = 'Refusal'
   readonly code: RefusalCode
   readonly status: number

@@ -1,7 +1,7 @@
 import { mediaTypes } from '@platform/oci/types'
 import { isDigest } from '@platform/oci/digest'
 import * as z from 'zod'
-import { Refusal } from './error.ts'
+import { RegistryServerError } from './error.ts'
 import type { Store } from './store.ts'
 
 export const maximumManifestBytes = 4 * 1024 * 1024
@@ -30,7 +30,7 @@ export async function checkManifest(store: Store, repository: string, mediaType:
     ...manifest.manifests.map(async ({ digest }) => !(await store.hasManifest(repository, digest)) && digest),
   ])
   const missing = isMissing.find((digest) => digest !== false)
-  if (missing !== undefined) throw new Refusal('MANIFEST_BLOB_UNKNOWN', `The repository does not have ${missing}.`)
+  if (missing !== undefined) throw new RegistryServerError('MANIFEST_BLOB_UNKNOWN', `The repository does not have ${missing}.`)
   return { subject: manifest.subject?.digest }
 }
 
@@ -40,18 +40,18 @@ const blobsOf = ({ config, layers }: ManifestBody): string[] =>
 function parse(mediaType: string, bytes: Buffer): ManifestBody {
   const isIndex = indexTypes.has(mediaType)
   if (!isIndex && !imageTypes.has(mediaType)) {
-    throw new Refusal('MANIFEST_INVALID', 'Content-Type must be that of an OCI or Docker manifest, version 2.')
+    throw new RegistryServerError('MANIFEST_INVALID', 'Content-Type must be that of an OCI or Docker manifest, version 2.')
   }
   const parsed = ManifestBody.safeParse(jsonOf(bytes))
-  if (!parsed.success) throw new Refusal('MANIFEST_INVALID', 'The manifest is not of the form that its type has.')
+  if (!parsed.success) throw new RegistryServerError('MANIFEST_INVALID', 'The manifest is not of the form that its type has.')
   const { data } = parsed
   if ((data.mediaType ?? mediaType) !== mediaType) {
-    throw new Refusal('MANIFEST_INVALID', 'The manifest says another type than Content-Type.')
+    throw new RegistryServerError('MANIFEST_INVALID', 'The manifest says another type than Content-Type.')
   }
   // One document that is read as an image by some and as a list by others could be signed as the one and run as the other.
   const isBoth = isIndex ? data.config !== undefined || data.layers.length > 0 : data.manifests.length > 0
   if (isBoth || (!isIndex && data.config === undefined)) {
-    throw new Refusal('MANIFEST_INVALID', 'A manifest has a config and layers, an index has manifests.')
+    throw new RegistryServerError('MANIFEST_INVALID', 'A manifest has a config and layers, an index has manifests.')
   }
   return data
 }

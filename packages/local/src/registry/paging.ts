@@ -1,4 +1,4 @@
-import { Refusal } from './error.ts'
+import { RegistryServerError } from './error.ts'
 
 const maximumPage = 1000
 
@@ -11,7 +11,7 @@ export interface Page {
 /** The part of a list that `n` and `last` of a query ask for. */
 export function pageOf(all: readonly string[], path: string, query: URLSearchParams): Page {
   const asked = query.get('n') ?? String(maximumPage)
-  if (!/^\d{1,9}$/.test(asked)) throw new Refusal('PAGINATION_NUMBER_INVALID', 'n must be a whole number.')
+  if (!/^\d{1,9}$/.test(asked)) throw new RegistryServerError('PAGINATION_NUMBER_INVALID', 'n must be a whole number.')
   const count = Math.min(Number(asked), maximumPage)
   const last = query.get('last')
   const left = last === null ? all : all.filter((item) => item > last)

@@ -3,7 +3,7 @@ import * as z from 'zod'
 import { fileAnswer, jsonAnswer, type RegistryAnswer } from './responses.ts'
 import type { Target } from './names.ts'
 import { pageOf } from './paging.ts'
-import { Refusal } from './error.ts'
+import { RegistryServerError } from './error.ts'
 import type { KeptManifest, Store } from './store.ts'
 
 /** A request that changes nothing. */
@@ -32,20 +32,20 @@ export async function answerReading(store: Store, { target, path, query, range }
     case 'referrers':
       return referrersOf(store, target.repository, target.digest, query.get('artifactType'))
     default:
-      throw new Refusal('UNSUPPORTED', 'There is no such operation.')
+      throw new RegistryServerError('UNSUPPORTED', 'There is no such operation.')
   }
 }
 
 async function tagsOf(store: Store, name: string, path: string, query: URLSearchParams): Promise<RegistryAnswer> {
   const tags = await store.tags(name)
-  if (tags === undefined) throw new Refusal('NAME_UNKNOWN', 'There is no such repository.')
+  if (tags === undefined) throw new RegistryServerError('NAME_UNKNOWN', 'There is no such repository.')
   const { items, link } = pageOf(tags, path, query)
   return jsonAnswer(200, { name, tags: items }, link)
 }
 
 async function manifestOf(store: Store, repository: string, reference: string): Promise<RegistryAnswer> {
   const manifest = await store.manifest(repository, reference)
-  if (manifest === undefined) throw new Refusal('MANIFEST_UNKNOWN', 'There is no such manifest.')
+  if (manifest === undefined) throw new RegistryServerError('MANIFEST_UNKNOWN', 'There is no such manifest.')
   const { digest, mediaType, bytes } = manifest
   return {
     status: 200,
@@ -56,7 +56,7 @@ async function manifestOf(store: Store, repository: string, reference: string): 
 
 async function blobOf(store: Store, repository: string, digest: string, range: string | undefined) {
   const blob = await store.blob(repository, digest)
-  if (blob === undefined) throw new Refusal('BLOB_UNKNOWN', 'There is no such blob.')
+  if (blob === undefined) throw new RegistryServerError('BLOB_UNKNOWN', 'There is no such blob.')
   const headers = { 'content-type': 'application/octet-stream', 'accept-ranges': 'bytes', etag: `"${digest}"` }
   return fileAnswer(blob.path, blob.size, range, { ...headers, 'docker-content-digest': digest })
 }

@@ -1,7 +1,7 @@
 import { createReadStream } from 'node:fs'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { pipeline } from 'node:stream/promises'
-import { Refusal } from './error.ts'
+import { RegistryServerError } from './error.ts'
 
 /** What the registry answers: bytes, or part of a file. Header names are lower-case. */
 export interface RegistryAnswer {
@@ -57,7 +57,7 @@ export const jsonAnswer = (
 })
 
 /** A refusal in the form of the distribution specification. */
-export const refusalAnswer = ({ status, code, message, headers }: Refusal): RegistryAnswer =>
+export const refusalAnswer = ({ status, code, message, headers }: RegistryServerError): RegistryAnswer =>
   jsonAnswer(status, { errors: [{ code, message }] }, headers)
 
 /** A file or the one part of it that a `Range` header asks for; several parts are answered with the whole. */
@@ -71,7 +71,7 @@ export function fileAnswer(
   if (from === '' && to === '') return { status: 200, headers, body: { path, start: 0, end: size - 1 } }
   const start = from === '' ? Math.max(0, size - Number(to)) : Number(from)
   const end = from === '' || to === '' ? size - 1 : Math.min(Number(to), size - 1)
-  if (start > end) throw new Refusal('RANGE_INVALID', 'There is no such part.', { 'content-range': `bytes */${size}` })
+  if (start > end) throw new RegistryServerError('RANGE_INVALID', 'There is no such part.', { 'content-range': `bytes */${size}` })
   const part = { 'content-range': `bytes ${start}-${end}/${size}` }
   return { status: 206, headers: { ...headers, ...part }, body: { path, start, end } }
 }

@@ -5,7 +5,7 @@ import type { Log } from '../log.ts'
 import { type RegistryAnswer, refusalAnswer, sendAnswer } from './responses.ts'
 import { parsePath } from './names.ts'
 import { answerReading } from './reading.ts'
-import { Refusal } from './error.ts'
+import { RegistryServerError } from './error.ts'
 import { openStore, type Store } from './store.ts'
 import { createUploads, type Uploads } from './uploads.ts'
 import { requireWriter } from './writer.ts'
@@ -73,10 +73,10 @@ async function respond(context: Context, request: IncomingMessage, response: Ser
 
 async function answer({ store, uploads, password }: Context, request: IncomingMessage): Promise<RegistryAnswer> {
   const { method = '', headers } = request
-  if (!loopbackHost.test(headers.host ?? '')) throw new Refusal('DENIED', 'The registry answers on loopback only.')
+  if (!loopbackHost.test(headers.host ?? '')) throw new RegistryServerError('DENIED', 'The registry answers on loopback only.')
   const [path = '', query = ''] = (request.url ?? '').split('?', 2)
   const target = parsePath(path)
-  if (target === undefined) throw new Refusal('NAME_UNKNOWN', 'There is no such path, or the name is not valid.')
+  if (target === undefined) throw new RegistryServerError('NAME_UNKNOWN', 'There is no such path, or the name is not valid.')
   const parameters = new URLSearchParams(query)
   const isReading = (method === 'GET' || method === 'HEAD') && target.kind !== 'upload'
   // Clients ask the base path whether the registry wants to know them, and send no password later where it does not.
@@ -87,7 +87,7 @@ async function answer({ store, uploads, password }: Context, request: IncomingMe
 }
 
 function refused({ log }: Context, error: unknown): RegistryAnswer {
-  if (error instanceof Refusal) return refusalAnswer(error)
+  if (error instanceof RegistryServerError) return refusalAnswer(error)
   log('the registry failed', { error })
-  return refusalAnswer(new Refusal('UNKNOWN', 'The registry failed.'))
+  return refusalAnswer(new RegistryServerError('UNKNOWN', 'The registry failed.'))
 }

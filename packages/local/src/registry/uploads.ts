@@ -1,6 +1,6 @@
 import { createHash, type Hash, randomUUID } from 'node:crypto'
 import { open, rm } from 'node:fs/promises'
-import { Refusal } from './error.ts'
+import { RegistryServerError } from './error.ts'
 
 /** Blobs on their way in. They are of this process only: after a restart a client begins again. */
 export interface Uploads {
@@ -46,7 +46,7 @@ export function createUploads(newDraft: () => string, maximumBytes: number): Upl
   return {
     begin: async (repository) => {
       await cancelForgotten()
-      if (uploads.size >= maximumUploads) throw new Refusal('TOOMANYREQUESTS', 'Too many uploads are under way.')
+      if (uploads.size >= maximumUploads) throw new RegistryServerError('TOOMANYREQUESTS', 'Too many uploads are under way.')
       const draft = newDraft()
       const id = randomUUID()
       const hash = createHash('sha256')
@@ -57,10 +57,10 @@ export function createUploads(newDraft: () => string, maximumBytes: number): Upl
     find: (repository, id) => {
       const upload = uploads.get(id)
       if (upload?.repository === repository) return upload
-      throw new Refusal('BLOB_UPLOAD_UNKNOWN', 'There is no such upload, or the registry was restarted: begin again.')
+      throw new RegistryServerError('BLOB_UPLOAD_UNKNOWN', 'There is no such upload, or the registry was restarted: begin again.')
     },
     append: async (upload, chunks) => {
-      if (upload.isBusy) throw new Refusal('BLOB_UPLOAD_INVALID', 'Another request writes to this upload.')
+      if (upload.isBusy) throw new RegistryServerError('BLOB_UPLOAD_INVALID', 'Another request writes to this upload.')
       upload.isBusy = true
       try {
         await write(upload, chunks, maximumBytes)
@@ -78,7 +78,7 @@ export function createUploads(newDraft: () => string, maximumBytes: number): Upl
       const found = `sha256:${upload.hash.digest('hex')}`
       if (found === digest) return
       await rm(upload.draft, { force: true })
-      throw new Refusal('DIGEST_INVALID', `What arrived has the digest ${found}.`)
+      throw new RegistryServerError('DIGEST_INVALID', `What arrived has the digest ${found}.`)
     },
     cancel,
   }
@@ -88,7 +88,7 @@ async function write(upload: Upload, chunks: AsyncIterable<Uint8Array>, maximumB
   await using file = await open(upload.draft, 'a', 0o600)
   for await (const chunk of chunks) {
     if (upload.size + chunk.length > maximumBytes) {
-      throw new Refusal('SIZE_INVALID', `A blob holds at most ${maximumBytes} bytes.`)
+      throw new RegistryServerError('SIZE_INVALID', `A blob holds at most ${maximumBytes} bytes.`)
     }
     await file.writeFile(chunk)
     upload.hash.update(chunk)

@@ -1,6 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
-import { Refusal } from './error.ts'
+import { RegistryServerError } from './error.ts'
 
 /** The one user who may write. */
 export const writerName = 'platform'
@@ -13,5 +13,5 @@ export function requireWriter({ headers }: IncomingMessage, password: string): v
   const given = Buffer.from(encoded, 'base64').toString('utf8')
   if (timingSafeEqual(hash(given), hash(`${writerName}:${password}`))) return
   const challenge = { 'www-authenticate': 'Basic realm="platform"' }
-  throw new Refusal('UNAUTHORIZED', `Writing needs the password of the user ${writerName}.`, challenge)
+  throw new RegistryServerError('UNAUTHORIZED', `Writing needs the password of the user ${writerName}.`, challenge)
 }

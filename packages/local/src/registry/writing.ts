@@ -3,7 +3,7 @@ import { digestOf, isDigest } from '@platform/oci/digest'
 import type { RegistryAnswer } from './responses.ts'
 import { checkManifest, maximumManifestBytes } from './manifest-body.ts'
 import { isRepository, type Target } from './names.ts'
-import { Refusal } from './error.ts'
+import { RegistryServerError } from './error.ts'
 import type { Store } from './store.ts'
 import type { Upload, Uploads } from './uploads.ts'
 
@@ -23,7 +23,7 @@ export function answerWriting(store: Store, uploads: Uploads, { target, query, r
   if (target.kind === 'manifest' && method === 'PUT') return putManifest(store, target, request)
   if (target.kind === 'manifest' && method === 'DELETE') return removeManifest(store, target)
   if (target.kind === 'blob' && method === 'DELETE') return removeBlob(store, target)
-  throw new Refusal('UNSUPPORTED', 'There is no such operation.')
+  throw new RegistryServerError('UNSUPPORTED', 'There is no such operation.')
 }
 
 const created = (repository: string, kind: 'blobs' | 'manifests', digest: string): RegistryAnswer => ({
@@ -71,7 +71,7 @@ async function continueUpload(
     await uploads.cancel(upload)
     return { status: 204 }
   }
-  if (method !== 'PATCH' && method !== 'PUT') throw new Refusal('UNSUPPORTED', 'There is no such operation.')
+  if (method !== 'PATCH' && method !== 'PUT') throw new RegistryServerError('UNSUPPORTED', 'There is no such operation.')
   const digest = query.get('digest') ?? ''
   if (method === 'PUT') requireDigest(digest)
   requireOrder(upload, request.headers['content-range'])
@@ -86,7 +86,7 @@ async function finishUpload(store: Store, uploads: Uploads, upload: Upload, dige
 }
 
 function requireDigest(digest: string): void {
-  if (!isDigest(digest)) throw new Refusal('DIGEST_INVALID', 'digest must be sha256: and 64 hexadecimal digits.')
+  if (!isDigest(digest)) throw new RegistryServerError('DIGEST_INVALID', 'digest must be sha256: and 64 hexadecimal digits.')
 }
 
 /** Chunks come in order: each begins where the one before ended. */
@@ -94,7 +94,7 @@ function requireOrder(upload: Upload, contentRange: string | undefined): void {
   const start = /^(?:bytes[ =])?(\d{1,15})-\d{1,15}(?:\/.*)?$/.exec(contentRange ?? '')?.[1]
   const isInOrder = contentRange === undefined || (start !== undefined && Number(start) === upload.size)
   if (isInOrder) return
-  throw new Refusal('RANGE_INVALID', 'The chunk does not begin where the last one ended.', {
+  throw new RegistryServerError('RANGE_INVALID', 'The chunk does not begin where the last one ended.', {
     ...progress(416, upload).headers,
   })
 }
@@ -107,7 +107,7 @@ async function putManifest(
   const bytes = await readManifest(request)
   const digest = digestOf(bytes)
   if (isDigest(reference) && reference !== digest) {
-    throw new Refusal('DIGEST_INVALID', `The manifest has the digest ${digest}.`)
+    throw new RegistryServerError('DIGEST_INVALID', `The manifest has the digest ${digest}.`)
   }
   const mediaType = (request.headers['content-type'] ?? '').split(';', 1)[0]?.trim() ?? ''
   const { subject } = await checkManifest(store, repository, mediaType, bytes)
@@ -122,7 +122,7 @@ async function readManifest(request: AsyncIterable<Buffer>): Promise<Buffer> {
   let size = 0
   for await (const chunk of request) {
     size += chunk.length
-    if (size > maximumManifestBytes) throw new Refusal('SIZE_INVALID', 'A manifest holds at most 4 MiB.')
+    if (size > maximumManifestBytes) throw new RegistryServerError('SIZE_INVALID', 'A manifest holds at most 4 MiB.')
     chunks.push(chunk)
   }
   return Buffer.concat(chunks)
@@ -133,10 +133,10 @@ async function removeManifest(
   target: { repository: string; reference: string },
 ): Promise<RegistryAnswer> {
   if (await store.removeManifest(target.repository, target.reference)) return { status: 202 }
-  throw new Refusal('MANIFEST_UNKNOWN', 'There is no such manifest.')
+  throw new RegistryServerError('MANIFEST_UNKNOWN', 'There is no such manifest.')
 }
 
 async function removeBlob(store: Store, target: { repository: string; digest: string }): Promise<RegistryAnswer> {
   if (await store.removeBlob(target.repository, target.digest)) return { status: 202 }
-  throw new Refusal('BLOB_UNKNOWN', 'There is no such blob.')
+  throw new RegistryServerError('BLOB_UNKNOWN', 'There is no such blob.')
 }

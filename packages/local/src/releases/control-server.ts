@@ -11,7 +11,7 @@ import {
 } from '@platform/worker/updates/target/host-protocol'
 import { TargetError } from '@platform/worker/updates/target/port'
 import type * as z from 'zod'
-import { type Call, jsonOf, serveCalls } from '../rpc-server.ts'
+import { type Call, jsonOf, serveRpc } from '../rpc-server.ts'
 import type { Log } from '../log.ts'
 import type { UpdateControl } from './control.ts'
 
@@ -67,7 +67,7 @@ export async function serveControl(control: Promise<UpdateControl>, log: Log): P
     },
   }
   const onError = (error: unknown) => log('an update of the functions failed', { error })
-  const server = await serveCalls({ token, port: 0, calls, failureOf, onError, maxBytes: maxZipBytes })
+  const server = await serveRpc({ token, port: 0, calls, failureOf, onError, maxBytes: maxZipBytes })
   return { ...server, token }
 }
 

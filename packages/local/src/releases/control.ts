@@ -1,9 +1,9 @@
 import { type FetchedRelease, isSameRelease } from '@platform/core/updates/release-identity'
 import type { InstalledRelease } from '@platform/core/updates/record'
 import { TargetError, type UpdateTarget } from '@platform/worker/updates/target/port'
-import { noteCurrent } from './current.ts'
+import { writeCurrentRelease } from './current.ts'
 import { draftedFunctions, draftFunction, folderName, removeAllBut } from './folder.ts'
-import type { Rotation } from './traffic-split.ts'
+import type { TrafficSplit } from './traffic-split.ts'
 import { isFetched, missingFunctions, sealRelease, type StagingOptions, startRelease } from './staging.ts'
 import { unpack } from './zip.ts'
 
@@ -25,7 +25,7 @@ export interface UpdateControl extends Pick<
 const leavingLimit = 1
 
 /** Changes which releases a rotation has. One call after the other: none meets what another one has done half. */
-export function createControl(options: StagingOptions & { rotation: Rotation }): UpdateControl {
+export function createControl(options: StagingOptions & { rotation: TrafficSplit }): UpdateControl {
   const { releasesDir, checkout, rotation } = options
   const inTurn = createTurn()
   let kept: readonly InstalledRelease[] = []
@@ -34,7 +34,7 @@ export function createControl(options: StagingOptions & { rotation: Rotation }):
   const isCurrent = (release: InstalledRelease): boolean => isSameRelease(rotation.current(), release)
   const isThere = (release: InstalledRelease): boolean => rotation.invokeOf(release) !== undefined
   const note = (release: InstalledRelease) =>
-    noteCurrent(releasesDir, isFetched(release) ? release : undefined, checkout)
+    writeCurrentRelease(releasesDir, isFetched(release) ? release : undefined, checkout)
 
   const getReady = async (release: InstalledRelease) => {
     if (isThere(release) || rotation.bringBack(release)) return

@@ -5,7 +5,7 @@ import { type FetchedRelease, releaseIdentity } from '@platform/core/updates/rel
 import gte from 'semver/functions/gte.js'
 import * as z from 'zod'
 import type { Log } from '../log.ts'
-import { StartFailure } from '../start-error.ts'
+import { StartError } from '../start-error.ts'
 import { removeFile, renameDurably, replaceFile } from './durable.ts'
 import { DamagedRelease, type KeptRelease, readRelease } from './folder.ts'
 
@@ -28,7 +28,7 @@ const fileIn = (releasesDir: string): string => join(releasesDir, 'current.json'
 const asideIn = (releasesDir: string): string => join(releasesDir, 'current-set-aside.json')
 
 /** Notes which release serves from the next start on; undefined: the functions of the checkout. All of it or nothing is written. */
-export async function noteCurrent(
+export async function writeCurrentRelease(
   releasesDir: string,
   release: FetchedRelease | undefined,
   checkout: Checkout,
@@ -64,11 +64,11 @@ export async function releaseAtStart(
   if (kept !== undefined && !(kept instanceof DamagedRelease)) return kept
   const { version: itsVersion } = current.release
   const problem = `Release ${itsVersion} cannot be started: ${kept?.message ?? 'its folder is missing'}.`
-  throw new StartFailure(`${problem} ${adviceFor(releasesDir, checkout)}`, { cause: kept })
+  throw new StartError(`${problem} ${recoveryAdvice(releasesDir, checkout)}`, { cause: kept })
 }
 
 /** What to do with a release that does not start. */
-export const adviceFor = (releasesDir: string, checkout: Checkout): string =>
+export const recoveryAdvice = (releasesDir: string, checkout: Checkout): string =>
   `Remove ${fileIn(releasesDir)} to start with version ${checkout.version} of this folder; then apply the update again.`
 
 async function readCurrent(releasesDir: string, checkout: Checkout): Promise<z.infer<typeof Current> | undefined> {
@@ -77,7 +77,7 @@ async function readCurrent(releasesDir: string, checkout: Checkout): Promise<z.i
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
     const problem = `${fileIn(releasesDir)} cannot be read.`
-    throw new StartFailure(`${problem} ${adviceFor(releasesDir, checkout)}`, { cause: error })
+    throw new StartError(`${problem} ${recoveryAdvice(releasesDir, checkout)}`, { cause: error })
   }
 }
 

@@ -1,10 +1,10 @@
 import { now } from '@platform/core/clock'
 import type { InFlightStats } from '@platform/worker/updates/target/port'
 import { mayTakeMinutes } from '../function-limits.ts'
-import { FunctionFailed } from '../functions/errors.ts'
+import { FunctionError } from '../functions/errors.ts'
 
 /** What is known of the invocations of one version of the functions, whatever they say of themselves. */
-export interface Invocations {
+export interface InFlightInvocations {
   /** Follows an invocation to its end, and answers as that does. */
   follow: <Result>(functionName: string, invoke: () => Promise<Result>) => Promise<Result>
   /** Those that ended without an answer since then, the whole of that second included, and the oldest that may yet. */
@@ -17,7 +17,7 @@ const keptSeconds = 600
 const secondOf = (ms: number): number => Math.floor(ms / 1000)
 
 /** Counts by the second, and keeps ten minutes. */
-export function createInvocations(): Invocations {
+export function trackInvocations(): InFlightInvocations {
   const faults = new Map<number, number>()
   /** When they began, the oldest first. */
   const underWay = new Map<symbol, number>()
@@ -34,7 +34,7 @@ export function createInvocations(): Invocations {
       try {
         return await invoke()
       } catch (error) {
-        if (!(error instanceof FunctionFailed && error.isTallied)) countFault()
+        if (!(error instanceof FunctionError && error.isTallied)) countFault()
         throw error
       } finally {
         underWay.delete(invocation)

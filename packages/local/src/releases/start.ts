@@ -4,13 +4,13 @@ import { version } from '@platform/core/lib/version'
 import { functionNames } from '../function-files.ts'
 import type { Log } from '../log.ts'
 import type { Settings } from '../settings.ts'
-import { StartFailure } from '../start-error.ts'
+import { StartError } from '../start-error.ts'
 import type { Functions } from '../events/start.ts'
 import { createControl, type UpdateControl } from './control.ts'
 import { type ControlServer, serveControl } from './control-server.ts'
-import { adviceFor, releaseAtStart } from './current.ts'
+import { recoveryAdvice, releaseAtStart } from './current.ts'
 import { type KeptRelease, removeDrafts } from './folder.ts'
-import { createRotation } from './traffic-split.ts'
+import { createTrafficSplit } from './traffic-split.ts'
 import { startVersion } from './version.ts'
 
 /** Where functions ask for updates of themselves. */
@@ -52,11 +52,11 @@ export async function startFunctions(
   const first = await start(names.filter(isAwaited), release).catch((cause: Error) => {
     if (release === undefined) throw cause
     const problem = `Release ${release.version} does not start: ${cause.message}.`
-    throw new StartFailure(`${problem} ${adviceFor(releasesDir, checkout)}`, { cause })
+    throw new StartError(`${problem} ${recoveryAdvice(releasesDir, checkout)}`, { cause })
   })
   const tidy = () => control.promise.then(({ tidy: inTurn }) => inTurn())
   const onGone = () => void tidy().catch((error: unknown) => log('releases could not be removed', { error }))
-  const rotation = createRotation(first, onGone)
+  const rotation = createTrafficSplit(first, onGone)
   parts.defer(rotation.close)
   // Nobody waits for a staged release: whatever of it cannot be imported has to come out before it serves.
   const startWhole = (staged?: KeptRelease) => start(names, staged)

@@ -3,7 +3,7 @@ import { isSameRelease } from '@platform/core/updates/release-identity'
 import type { InstalledRelease } from '@platform/core/updates/record'
 import type { InFlightStats } from '@platform/worker/updates/target/port'
 import type { FunctionPool } from '../functions/pool.ts'
-import { createInvocations, type Invocations } from './in-flight.ts'
+import { trackInvocations, type InFlightInvocations } from './in-flight.ts'
 
 /** A set of functions that can serve: the checkout's own, or those of a release. */
 export interface Version {
@@ -12,7 +12,7 @@ export interface Version {
 }
 
 /** Divides invocations between the version that serves and one that is to follow it. */
-export interface Rotation {
+export interface TrafficSplit {
   /** Runs a function of the version whose turn it is. */
   invoke: FunctionPool['invoke']
   /** Runs a function of the version that serves, or of the one that is staged, and counts it nowhere; undefined where it is neither. */
@@ -40,15 +40,15 @@ export interface Rotation {
 
 interface Member extends Version {
   underWay: number
-  invocations: Invocations
+  invocations: InFlightInvocations
 }
 
 /**
  * Starts with one version. One that leaves gets nothing any more, ends what it has begun, however long that takes, and is closed
  * then; `onGone` hears of it.
  */
-export function createRotation(first: Version, onGone: (release: InstalledRelease) => void): Rotation {
-  const memberOf = (version: Version): Member => ({ ...version, underWay: 0, invocations: createInvocations() })
+export function createTrafficSplit(first: Version, onGone: (release: InstalledRelease) => void): TrafficSplit {
+  const memberOf = (version: Version): Member => ({ ...version, underWay: 0, invocations: trackInvocations() })
   let serving = memberOf(first)
   let next: Member | undefined
   const leaving = new Set<Member>()

@@ -1,7 +1,7 @@
 import { AwsFault } from '../http/error.ts'
 import type { JsonObject } from '../http/request.ts'
 import type { AwsCall } from '../http/service.ts'
-import { depthOf, type QueueDepth } from './queue-depth.ts'
+import { queueDepthOf, type QueueDepth } from './queue-depth.ts'
 import { loadFauxqs, type Queue } from './fauxqs.ts'
 import { openJournal } from './journal.ts'
 
@@ -39,7 +39,7 @@ export async function openEngine(dataDir: string | undefined): Promise<Engine> {
   return {
     perform,
     find: (url) => (typeof url === 'string' ? store.getQueue(url) : undefined),
-    depths: () => [...store.allQueues()].map(depthOf),
+    depths: () => [...store.allQueues()].map(queueDepthOf),
     close: () => {
       store.shutdown()
       journal?.close()

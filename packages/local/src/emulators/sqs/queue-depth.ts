@@ -11,7 +11,7 @@ export interface QueueDepth {
 }
 
 /** Counts the messages of a queue by what becomes of them. */
-export function depthOf({ name, messages, inflightMessages, delayedMessages }: Queue): QueueDepth {
+export function queueDepthOf({ name, messages, inflightMessages, delayedMessages }: Queue): QueueDepth {
   const present = [...messages, ...[...inflightMessages.values()].map(({ message }) => message)]
   const oldestSentMs = present.reduce((oldest, { sentTimestamp }) => Math.min(oldest, sentTimestamp), Infinity)
   return {
