@@ -1,6 +1,6 @@
 /** `npm run deploy` and `npm run deploy:remove`: checks what it needs, builds the functions, and lets SST do the rest. */
 import { setGlobalProxyFromEnv } from 'node:http'
-import { Failure } from '@platform/cli/exit'
+import { CliError } from '@platform/cli/exit'
 import { type Account, findAccount } from './deploy/account.ts'
 import { buildFunctions, functionsDir } from './deploy/build.ts'
 import { deployed, failed, removed } from './deploy/farewell.ts'
@@ -22,7 +22,7 @@ async function run(options: Options): Promise<void> {
   say(`${doing[action]} the stage ${stage}: account ${account.id}, region ${account.region}, as ${account.arn}.`)
   // What goes is known from the state of its deployment.
   if (action !== 'remove') await build(stage, set)
-  if ((await runSst(options, account.region)) !== 0) throw new Failure('refused', failed(options))
+  if ((await runSst(options, account.region)) !== 0) throw new CliError('refused', failed(options))
   await sayFarewell(options, account)
 }
 
@@ -43,8 +43,8 @@ try {
   if (typeof options === 'string') say(options)
   else await run(options)
 } catch (error) {
-  const isUsage = error instanceof Failure && error.exitCode === 2
-  console.error(error instanceof Failure ? error.message : error)
+  const isUsage = error instanceof CliError && error.exitCode === 2
+  console.error(error instanceof CliError ? error.message : error)
   if (isUsage) console.error('Nothing has been deployed or changed.')
-  process.exitCode = error instanceof Failure ? error.exitCode : 1
+  process.exitCode = error instanceof CliError ? error.exitCode : 1
 }

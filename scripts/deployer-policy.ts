@@ -2,7 +2,7 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
-import { Failure, messageOf } from '@platform/cli/exit'
+import { CliError, messageOf } from '@platform/cli/exit'
 import { stageFault } from '../infra/stage-name.ts'
 import { graphOf } from '../test/simulator/graph/graph.ts'
 import { deployerPolicies } from './deployer/policy.ts'
@@ -24,7 +24,7 @@ function parsed(args: string[]): { stage: string; output: string | undefined } {
     // npm runs scripts in the project's folder, wherever it was called.
     return { stage, output: output && resolve(process.env['INIT_CWD'] ?? '.', output) }
   } catch (error) {
-    throw new Failure('usage', `${messageOf(error)}\n\n${usage}`, error)
+    throw new CliError('usage', `${messageOf(error)}\n\n${usage}`, error)
   }
 }
 
@@ -44,6 +44,6 @@ async function main(): Promise<void> {
 try {
   await main()
 } catch (error) {
-  console.error(error instanceof Failure ? error.message : error)
-  process.exitCode = error instanceof Failure ? error.exitCode : 1
+  console.error(error instanceof CliError ? error.message : error)
+  process.exitCode = error instanceof CliError ? error.exitCode : 1
 }

@@ -2,8 +2,8 @@
 import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { explained } from '@platform/cli/author/explain-error'
-import { Failure } from '@platform/cli/exit'
+import { explainError } from '@platform/cli/author/explain-error'
+import { CliError } from '@platform/cli/exit'
 import { signatureTag } from '@platform/oci/signature/sign'
 import prerelease from 'semver/functions/prerelease.js'
 import { type Artifact, artifactOf } from './release/artifact.ts'
@@ -58,9 +58,9 @@ try {
   await mkdir(join(workFolder, 'registry'))
   await release(parseOptions(process.argv.slice(2)), workFolder)
 } catch (error) {
-  const failure = explained(error)
-  console.error(failure instanceof Failure ? failure.message : failure)
-  process.exitCode = failure instanceof Failure ? failure.exitCode : 1
+  const failure = explainError(error)
+  console.error(failure instanceof CliError ? failure.message : failure)
+  process.exitCode = failure instanceof CliError ? failure.exitCode : 1
 } finally {
   await rm(workFolder, { recursive: true })
 }

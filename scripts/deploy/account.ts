@@ -1,5 +1,5 @@
 import { LambdaClient } from '@aws-sdk/client-lambda'
-import { Failure, messageOf } from '@platform/cli/exit'
+import { CliError, messageOf } from '@platform/cli/exit'
 import { SignatureV4 } from '@smithy/signature-v4'
 
 /** Whose credentials these are, and where they lead. */
@@ -30,10 +30,10 @@ export async function findAccount(): Promise<Account> {
   // Any client knows where the SDK looks for regions and credentials.
   const { config } = new LambdaClient(named ? { region: named } : {})
   const region = await config.region().catch((cause: unknown) => {
-    throw new Failure('usage', `No region of AWS is set. ${howTo.region}`, cause)
+    throw new CliError('usage', `No region of AWS is set. ${howTo.region}`, cause)
   })
   const credentials = await config.credentials().catch((cause: unknown) => {
-    throw new Failure('usage', `There are no credentials for AWS: ${messageOf(cause)}.\n${howTo.credentials}`, cause)
+    throw new CliError('usage', `There are no credentials for AWS: ${messageOf(cause)}.\n${howTo.credentials}`, cause)
   })
   const url = new URL(endpointOf(region))
   const signer = new SignatureV4({ credentials, region, service: 'sts', sha256: config.sha256 })
@@ -61,14 +61,14 @@ async function identify(url: URL, headers: Record<string, string>, body: string)
   const answer = await fetch(url, { method: 'POST', headers, body, signal, redirect: 'manual' }).catch(
     (cause: unknown) => {
       const advice = 'Is the region right, and does the network lead there?'
-      throw new Failure('usage', `AWS does not answer at ${url.origin}: ${messageOf(cause)}. ${advice}`, cause)
+      throw new CliError('usage', `AWS does not answer at ${url.origin}: ${messageOf(cause)}. ${advice}`, cause)
     },
   )
   const xml = await answer.text()
   const account = { id: element(xml, 'Account'), arn: element(xml, 'Arn') }
   if (answer.ok && account.id !== '') return account
   const said = `${element(xml, 'Code') || answer.status}: ${element(xml, 'Message') || 'no reason given'}`
-  throw new Failure('usage', `AWS refuses the credentials (${said}).\n${adviceFor(said)}`)
+  throw new CliError('usage', `AWS refuses the credentials (${said}).\n${adviceFor(said)}`)
 }
 
 const adviceFor = (said: string): string =>

@@ -1,5 +1,5 @@
 import { parseArgs, type ParseArgsConfig } from 'node:util'
-import { Failure, messageOf } from '@platform/cli/exit'
+import { CliError, messageOf } from '@platform/cli/exit'
 import * as z from 'zod'
 import { protectedStage, stageFault, stageLengthMax } from '../../infra/stage-name.ts'
 
@@ -33,10 +33,10 @@ export function parseOptions(args: readonly string[]): Options | string {
   const { help, stage, diff, confirm } = valuesOf(command === 'remove' ? args.slice(1) : args, command)
   if (help) return usages[command]
   if (stage === undefined) {
-    throw new Failure('usage', `--stage is missing: which deployment is meant?\n\n${usages[command]}`)
+    throw new CliError('usage', `--stage is missing: which deployment is meant?\n\n${usages[command]}`)
   }
   const fault = stageFault(stage)
-  if (fault !== undefined) throw new Failure('usage', `--stage: "${stage}" ${fault}.`)
+  if (fault !== undefined) throw new CliError('usage', `--stage: "${stage}" ${fault}.`)
   if (command === 'deploy') return { action: diff ? 'diff' : 'deploy', stage }
   refuseProtected(stage)
   if (confirm !== stage) throw unconfirmed(stage, confirm)
@@ -63,18 +63,18 @@ function valuesOf(args: readonly string[], command: keyof typeof optionsOf): z.i
     const options: ParseArgsConfig['options'] = optionsOf[command]
     return Values.parse(parseArgs({ args: [...args], options, strict: true }).values)
   } catch (error) {
-    throw new Failure('usage', `${messageOf(error)}\n\n${usages[command]}`, error)
+    throw new CliError('usage', `${messageOf(error)}\n\n${usages[command]}`, error)
   }
 }
 
 function refuseProtected(stage: string): void {
   if (stage !== protectedStage) return
   const how = 'docs/deployment.md#remove says how it is done all the same.'
-  throw new Failure('usage', `The stage ${stage} is protected: it is not removed by a command. ${how}`)
+  throw new CliError('usage', `The stage ${stage} is protected: it is not removed by a command. ${how}`)
 }
 
-function unconfirmed(stage: string, confirm: string | undefined): Failure {
+function unconfirmed(stage: string, confirm: string | undefined): CliError {
   const what = `This removes the platform of the stage ${stage}, with its data and its signing keys, for good.`
   const why = confirm === undefined ? '' : `--confirm says "${confirm}", --stage says "${stage}".\n`
-  return new Failure('usage', `${why}${what}\nTo do so: npm run deploy:remove -- --stage ${stage} --confirm ${stage}`)
+  return new CliError('usage', `${why}${what}\nTo do so: npm run deploy:remove -- --stage ${stage} --confirm ${stage}`)
 }

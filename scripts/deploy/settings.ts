@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { Failure, messageOf } from '@platform/cli/exit'
+import { CliError, messageOf } from '@platform/cli/exit'
 import { root } from '../source.ts'
 
 /** What an operator sets for a deployment, checked as the configuration reads it, before anything happens. */
@@ -17,7 +17,7 @@ export function requireCertificateIn(region: string, { domainCertificate }: Sett
   const [, , , where] = domainCertificate?.split(':') ?? []
   if (where === undefined || where === region) return
   const what = `PLAT_DOMAIN_CERTIFICATE: the certificate is in ${where}, and the deployment goes to ${region}.`
-  throw new Failure('usage', `${what}\nGet one there (docs/deployment.md#your-own-domain).`)
+  throw new CliError('usage', `${what}\nGet one there (docs/deployment.md#your-own-domain).`)
 }
 
 /**
@@ -37,6 +37,6 @@ export async function readSettings(stage: string): Promise<Settings> {
     const known = new Set<string>([...settingNames, ...keyFileNames, ...optionNames])
     return { set, ignored: names.filter((name) => !known.has(name)) }
   } catch (error) {
-    throw new Failure('usage', `${messageOf(error)}\ndocs/deployment.md#settings explains them.`, error)
+    throw new CliError('usage', `${messageOf(error)}\ndocs/deployment.md#settings explains them.`, error)
   }
 }

@@ -1,4 +1,4 @@
-import { Failure } from '@platform/cli/exit'
+import { CliError } from '@platform/cli/exit'
 import { type Graph } from '../../test/simulator/graph/graph.ts'
 import { ownPermissions, type Permission, permissionsOf } from './permissions.ts'
 
@@ -31,7 +31,7 @@ export function deployerPolicies(graph: Graph, stage: string): Policy[] {
   const types = [...new Set(graph.resources.map(({ type }) => type))].filter((type) => !type.startsWith('sst:'))
   const unknown = types.filter((type) => permissionsOf[type] === undefined)
   if (unknown.length > 0) {
-    throw new Failure('usage', `scripts/deployer/permissions.ts does not say what these take: ${unknown.join(', ')}`)
+    throw new CliError('usage', `scripts/deployer/permissions.ts does not say what these take: ${unknown.join(', ')}`)
   }
   const permissions = [...ownPermissions, ...types.toSorted().flatMap((type) => permissionsOf[type] ?? [])]
   return packed(merged(permissions, prefixOf(graph, stage)))

@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
-import { Failure } from '@platform/cli/exit'
+import { CliError } from '@platform/cli/exit'
 import { root } from '../source.ts'
 
 const run = promisify(execFile)
@@ -25,7 +25,7 @@ export interface Commit {
 export async function currentCommit(environment: NodeJS.ProcessEnv = process.env): Promise<Commit> {
   const epoch = environment['SOURCE_DATE_EPOCH'] || (await git('log', '-1', '--format=%ct'))
   if (epoch === undefined || !/^\d{1,11}$/.test(epoch)) {
-    throw new Failure('usage', 'SOURCE_DATE_EPOCH must say the time of the release, in seconds since 1970.')
+    throw new CliError('usage', 'SOURCE_DATE_EPOCH must say the time of the release, in seconds since 1970.')
   }
   const [name, changes] = await Promise.all([git('rev-parse', '--short', 'HEAD'), git('status', '--porcelain')])
   return {

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { Failure } from '@platform/cli/exit'
+import { CliError } from '@platform/cli/exit'
 import { functionNames } from '@platform/core/updates/function-names'
 import { buildAssets } from '@platform/local/assets'
 import type { Plugin } from 'esbuild'
@@ -23,7 +23,7 @@ export async function functionFiles(
   changes: readonly Plugin[] = [],
 ): Promise<Map<string, Files>> {
   const bundles = bundleAll(functionNames, version, changes).catch((cause: unknown) => {
-    throw new Failure('refused', 'The functions cannot be bundled. What is wrong stands above.', cause)
+    throw new CliError('refused', 'The functions cannot be bundled. What is wrong stands above.', cause)
   })
   return filesOf(bundles, assetsDir)
 }

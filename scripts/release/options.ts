@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { version } from '@platform/contract/manifest'
-import { Failure, messageOf } from '@platform/cli/exit'
+import { CliError, messageOf } from '@platform/cli/exit'
 import { parseReleaseRepository } from '@platform/core/lib/settings/release-source'
 import gte from 'semver/functions/gte.js'
 import valid from 'semver/functions/valid.js'
@@ -73,7 +73,7 @@ export function parseOptions(args: readonly string[]): Options {
   const parsed = Options.safeParse(valuesOf(args))
   if (!parsed.success) {
     const lines = parsed.error.issues.map(({ path: [name], message }) => `--${String(name)}: ${message}`)
-    throw new Failure('usage', `${lines.join('\n')}\n\n${usage}`)
+    throw new CliError('usage', `${lines.join('\n')}\n\n${usage}`)
   }
   const { 'notes-url': releaseNotesUrl, 'min-from': minFrom, source, key, output } = parsed.data
   return {
@@ -91,6 +91,6 @@ function valuesOf(args: readonly string[]): Record<string, unknown> {
   try {
     return parseArgs({ args: [...args], options, strict: true }).values
   } catch (error) {
-    throw new Failure('usage', `${messageOf(error)}\n\n${usage}`, error)
+    throw new CliError('usage', `${messageOf(error)}\n\n${usage}`, error)
   }
 }

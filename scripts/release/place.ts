@@ -2,7 +2,7 @@ import { resolve } from 'node:path'
 import { ownRegistry } from '@platform/cli/author/runtime'
 import { readSigningKey } from '@platform/cli/author/keys'
 import { openRemote } from '@platform/cli/author/remote'
-import { Failure } from '@platform/cli/exit'
+import { CliError } from '@platform/cli/exit'
 import { readReleaseSigningKey } from '@platform/local/generated-secrets'
 import { releaseRepository } from '@platform/local/release-settings'
 import type { Options } from './options.ts'
@@ -14,7 +14,7 @@ export async function signingKey({ key }: Options): Promise<string> {
   const folder = resolve(process.env['PLAT_DATA_DIR'] || '.platform')
   return readReleaseSigningKey(folder).catch((cause: unknown) => {
     const advice = 'Give --key FILE; npx plat module key NAME makes a key pair.'
-    throw new Failure('usage', `No platform has made a key in ${folder} to sign with. ${advice}`, cause)
+    throw new CliError('usage', `No platform has made a key in ${folder} to sign with. ${advice}`, cause)
   })
 }
 
@@ -28,5 +28,5 @@ export async function releaseRepositoryOf({ source }: Options): Promise<Reposito
 async function ownReference(): Promise<string> {
   const own = await ownRegistry()
   if (own !== undefined) return `${own.host}/${releaseRepository}`
-  throw new Failure('usage', 'No platform runs here. Start it with npm start, or give --source registry/repository.')
+  throw new CliError('usage', 'No platform runs here. Start it with npm start, or give --source registry/repository.')
 }

@@ -1,5 +1,5 @@
 import { createPublicKey } from 'node:crypto'
-import { Failure } from '@platform/cli/exit'
+import { CliError } from '@platform/cli/exit'
 import { forEachLimit } from '@platform/core/lib/async'
 import type { RegistryClient } from '@platform/oci/client'
 import { signImage, type SignatureLayout } from '@platform/oci/signature/sign'
@@ -38,8 +38,8 @@ export async function publish(
 }
 
 /** The refusal of a version that is there with another content. */
-export const otherContent = (place: string): Failure =>
-  new Failure(
+export const otherContent = (place: string): CliError =>
+  new CliError(
     'refused',
     `${place} is there already, with another content. A release never changes: take another version.`,
   )

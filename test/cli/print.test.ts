@@ -1,9 +1,9 @@
-import { Failure } from '@platform/cli/exit'
+import { CliError } from '@platform/cli/exit'
 import { readBatchFile } from '@platform/cli/jobs/batch-file'
 import { batchesOf } from '@platform/cli/jobs/batch'
 import { exitCodeOf } from '@platform/cli/jobs/job'
 import { cellOf, tableOf } from '@platform/cli/print/table'
-import { cut, harmless, oneLine, widthOf } from '@platform/cli/print/text'
+import { cut, sanitiseText, oneLine, widthOf } from '@platform/cli/print/text'
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 
@@ -12,7 +12,7 @@ import { expect, test } from 'vitest'
 test('text of others cannot drive a terminal, forge a line or turn text around', () => {
   const evil = 'a\u001b[2Jb\r\nc\u009b31md\u202ee\u2028f'
   expect(oneLine(evil)).toBe(String.raw`a\u{1b}[2Jb\r\nc\u{9b}31md\u{202e}e\u{2028}f`)
-  expect(harmless('a\tb\n\u001b[0m')).toBe('a\tb\n\\u{1b}[0m')
+  expect(sanitiseText('a\tb\n\u001b[0m')).toBe('a\tb\n\\u{1b}[0m')
   expect(cellOf(['a\nb', 'c'])).toBe(String.raw`a\nb, c`)
 })
 
@@ -71,7 +71,7 @@ test.for([
   '[{"cluster": "c", "script": 7}]',
   '[{"cluster": "c", "script": "s", "scirpt": 1}]',
 ])('%s is no batch', (text) => {
-  expect(() => readBatchFile(text)).toThrow(Failure)
+  expect(() => readBatchFile(text)).toThrow(CliError)
 })
 
 test('a run on many clusters is cut into batches that the platform takes: 500 jobs and 4 MiB each', () => {

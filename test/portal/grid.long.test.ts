@@ -1,13 +1,13 @@
 import { createRequire } from 'node:module'
 import { expect, test } from 'vitest'
 import {
-  added,
+  withWidget,
   columns,
-  fitted,
-  type Place,
-  settled,
+  fitToGrid,
+  type GridPosition,
+  compact,
   type Step,
-  stepped,
+  moveByKey,
 } from '../../packages/portal/src/pages/dashboard/grid.ts'
 
 /** The places of the dashboard, without a browser: whatever was stored, and whatever is done to it. */
@@ -26,15 +26,15 @@ function dice(seed: number): (below: number) => number {
   }
 }
 
-function anyPlaces(seed: number): Place[] {
+function anyPlaces(seed: number): GridPosition[] {
   const roll = dice(seed)
   return Array.from({ length: 2 + roll(10) }, (_, index) =>
-    fitted({ widgetId: `w${index}`, x: roll(14), y: roll(20), w: roll(14), h: roll(7) }, least),
+    fitToGrid({ widgetId: `w${index}`, x: roll(14), y: roll(20), w: roll(14), h: roll(7) }, least),
   )
 }
 const seeds = Array.from({ length: 300 }, (_, index) => index + 1)
 
-function expectStanding(places: readonly Place[]): void {
+function expectStanding(places: readonly GridPosition[]): void {
   for (const [index, a] of places.entries()) {
     expect(a.x).toBeGreaterThanOrEqual(0)
     expect(a.x + a.w).toBeLessThanOrEqual(columns)
@@ -47,15 +47,15 @@ function expectStanding(places: readonly Place[]): void {
 
 test('no two widgets stand in each other’s place, and none could fall further', () => {
   for (const seed of seeds) {
-    const places = settled(anyPlaces(seed))
+    const places = compact(anyPlaces(seed))
     expectStanding(places)
-    expect(settled(places)).toEqual(places)
+    expect(compact(places)).toEqual(places)
   }
 })
 
 test('what has settled is left as it is by the grid that is dragged in: to edit moves nothing', () => {
   for (const seed of seeds) {
-    const places = settled(anyPlaces(seed))
+    const places = compact(anyPlaces(seed))
     const layout = places.map(({ widgetId: i, ...place }) => ({ i, ...place }))
     const compacted: any[] = verticalCompactor.compact(layout, columns)
     expect(compacted.map(({ i, x, y, w, h }) => ({ widgetId: i, x, y, w, h }))).toEqual(places)
@@ -67,35 +67,35 @@ const steps: readonly Step[] = ['left', 'right', 'up', 'down', 'narrower', 'wide
 test('any number of steps leaves all widgets standing', () => {
   for (const seed of seeds) {
     const roll = dice(seed)
-    let places = settled(anyPlaces(seed))
+    let places = compact(anyPlaces(seed))
     for (let count = 0; count < 20; count++) {
       const before = places.length
       const step = steps[roll(steps.length)] ?? 'up'
-      places = stepped(places, `w${roll(before)}`, step, least)
+      places = moveByKey(places, `w${roll(before)}`, step, least)
       expect(places).toHaveLength(before)
       expectStanding(places)
     }
   }
 })
 
-const order = (places: readonly Place[]) => places.map(({ widgetId }) => widgetId).join('')
+const order = (places: readonly GridPosition[]) => places.map(({ widgetId }) => widgetId).join('')
 
 test('up and down change places with the neighbour, and come back', () => {
-  const column = settled(['a', 'b', 'c'].map((widgetId, y) => ({ widgetId, x: 0, y: y * 3, w: 6, h: 3 })))
-  const down = stepped(column, 'a', 'down', least)
+  const column = compact(['a', 'b', 'c'].map((widgetId, y) => ({ widgetId, x: 0, y: y * 3, w: 6, h: 3 })))
+  const down = moveByKey(column, 'a', 'down', least)
   expect(order(down)).toBe('bac')
-  expect(order(stepped(down, 'a', 'down', least))).toBe('bca')
-  expect(order(stepped(stepped(down, 'a', 'down', least), 'a', 'up', least))).toBe('bac')
-  expect(stepped(column, 'a', 'up', least)).toEqual(column)
-  expect(stepped(column, 'c', 'down', least)).toEqual(column)
-  expect(stepped(column, 'a', 'left', least)).toEqual(column)
+  expect(order(moveByKey(down, 'a', 'down', least))).toBe('bca')
+  expect(order(moveByKey(moveByKey(down, 'a', 'down', least), 'a', 'up', least))).toBe('bac')
+  expect(moveByKey(column, 'a', 'up', least)).toEqual(column)
+  expect(moveByKey(column, 'c', 'down', least)).toEqual(column)
+  expect(moveByKey(column, 'a', 'left', least)).toEqual(column)
 })
 
 test('a new widget comes below all others, or into the first gap above', () => {
-  const places = settled([
+  const places = compact([
     { widgetId: 'a', x: 0, y: 0, w: 12, h: 3 },
     { widgetId: 'b', x: 6, y: 3, w: 6, h: 3 },
   ])
-  expect(added(places, 'c', { w: 6, h: 2 }).at(-2)).toEqual({ widgetId: 'c', x: 0, y: 3, w: 6, h: 2 })
-  expect(added(places, 'c', { w: 8, h: 2 }).at(-1)).toEqual({ widgetId: 'c', x: 0, y: 6, w: 8, h: 2 })
+  expect(withWidget(places, 'c', { w: 6, h: 2 }).at(-2)).toEqual({ widgetId: 'c', x: 0, y: 3, w: 6, h: 2 })
+  expect(withWidget(places, 'c', { w: 8, h: 2 }).at(-1)).toEqual({ widgetId: 'c', x: 0, y: 6, w: 8, h: 2 })
 })

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { kept, outputReader } from '../../packages/portal/src/pages/jobs/retained-output.ts'
+import { retain, outputReader } from '../../packages/portal/src/pages/jobs/retained-output.ts'
 import { fileParts, rowsOf } from '../../packages/portal/src/pages/jobs/output-row.ts'
 import { plainText } from '../../packages/portal/src/pages/jobs/plain-text.ts'
 
@@ -37,8 +37,8 @@ test('what one node has begun is not ended by what another writes meanwhile', ()
 test('of an output without an end the beginning and the end are kept, and it is said how much is missing', () => {
   const read = outputReader()
   const data = 'x'.repeat(64 * kib)
-  let parts: ReturnType<typeof kept> = []
-  for (let at = 0; at < 100; at++) parts = kept([...parts, ...read([chunk(at * data.length, data)])])
+  let parts: ReturnType<typeof retain> = []
+  for (let at = 0; at < 100; at++) parts = retain([...parts, ...read([chunk(at * data.length, data)])])
   expect(parts.length).toBeLessThanOrEqual(17)
   const rows = rowsOf(parts, '')
   const lost = rows.filter(({ lostBytes }) => lostBytes > 0)

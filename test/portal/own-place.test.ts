@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { ownPlace } from '../../packages/portal/src/pages/sign-in/return-path.ts'
+import { safeReturnPath } from '../../packages/portal/src/pages/sign-in/return-path.ts'
 
 /** Where a sign-in may lead: the address that says so may be anybody's. */
 
@@ -27,7 +27,7 @@ const foreign = [
 ]
 
 test.for(foreign)('nobody is led elsewhere by what an address says: %j', (place) => {
-  expect(ownPlace(place)).toBeUndefined()
+  expect(safeReturnPath(place)).toBeUndefined()
 })
 
 test.for([
@@ -37,5 +37,5 @@ test.for([
   '/modules/hello/deep/er#part',
   '/settings/account?tab=tokens',
 ])('a page of the portal is one where a sign-in may lead: %s', (place) => {
-  expect(ownPlace(place)).toBe(place)
+  expect(safeReturnPath(place)).toBe(place)
 })

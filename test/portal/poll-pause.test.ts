@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
-import { ApiFault } from '../../packages/portal/src/api/api-error.ts'
-import { backOffMs, every } from '../../packages/portal/src/api/query.ts'
+import { ApiError } from '../../packages/portal/src/api/api-error.ts'
+import { backOffMs, pollEvery } from '../../packages/portal/src/api/query.ts'
 
 /** How long the portal waits until it asks again. */
 
 const pauseMs = (state: object) =>
-  every(4)({ state: { status: 'error', dataUpdatedAt: 0, errorUpdatedAt: 1e12, errorUpdateCount: 1, ...state } })
+  pollEvery(4)({ state: { status: 'error', dataUpdatedAt: 0, errorUpdatedAt: 1e12, errorUpdateCount: 1, ...state } })
 
 test('what answers is asked every so often', () => {
   expect(pauseMs({ status: 'success', dataUpdatedAt: 1e12 })).toBe(4000)
@@ -22,7 +22,7 @@ test('what has never answered is asked again soon, and then less and less', () =
 })
 
 test('a call that is tried again waits as long as the platform asks for', () => {
-  const busy = new ApiFault(429, {}, new Headers({ 'retry-after': '30' }))
+  const busy = new ApiError(429, {}, new Headers({ 'retry-after': '30' }))
   expect(backOffMs(0, busy)).toBe(30_000)
   expect(backOffMs(2, new Error('no answer'))).toBe(4000)
 })

@@ -1,16 +1,16 @@
-import { Backlog, type Piece, pieceBytes } from '@platform/relay/backlog'
+import { Backlog, type OutputChunk, chunkBytes } from '@platform/relay/backlog'
 import { Output } from '@platform/relay/output'
 import { expect, test } from 'vitest'
 
 const kibibyte = 1024
 
-function drain(backlog: Backlog): Piece[] {
-  const pieces: Piece[] = []
+function drain(backlog: Backlog): OutputChunk[] {
+  const pieces: OutputChunk[] = []
   for (let piece = backlog.take(); piece; piece = backlog.take()) pieces.push(piece)
   return pieces
 }
 
-function textOf(pieces: Piece[]): string {
+function textOf(pieces: OutputChunk[]): string {
   return pieces.map(({ data }) => data).join('')
 }
 
@@ -20,7 +20,7 @@ test('no piece is larger than one call carries, and no character is cut', () => 
   backlog.append('node', 'stdout', text)
   const pieces = drain(backlog)
   expect(textOf(pieces)).toBe(text)
-  expect(Math.max(...pieces.map(({ data }) => Buffer.byteLength(data)))).toBeLessThanOrEqual(pieceBytes)
+  expect(Math.max(...pieces.map(({ data }) => Buffer.byteLength(data)))).toBeLessThanOrEqual(chunkBytes)
 })
 
 test('single characters join pieces', () => {

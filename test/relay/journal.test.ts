@@ -1,5 +1,5 @@
 import { Journal } from '@platform/relay/journal'
-import type { Ending, Entry } from '@platform/relay/journal-entry'
+import type { CompletionRecord, Entry } from '@platform/relay/journal-entry'
 import type { Leader } from '@platform/relay/process-group'
 import { appendFileSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -16,7 +16,7 @@ beforeEach(() => {
 
 afterEach(() => rmSync(folder, { recursive: true }))
 
-const ending: Ending = { outcome: 'exited', exitCode: 0, nodes: [] }
+const ending: CompletionRecord = { outcome: 'exited', exitCode: 0, nodes: [] }
 const claiming: Entry = { state: 'claiming', jobId: 'job_1', claimKey: 'key' }
 const started = (leaders: Leader[]): Entry => ({ state: 'started', jobId: 'job_1', leaseId: 'lease_1', leaders })
 const finished: Entry = { state: 'finished', jobId: 'job_1', leaseId: 'lease_1', ending }

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { Failure } from '@platform/cli/exit'
+import { CliError } from '@platform/cli/exit'
 import { generateKeyPair } from '@platform/oci/signature/key'
 import { expect, test, vi } from 'vitest'
 import { currentCommit } from '../../scripts/release/commit.ts'
@@ -33,7 +33,7 @@ test.each([
   ['--version 1.0.0 --source example.com/releases --output folder', /--output: .*give one of them/],
   ['--version 1.0.0 --output=', /--output/],
 ])('npm run release -- %s is refused, and what is wrong is named', (line, message) => {
-  expect(() => parseOptions(words(line))).toThrow(Failure)
+  expect(() => parseOptions(words(line))).toThrow(CliError)
   expect(() => parseOptions(words(line))).toThrow(message)
 })
 

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { Failure } from '@platform/cli/exit'
+import { CliError } from '@platform/cli/exit'
 import type * as Feed from '@platform/core/updates/release-feed'
 import { registryClient } from '@platform/oci/client'
 import { plainTransport } from '@platform/oci/plain-transport'
@@ -73,7 +73,7 @@ test('a version that is there with another content is refused, and stays as it i
   const { artifact } = madeOf('9.3.0')
   await publish(repository, artifact, privateKeyPem)
   const other = publish(repository, madeOf('9.3.0', 'export const handler = 1').artifact, privateKeyPem)
-  await expect(other).rejects.toThrow(Failure)
+  await expect(other).rejects.toThrow(CliError)
   await expect(other).rejects.toThrow(/platform\/releases:9\.3\.0 is there already, with another content/)
   expect((await feed.findRelease('9.3.0')).digest).toBe(artifact.digest)
 })

@@ -1,6 +1,6 @@
 /** `npm run deploy:rehearsal`: the deployment, done on this machine. */
 import { relative } from 'node:path'
-import { Failure } from '@platform/cli/exit'
+import { CliError } from '@platform/cli/exit'
 import { type Options, parseOptions, usage } from './command/options.ts'
 import { start } from './command/start.ts'
 import { stop } from './command/stop.ts'
@@ -55,6 +55,6 @@ async function run(options: Options): Promise<void> {
 try {
   await run(parseOptions(process.argv.slice(2)))
 } catch (error) {
-  console.error(error instanceof Failure ? error.message : error)
-  process.exitCode = error instanceof Failure ? error.exitCode : 1
+  console.error(error instanceof CliError ? error.message : error)
+  process.exitCode = error instanceof CliError ? error.exitCode : 1
 }

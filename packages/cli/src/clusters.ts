@@ -1,7 +1,7 @@
-import { answer } from './api/unwrap.ts'
+import { unwrap } from './api/unwrap.ts'
 import type { Api, Schemas } from './api/client.ts'
 import { type Extent, pagesOf, readList } from './api/pages.ts'
-import { Failure } from './exit.ts'
+import { CliError } from './exit.ts'
 import { cellOf } from './print/table.ts'
 
 /** A cluster as lists show it. */
@@ -10,7 +10,7 @@ export type Cluster = Schemas['ClusterSummary']
 export type ClusterFilter = Partial<Pick<Cluster, 'status' | 'type'>>
 
 const pageReader = (api: Api, filter: ClusterFilter) => (paging: { page: number; pageSize: number }) =>
-  answer(api.GET('/api/v1/clusters', { params: { query: { ...filter, ...paging } } }))
+  unwrap(api.GET('/api/v1/clusters', { params: { query: { ...filter, ...paging } } }))
 
 /** Clusters that fit a filter, newest first. */
 export const listClusters = (api: Api, extent: Extent, filter: ClusterFilter = {}) =>
@@ -46,10 +46,10 @@ export async function findClusters(api: Api, wanted: readonly string[]): Promise
 }
 
 const clusterById = (api: Api, id: string): Promise<Cluster> =>
-  answer(api.GET('/api/v1/clusters/{id}', { params: { path: { id } } }))
+  unwrap(api.GET('/api/v1/clusters/{id}', { params: { path: { id } } }))
 
 function unknownCluster(wanted = ''): never {
-  throw new Failure('refused', `No cluster has the name or identifier ${cellOf(wanted)}. See: plat cluster list`)
+  throw new CliError('refused', `No cluster has the name or identifier ${cellOf(wanted)}. See: plat cluster list`)
 }
 
 /** What was found so far for each name or identifier. */
@@ -75,7 +75,7 @@ class Matches {
     const found = this.#found.get(wanted.toLowerCase()) ?? []
     if (found.length > 1) {
       const ids = found.map(({ id, name }) => `${id} (${cellOf(name)})`).join(', ')
-      throw new Failure('usage', `${cellOf(wanted)} means more than one cluster: ${ids}. Use the identifier.`)
+      throw new CliError('usage', `${cellOf(wanted)} means more than one cluster: ${ids}. Use the identifier.`)
     }
     return found[0]
   }

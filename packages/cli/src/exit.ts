@@ -13,7 +13,7 @@ export const exitCodes = {
 } as const
 
 /** Ends the program with a message that says what happened and what to do next. */
-export class Failure extends Error {
+export class CliError extends Error {
   readonly exitCode: number
 
   constructor(reason: keyof typeof exitCodes, message: string, cause?: unknown) {

@@ -1,16 +1,16 @@
 #!/usr/bin/env node
 import { CommanderError } from 'commander'
-import { exitCodes, Failure, hasCode, messageOf } from './exit.ts'
+import { exitCodes, CliError, hasCode, messageOf } from './exit.ts'
 import { say } from './print/write.ts'
 import { program } from './program.ts'
 
 /** Tells a person what went wrong; answers the exit code. Commander has told its own errors already. */
 function report(error: unknown): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.ok : exitCodes.usage
-  const lines = (error instanceof Failure ? error.message : `Unexpected error: ${messageOf(error)}`).split('\n')
+  const lines = (error instanceof CliError ? error.message : `Unexpected error: ${messageOf(error)}`).split('\n')
   for (const line of lines) say(line)
-  if (!(error instanceof Failure) && process.env['DEBUG']) console.error(error)
-  return error instanceof Failure ? error.exitCode : exitCodes.refused
+  if (!(error instanceof CliError) && process.env['DEBUG']) console.error(error)
+  return error instanceof CliError ? error.exitCode : exitCodes.refused
 }
 
 // Whoever reads the output has had enough of it: end as the signal would.

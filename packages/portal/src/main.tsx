@@ -7,13 +7,13 @@ import { meQuery } from './api/account.ts'
 import { queries } from './api/query.ts'
 import { onSignedOut } from './api/session.ts'
 import { followOtherTabs, forgetUser } from './api/sign-in.ts'
-import { reloadOnceWhenOutdated } from './app/outdated.ts'
+import { reloadOnceAfterUpdate } from './app/outdated.ts'
 import { router } from './app/router.tsx'
 import { showRememberedTheme } from './app/theme.ts'
 import './style/base.css'
 
 showRememberedTheme()
-reloadOnceWhenOutdated()
+reloadOnceAfterUpdate()
 followOtherTabs()
 onSignedOut(() => {
   const { href, pathname } = router.state.location

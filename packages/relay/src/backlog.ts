@@ -2,16 +2,16 @@ import type { OutputReport } from '@platform/contract/relay'
 
 export type Stream = OutputReport['stream']
 /** A stretch of output of one node and stream. */
-export type Piece = Pick<OutputReport, 'nodeId' | 'stream' | 'data'>
+export type OutputChunk = Pick<OutputReport, 'nodeId' | 'stream' | 'data'>
 
 /** The most bytes of UTF-8 that one output call carries. */
-export const pieceBytes = 64 * 1024
+export const chunkBytes = 64 * 1024
 
 // The server keeps as much of the whole output (D27).
 const headBytes = 256 * 1024
 const tailBytes = 768 * 1024
 
-type Segment = Piece & { sizeBytes: number; round: number; queue: Queue }
+type Segment = OutputChunk & { sizeBytes: number; round: number; queue: Queue }
 type Queue = { segments: Segment[]; sizeBytes: number }
 
 /**
@@ -44,7 +44,7 @@ export class Backlog {
   }
 
   /** Takes out the oldest piece; later text does not join what is pending now. */
-  take(): Piece | undefined {
+  take(): OutputChunk | undefined {
     const oldest = this.#oldest()
     if (oldest?.round === this.#round) this.#endRound()
     if (oldest && oldest.queue === this.#tail && this.#droppedBytes > 0) return this.#takeMarker(oldest)
@@ -60,7 +60,7 @@ export class Backlog {
     this.#open.clear()
   }
 
-  #takeMarker({ nodeId, stream }: Segment): Piece {
+  #takeMarker({ nodeId, stream }: Segment): OutputChunk {
     const data = `\n[… ${this.#droppedBytes} bytes dropped …]\n`
     this.#droppedBytes = 0
     return { nodeId, stream, data }
@@ -70,7 +70,7 @@ export class Backlog {
     const key = keyOf({ nodeId, stream })
     const open = this.#open.get(key)
     // Without room for any one character it counts as full.
-    if (open && open.sizeBytes <= pieceBytes - 4) return open
+    if (open && open.sizeBytes <= chunkBytes - 4) return open
     const inHead = this.#tail.segments.length === 0 && this.#head.sizeBytes < headBytes
     const queue = inHead ? this.#head : this.#tail
     const segment = { nodeId, stream, data: '', sizeBytes: 0, round: this.#round, queue }
@@ -93,7 +93,7 @@ export class Backlog {
 
 /** Adds to a segment what fits; answers what is left over. */
 function fill(segment: Segment, text: string): string {
-  const [fits, rest] = splitAtBytes(text, pieceBytes - segment.sizeBytes, 'before')
+  const [fits, rest] = splitAtBytes(text, chunkBytes - segment.sizeBytes, 'before')
   resize(segment, segment.data + fits, Buffer.byteLength(fits))
   return rest
 }
@@ -104,13 +104,13 @@ function resize(segment: Segment, data: string, byBytes: number): void {
   segment.queue.sizeBytes += byBytes
 }
 
-function shift(queue: Queue): Piece {
+function shift(queue: Queue): OutputChunk {
   const { nodeId, stream, data, sizeBytes } = queue.segments.shift()!
   queue.sizeBytes -= sizeBytes
   return { nodeId, stream, data }
 }
 
-function keyOf({ nodeId, stream }: Pick<Piece, 'nodeId' | 'stream'>): string {
+function keyOf({ nodeId, stream }: Pick<OutputChunk, 'nodeId' | 'stream'>): string {
   return `${stream} ${nodeId}`
 }
 

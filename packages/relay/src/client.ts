@@ -1,7 +1,7 @@
 import { createHash, type KeyObject, randomUUID } from 'node:crypto'
-import { untilDecided } from './backoff.ts'
+import { retryUntilDecided } from './backoff.ts'
 import type { ServerClock } from './clock.ts'
-import { type Answer, post, TryAgain } from './http.ts'
+import { type RelayResponse, post, RetryableError } from './http.ts'
 import { signJws } from './jws.ts'
 import { say, warn } from './log.ts'
 import { relayVersion } from './version.ts'
@@ -40,7 +40,7 @@ export class Client {
   }
 
   /** One attempt. Throws `TryAgain` when the server did not decide. */
-  async attempt(call: Call): Promise<Answer> {
+  async attempt(call: Call): Promise<RelayResponse> {
     const startedMs = performance.now()
     try {
       const answer = await this.#post(call)
@@ -52,17 +52,17 @@ export class Client {
       this.#answered()
       return answer
     } catch (error) {
-      if (error instanceof TryAgain) this.#unanswered(error)
+      if (error instanceof RetryableError) this.#unanswered(error)
       throw error
     }
   }
 
   /** Attempts until the server decides or the signal aborts. */
-  deliver(call: Call): Promise<Answer> {
-    return untilDecided(call.signal, () => this.attempt(call))
+  deliver(call: Call): Promise<RelayResponse> {
+    return retryUntilDecided(call.signal, () => this.attempt(call))
   }
 
-  #post({ path, body, headers, timeoutMs = 30_000, signal }: Call): Promise<Answer> {
+  #post({ path, body, headers, timeoutMs = 30_000, signal }: Call): Promise<RelayResponse> {
     const text = body === undefined ? '' : JSON.stringify(body)
     const apiPath = `/api/v1/relay${path}`
     return post({
@@ -93,7 +93,7 @@ export class Client {
       this.#refusals += 1
     }
     if (this.#refusals >= mostRefusals) this.#onRevoked()
-    throw new TryAgain('it does not accept the identity of this relay')
+    throw new RetryableError('it does not accept the identity of this relay')
   }
 
   #answered(): void {
@@ -102,7 +102,7 @@ export class Client {
     this.#isConnected = true
   }
 
-  #unanswered(error: TryAgain): void {
+  #unanswered(error: RetryableError): void {
     if (this.#isConnected !== false) {
       warn(`The server ${this.#signer.server} does not serve this relay: ${error.message}. Trying again until it does.`)
     }

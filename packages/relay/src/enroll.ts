@@ -1,10 +1,10 @@
 import type { EnrollResponse, EnrollRequest } from '@platform/contract/relay'
 import { createPublicKey, type KeyObject } from 'node:crypto'
 import { hostname } from 'node:os'
-import { untilDecided } from './backoff.ts'
+import { retryUntilDecided } from './backoff.ts'
 import type { ServerClock } from './clock.ts'
-import { Fatal } from './exit-codes.ts'
-import { type Answer, codeOf, post } from './http.ts'
+import { FatalError } from './exit-codes.ts'
+import { type RelayResponse, codeOf, post } from './http.ts'
 import { type Identity, keyFor } from './identity.ts'
 import { isJsonObject, type JsonObject } from './json.ts'
 import { warn } from './log.ts'
@@ -31,7 +31,7 @@ export async function enroll(enrollment: Enrollment): Promise<Identity> {
   const answer = await send(server, requestOf(enrollment), signal)
   const { body } = answer
   if (answer.status !== 201) throw refusal(server, answer)
-  if (!isEnrollAnswer(body, nodes.length)) throw new Fatal('failed', `${server} answered what is no enrolment.`)
+  if (!isEnrollAnswer(body, nodes.length)) throw new FatalError('failed', `${server} answered what is no enrolment.`)
   clock.observe(body.serverTime)
   return {
     server,
@@ -44,10 +44,10 @@ export async function enroll(enrollment: Enrollment): Promise<Identity> {
   }
 }
 
-function send(server: string, request: EnrollRequest, signal: AbortSignal): Promise<Answer> {
+function send(server: string, request: EnrollRequest, signal: AbortSignal): Promise<RelayResponse> {
   const headers = { 'content-type': 'application/json', 'user-agent': `platform-relay/${relayVersion}` }
   const body = JSON.stringify(request)
-  return untilDecided(
+  return retryUntilDecided(
     signal,
     () => post({ url: `${server}/api/v1/relay/enroll`, headers, body, timeoutMs: 30_000, signal }),
     ({ message }) => warn(`Cannot enroll at ${server}: ${message}. Trying again.`),
@@ -71,10 +71,10 @@ function publicKeyOf(privateKey: KeyObject): EnrollRequest['publicKey'] {
   return { kty: 'OKP', crv: 'Ed25519', x: x! }
 }
 
-function refusal(server: string, answer: Answer): Fatal {
+function refusal(server: string, answer: RelayResponse): FatalError {
   const code = codeOf(answer)
-  if (answer.status !== 401 && answer.status !== 409) return new Fatal('failed', `${server} does not enroll: ${code}.`)
-  return new Fatal(
+  if (answer.status !== 401 && answer.status !== 409) return new FatalError('failed', `${server} does not enroll: ${code}.`)
+  return new FatalError(
     'enrollmentRefused',
     `The server refused the enrollment token (${code}). Issue a new one for the cluster and start the relay with it.`,
   )

@@ -1,9 +1,9 @@
 import type { InvokeScriptPayload } from '@platform/contract/job'
 import type { Outcome } from '@platform/contract/relay'
 import type { Stream } from './backlog.ts'
-import { mapAtMost } from './map-limit.ts'
-import type { Running, StopManner } from './executor/executor.ts'
-import type { Ending } from './journal-entry.ts'
+import { mapLimit } from './map-limit.ts'
+import type { Running, StopMode } from './executor/executor.ts'
+import type { CompletionRecord } from './journal-entry.ts'
 import type { RelayNode } from './node.ts'
 import type { Leader } from './process-group.ts'
 
@@ -32,24 +32,24 @@ export class Execution {
   }
 
   /** Runs the script on every node; nothing is started any more once it was stopped. */
-  async run(): Promise<Ending> {
+  async run(): Promise<CompletionRecord> {
     const { payload, nodes } = this.#work
     const timeoutSeconds = payload.timeoutSeconds ?? defaultTimeoutSeconds
     const timer = setTimeout(() => this.stop('timed_out', 'gently'), timeoutSeconds * 1000)
     try {
-      return endingOf(await mapAtMost(mostNodesAtOnce, nodes, (node) => this.#runOn(node)), this.#reason)
+      return endingOf(await mapLimit(mostNodesAtOnce, nodes, (node) => this.#runOn(node)), this.#reason)
     } finally {
       clearTimeout(timer)
     }
   }
 
   /** The first reason counts; a later call may be less gentle. */
-  stop(reason: StopReason, how: StopManner): void {
+  stop(reason: StopReason, how: StopMode): void {
     this.#reason ??= reason
     for (const running of this.#running) if (running.stop(how)) this.#stopped.add(running)
   }
 
-  async #runOn({ id: nodeId, name: nodeName, executor }: RelayNode): Promise<Ending['nodes'][number]> {
+  async #runOn({ id: nodeId, name: nodeName, executor }: RelayNode): Promise<CompletionRecord['nodes'][number]> {
     if (this.#reason) return { nodeId, exitCode: null }
     const { jobId, payload, onOutput, onSpawned } = this.#work
     const running = executor.start({
@@ -67,11 +67,11 @@ export class Execution {
 }
 
 /** The ending of a job that no node has run to its end. */
-export function unrun(outcome: Outcome): Ending {
+export function notStarted(outcome: Outcome): CompletionRecord {
   return { outcome, exitCode: null, nodes: [] }
 }
 
-function endingOf(nodes: Ending['nodes'], reason: StopReason | undefined): Ending {
+function endingOf(nodes: CompletionRecord['nodes'], reason: StopReason | undefined): CompletionRecord {
   const codes = nodes.map(({ exitCode }) => exitCode)
   const exited = codes.filter((code) => code !== null)
   const exitCode = exited.length === 0 ? null : (exited.find((code) => code !== 0) ?? 0)

@@ -9,7 +9,7 @@ export const exitCodes = {
 } as const
 
 /** Ends the program with a message that says what to do next. */
-export class Fatal extends Error {
+export class FatalError extends Error {
   readonly exitCode: number
 
   constructor(reason: keyof typeof exitCodes, message: string) {

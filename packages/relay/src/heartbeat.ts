@@ -1,9 +1,9 @@
 import type { Heartbeat } from '@platform/contract/relay'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { backOffMs, retryPauseMs, spreadMs } from './backoff.ts'
+import { backOffMs, retryPauseMs, jitterMs } from './backoff.ts'
 import type { Client } from './client.ts'
-import type { Crew } from './worker-pool.ts'
-import { type Answer, codeOf, TryAgain } from './http.ts'
+import type { WorkerPool } from './worker-pool.ts'
+import { type RelayResponse, codeOf, RetryableError } from './http.ts'
 import { textsIn } from './json.ts'
 import type { NodeWatch } from './node-watch.ts'
 
@@ -15,11 +15,11 @@ const nudgeMs = 50
 const quickMs = 1000
 const freeRepeats = 10
 
-export type BeatParts = { client: Client; crew: Crew; watch: NodeWatch; intervalSeconds: number }
+export type HeartbeatDeps = { client: Client; crew: WorkerPool; watch: NodeWatch; intervalSeconds: number }
 
 /** The heartbeat: tells the server that the relay is there, and learns of work (D20, D21). One is in flight at a time. */
-export class Beat {
-  readonly #parts: BeatParts
+export class HeartbeatLoop {
+  readonly #parts: HeartbeatDeps
   #intervalSeconds: number
   #interrupt = new AbortController()
   #nudge: NodeJS.Timeout | undefined
@@ -29,7 +29,7 @@ export class Beat {
   // The first beat, and the first after a failure, is not held: it shows at once whether the server is there.
   #mayHold = false
 
-  constructor(parts: BeatParts) {
+  constructor(parts: HeartbeatDeps) {
     this.#parts = parts
     this.#intervalSeconds = parts.intervalSeconds
   }
@@ -69,13 +69,13 @@ export class Beat {
       if (this.#take(answer) || !mayHold) return this.#soon()
       return this.#pauseMs(answer, performance.now() - startedMs)
     } catch (error) {
-      if (!(error instanceof TryAgain)) throw error
+      if (!(error instanceof RetryableError)) throw error
       this.#mayHold = false
       return retryPauseMs(this.#failures++, error)
     }
   }
 
-  async #call(signal: AbortSignal): Promise<Answer> {
+  async #call(signal: AbortSignal): Promise<RelayResponse> {
     const { client, crew, watch } = this.#parts
     const waitSeconds = this.#mayHold ? Math.min(longestWaitSeconds, this.#intervalSeconds) : 0
     const body: Heartbeat = { nodes: watch.statuses(), running: crew.running, freeSlots: crew.freeSlots }
@@ -86,12 +86,12 @@ export class Beat {
       timeoutMs: waitSeconds * 1000 + answerMarginMs,
       signal,
     })
-    if (answer.status !== 200) throw new TryAgain(`it answered ${codeOf(answer)}`)
+    if (answer.status !== 200) throw new RetryableError(`it answered ${codeOf(answer)}`)
     return answer
   }
 
   /** Acts on an answer; tells whether it brought new work. */
-  #take({ body }: Answer): boolean {
+  #take({ body }: RelayResponse): boolean {
     const { crew } = this.#parts
     if (Number.isInteger(body.heartbeatIntervalSeconds)) {
       this.#intervalSeconds = Math.max(1, Number(body.heartbeatIntervalSeconds))
@@ -107,10 +107,10 @@ export class Beat {
     return claimMs
   }
 
-  #pauseMs({ headers, body }: Answer, tookMs: number): number {
+  #pauseMs({ headers, body }: RelayResponse, tookMs: number): number {
     const intervalMs = this.#intervalSeconds * 1000
     const wasHeld = headers.get('preference-applied')?.startsWith('wait') === true
-    if (!wasHeld && textsIn(body.jobs).length === 0) return spreadMs(intervalMs)
+    if (!wasHeld && textsIn(body.jobs).length === 0) return jitterMs(intervalMs)
     if (tookMs > quickMs) this.#fruitless = 0
     // An early answer says that the next one brings work. One after the other without any would be a tight loop.
     return Math.min(intervalMs, backOffMs(this.#fruitless++ - freeRepeats))

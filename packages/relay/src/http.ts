@@ -11,15 +11,15 @@ export type Post = {
   signal: AbortSignal
 }
 
-export type Answer = { status: number; headers: Headers; body: JsonObject }
+export type RelayResponse = { status: number; headers: Headers; body: JsonObject }
 
 /** The machine-readable error of an answer (D31), or its status. */
-export function codeOf({ status, body }: Answer): string {
+export function codeOf({ status, body }: RelayResponse): string {
   return typeof body.error === 'string' ? body.error : `status ${status}`
 }
 
 /** The server did not decide: no answer, an answer that was cut off, or one that asks to come again. */
-export class TryAgain extends Error {
+export class RetryableError extends Error {
   readonly afterMs: number
 
   constructor(message: string, answer?: Response) {
@@ -29,7 +29,7 @@ export class TryAgain extends Error {
 }
 
 /** Posts once. Answers what the server decided, throws `TryAgain` when it did not, `AbortError` when aborted. */
-export async function post({ url, headers, body, timeoutMs, signal }: Post): Promise<Answer> {
+export async function post({ url, headers, body, timeoutMs, signal }: Post): Promise<RelayResponse> {
   signal.throwIfAborted()
   const limit = new AbortController()
   const timer = setTimeout(() => limit.abort(new Error(`no answer within ${timeoutMs / 1000} seconds`)), timeoutMs)
@@ -40,23 +40,23 @@ export async function post({ url, headers, body, timeoutMs, signal }: Post): Pro
     return await decided(response)
   } catch (error) {
     signal.throwIfAborted()
-    throw error instanceof TryAgain ? error : new TryAgain(reasonOf(error))
+    throw error instanceof RetryableError ? error : new RetryableError(reasonOf(error))
   } finally {
     clearTimeout(timer)
     signal.removeEventListener('abort', abort)
   }
 }
 
-async function decided(response: Response): Promise<Answer> {
+async function decided(response: Response): Promise<RelayResponse> {
   const text = await readText(response)
   const body = parseJsonObject(text)
   const { status, headers } = response
   const isUndecided = status === 408 || status === 429 || status >= 500 || body?.error === 'conflict'
-  if (isUndecided) throw new TryAgain(`it answered ${status}`, response)
+  if (isUndecided) throw new RetryableError(`it answered ${status}`, response)
   const location = headers.get('location')
-  if (location !== null) throw new TryAgain(`it redirects to ${location}, which is to be the --server`, response)
+  if (location !== null) throw new RetryableError(`it redirects to ${location}, which is to be the --server`, response)
   // A proxy's own page is no word of the server.
-  if (body === undefined && status !== 204) throw new TryAgain(`it answered ${status} without JSON`, response)
+  if (body === undefined && status !== 204) throw new RetryableError(`it answered ${status} without JSON`, response)
   return { status, headers, body: body ?? {} }
 }
 
@@ -65,7 +65,7 @@ async function readText(response: Response): Promise<string> {
   let sizeBytes = 0
   for await (const chunk of response.body ?? []) {
     sizeBytes += chunk.length
-    if (sizeBytes > longestAnswerBytes) throw new TryAgain('its answer is too long', response)
+    if (sizeBytes > longestAnswerBytes) throw new RetryableError('its answer is too long', response)
     chunks.push(chunk)
   }
   return Buffer.concat(chunks).toString('utf8')

@@ -1,7 +1,7 @@
 import { createPrivateKey, createPublicKey, generateKeyPairSync, type JsonWebKey, type KeyObject } from 'node:crypto'
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { Fatal } from './exit-codes.ts'
+import { FatalError } from './exit-codes.ts'
 import { readIfPresent, writeDurably } from './files.ts'
 import { type JsonObject, parseJsonObject } from './json.ts'
 import type { NodeConfig } from './nodes.ts'
@@ -37,7 +37,7 @@ export function loadIdentity(stateFolder: string): Identity | undefined {
   if (text === undefined) return undefined
   const stored = parseJsonObject(text)
   if (!stored || !isIdentity(stored)) {
-    throw new Fatal('stateInUse', `${path} is damaged. Restore it, or enroll again in another --state-dir.`)
+    throw new FatalError('stateInUse', `${path} is damaged. Restore it, or enroll again in another --state-dir.`)
   }
   return stored
 }

@@ -6,7 +6,7 @@ import type { RelayNode } from './node.ts'
 import type { Spool } from './spool.ts'
 
 /** What every job of a relay shares. */
-export type Resources = {
+export type JobDeps = {
   client: Client
   clock: ServerClock
   journal: Journal

@@ -1,13 +1,13 @@
 import type { InvokeScriptPayload } from '@platform/contract/job'
 import { randomUUID } from 'node:crypto'
-import { Execution, type StopReason, unrun } from './execution.ts'
-import type { StopManner } from './executor/executor.ts'
+import { Execution, type StopReason, notStarted } from './execution.ts'
+import type { StopMode } from './executor/executor.ts'
 import { say, warn } from './log.ts'
 import type { RelayNode } from './node.ts'
 import { Output } from './output.ts'
-import { claimJob, complete, conclude, orWarn } from './report.ts'
-import type { Resources } from './job-deps.ts'
-import { Rejection, type UnverifiedClaim, verifyClaim } from './statement.ts'
+import { claimJob, complete, reportCompletion, warnOnError } from './report.ts'
+import type { JobDeps } from './job-deps.ts'
+import { StatementError, type UnverifiedClaim, verifyClaim } from './statement.ts'
 import { type Lease, Upload } from './upload.ts'
 
 type Accepted = { payload: InvokeScriptPayload; nodes: RelayNode[] }
@@ -15,12 +15,12 @@ type Accepted = { payload: InvokeScriptPayload; nodes: RelayNode[] }
 /** One job, from the claim to the acknowledged report. Each step is in the journal before it is taken (D23). */
 export class JobRun {
   readonly #jobId: string
-  readonly #resources: Resources
+  readonly #resources: JobDeps
   #execution: Execution | undefined
-  #stopped: { reason: StopReason; how: StopManner } | undefined
+  #stopped: { reason: StopReason; how: StopMode } | undefined
   #isLeased = false
 
-  constructor(jobId: string, resources: Resources) {
+  constructor(jobId: string, resources: JobDeps) {
     this.#jobId = jobId
     this.#resources = resources
   }
@@ -48,14 +48,14 @@ export class JobRun {
   }
 
   /** Stops the script, or keeps it from starting. */
-  stop(reason: StopReason, how: StopManner): void {
+  stop(reason: StopReason, how: StopMode): void {
     this.#stopped = { reason, how }
     this.#execution?.stop(reason, how)
   }
 
   async #refuseReplay({ leaseId }: UnverifiedClaim): Promise<void> {
     warn(`Job ${this.#jobId} was refused and not run: this relay has had it before.`)
-    await complete(this.#resources, { jobId: this.#jobId, leaseId }, unrun('rejected'))
+    await complete(this.#resources, { jobId: this.#jobId, leaseId }, notStarted('rejected'))
   }
 
   async #handle(claim: UnverifiedClaim): Promise<void> {
@@ -63,9 +63,9 @@ export class JobRun {
     try {
       await this.#execute(lease, this.#accept(claim))
     } catch (error) {
-      if (!(error instanceof Rejection)) throw error
+      if (!(error instanceof StatementError)) throw error
       warn(`Job ${this.#jobId} was refused and not run: ${error.message}.`)
-      await conclude(this.#resources, lease, unrun('rejected'))
+      await reportCompletion(this.#resources, lease, notStarted('rejected'))
     }
   }
 
@@ -74,7 +74,7 @@ export class JobRun {
     const payload = verifyClaim(claim, { jobId: this.#jobId, clusterId, keys, nowMs: clock.now() })
     const targets = payload.targetNodeIds ? new Set(payload.targetNodeIds) : new Set(nodes.map(({ id }) => id))
     const accepted = nodes.filter(({ id }) => targets.has(id))
-    if (accepted.length < targets.size) throw new Rejection('it is for a node that this relay does not serve')
+    if (accepted.length < targets.size) throw new StatementError('it is for a node that this relay does not serve')
     return { payload, nodes: accepted }
   }
 
@@ -91,9 +91,9 @@ export class JobRun {
       payload,
       nodes,
       onOutput: (nodeId, stream, text) => upload.append(nodeId, stream, text),
-      onSpawned: (leader) => orWarn(() => journal.append({ state: 'spawned', jobId, leader })),
+      onSpawned: (leader) => warnOnError(() => journal.append({ state: 'spawned', jobId, leader })),
     })
     if (this.#stopped) this.#execution.stop(this.#stopped.reason, this.#stopped.how)
-    await conclude(this.#resources, lease, await this.#execution.run(), upload)
+    await reportCompletion(this.#resources, lease, await this.#execution.run(), upload)
   }
 }

@@ -3,13 +3,13 @@ import { type JsonObject, parseJsonObject } from './json.ts'
 import type { Leader } from './process-group.ts'
 
 /** How a job ended, without the lease under which that is reported. */
-export type Ending = Omit<Completion, 'leaseId'>
+export type CompletionRecord = Omit<Completion, 'leaseId'>
 
 /** What the relay has promised about a job. A job that has an entry is never run anew. */
 export type Entry =
   | { state: 'claiming'; jobId: string; claimKey: string }
   | { state: 'started'; jobId: string; leaseId: string; leaders: Leader[] }
-  | { state: 'finished'; jobId: string; leaseId: string; ending: Ending }
+  | { state: 'finished'; jobId: string; leaseId: string; ending: CompletionRecord }
   | { state: 'done'; jobId: string; atMs: number }
 
 /** The entry of a job whose end the server has not acknowledged. */

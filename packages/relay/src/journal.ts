@@ -1,6 +1,6 @@
 import { closeSync, fdatasyncSync, ftruncateSync, openSync, writeSync } from 'node:fs'
 import { now } from './clock.ts'
-import { Fatal } from './exit-codes.ts'
+import { FatalError } from './exit-codes.ts'
 import { readIfPresent, writeDurably } from './files.ts'
 import { applyRecord, type Entry, type JournalRecord, parseRecord, type Unfinished } from './journal-entry.ts'
 
@@ -75,7 +75,7 @@ function readRecords(path: string): JournalRecord[] {
   const torn = records.indexOf(undefined)
   // A cut of power tears the last record only, and nothing was done on the strength of it.
   if (torn !== -1 && torn < records.length - 1) {
-    throw new Fatal('stateInUse', `${path} is damaged in line ${torn + 1}. Enroll again in another --state-dir.`)
+    throw new FatalError('stateInUse', `${path} is damaged in line ${torn + 1}. Enroll again in another --state-dir.`)
   }
   return records.filter((record) => record !== undefined)
 }

@@ -1,20 +1,20 @@
 import { hostname } from 'node:os'
 import type { ServerClock } from './clock.ts'
 import { enroll } from './enroll.ts'
-import { Fatal } from './exit-codes.ts'
+import { FatalError } from './exit-codes.ts'
 import { type EnrolledNode, type Identity, loadIdentity, storeIdentity } from './identity.ts'
 import { say, warn } from './log.ts'
 import { type NodeConfig, readNodes } from './nodes.ts'
 import type { Options } from './options.ts'
 
 /** The identity that is stored, or a new one by the enrollment token. A new token replaces a stored identity. */
-export async function establish(options: Options, clock: ServerClock, signal: AbortSignal): Promise<Identity> {
+export async function loadOrEnroll(options: Options, clock: ServerClock, signal: AbortSignal): Promise<Identity> {
   const { stateFolder, token, displayName } = options
   const stored = loadIdentity(stateFolder)
   if (stored && (!token || token.id === stored.tokenId)) return proceed(stored, options)
   if (!token)
-    throw new Fatal('usage', `${stateFolder} holds no enrolled relay. Set PLAT_ENROLLMENT_TOKEN to enroll one.`)
-  if (!options.server) throw new Fatal('usage', 'Name the platform with --server or PLAT_RELAY_SERVER.')
+    throw new FatalError('usage', `${stateFolder} holds no enrolled relay. Set PLAT_ENROLLMENT_TOKEN to enroll one.`)
+  if (!options.server) throw new FatalError('usage', 'Name the platform with --server or PLAT_RELAY_SERVER.')
   warnOfPlainText(options.server)
   const nodes = options.nodesFile ? readNodes(options.nodesFile) : thisMachine()
   const identity = await enroll({ server: options.server, token, displayName, nodes, stateFolder, clock, signal })

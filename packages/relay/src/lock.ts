@@ -1,6 +1,6 @@
 import { linkSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { Fatal } from './exit-codes.ts'
+import { FatalError } from './exit-codes.ts'
 import { hasCode, readIfPresent } from './files.ts'
 import { parseJsonObject } from './json.ts'
 import { isAlive, stampOf } from './process-group.ts'
@@ -41,7 +41,7 @@ function clearStaleLock(path: string, folder: string): void {
     requireDead(readIfPresent(moved), folder)
     rmSync(moved)
   } catch (error) {
-    if (error instanceof Fatal) renameSync(moved, path)
+    if (error instanceof FatalError) renameSync(moved, path)
     if (!hasCode(error, 'ENOENT')) throw error
   }
 }
@@ -49,7 +49,7 @@ function clearStaleLock(path: string, folder: string): void {
 function requireDead(lock: string | undefined, folder: string): void {
   const { pid, stamp } = parseJsonObject(lock ?? '') ?? {}
   if (typeof pid === 'number' && typeof stamp === 'string' && isAlive({ pid, stamp })) {
-    throw new Fatal(
+    throw new FatalError(
       'stateInUse',
       `Another relay (process ${pid}) uses ${folder}. Stop it, or name another --state-dir.`,
     )

@@ -1,8 +1,8 @@
 import { mkdirSync } from 'node:fs'
 import { constants } from 'node:os'
 import { ServerClock } from './clock.ts'
-import { establish } from './load-or-enroll.ts'
-import { exitCodes, Fatal } from './exit-codes.ts'
+import { loadOrEnroll } from './load-or-enroll.ts'
+import { exitCodes, FatalError } from './exit-codes.ts'
 import { helpText, versionText } from './help.ts'
 import { lockState } from './lock.ts'
 import { messageOf, say, warn } from './log.ts'
@@ -29,7 +29,7 @@ async function work(options: Options, signal: AbortSignal): Promise<void> {
   mkdirSync(options.stateFolder, { recursive: true, mode: 0o700 })
   const unlock = lockState(options.stateFolder)
   try {
-    const identity = await establish(options, clock, signal)
+    const identity = await loadOrEnroll(options, clock, signal)
     say(`Scripts run on ${identity.nodes.map(({ config }) => config.name).join(', ')}; Ctrl-C stops the relay.`)
     await new Relay(identity, { ...options, clock }).run(signal)
   } finally {
@@ -46,9 +46,9 @@ async function main(): Promise<number> {
     else await work(options, signal)
     return exitCodes.stopped
   } catch (error) {
-    if (signal.aborted && !(error instanceof Fatal)) return exitCodes.stopped
-    warn(error instanceof Fatal ? error.message : `Unexpected error: ${messageOf(error)}`)
-    return error instanceof Fatal ? error.exitCode : exitCodes.failed
+    if (signal.aborted && !(error instanceof FatalError)) return exitCodes.stopped
+    warn(error instanceof FatalError ? error.message : `Unexpected error: ${messageOf(error)}`)
+    return error instanceof FatalError ? error.exitCode : exitCodes.failed
   }
 }
 

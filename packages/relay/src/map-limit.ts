@@ -1,5 +1,5 @@
 /** Calls the function for every item, for so many at once; answers the results in the order of the items. */
-export async function mapAtMost<Item, Result>(
+export async function mapLimit<Item, Result>(
   limit: number,
   items: readonly Item[],
   call: (item: Item) => Promise<Result>,

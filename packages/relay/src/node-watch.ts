@@ -1,6 +1,6 @@
 import type { Heartbeat } from '@platform/contract/relay'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { mapAtMost } from './map-limit.ts'
+import { mapLimit } from './map-limit.ts'
 import type { RelayNode } from './node.ts'
 
 const checkEveryMs = 60_000
@@ -21,7 +21,7 @@ export class NodeWatch {
 
   /** Checks every node once. */
   async check(): Promise<void> {
-    await mapAtMost(mostChecks, this.#nodes, async ({ id, executor }) => {
+    await mapLimit(mostChecks, this.#nodes, async ({ id, executor }) => {
       if (await executor.isOnline()) this.#online.add(id)
       else this.#online.delete(id)
     })

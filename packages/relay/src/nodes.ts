@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { Fatal } from './exit-codes.ts'
+import { FatalError } from './exit-codes.ts'
 import { isJsonObject, type JsonObject, parseJsonObject } from './json.ts'
 import { messageOf } from './log.ts'
 import { isName } from './options.ts'
@@ -33,27 +33,27 @@ const sshRules: Record<string, (value: unknown) => boolean> = {
 export function readNodes(path: string): NodeConfig[] {
   const nodes = parseJsonObject(readText(path))?.nodes
   if (!Array.isArray(nodes) || nodes.length === 0 || nodes.length > mostNodes) {
-    throw new Fatal('usage', `${path} must hold {"nodes": [...]} with 1 to ${mostNodes} nodes. See --help.`)
+    throw new FatalError('usage', `${path} must hold {"nodes": [...]} with 1 to ${mostNodes} nodes. See --help.`)
   }
   const parsed = nodes.map((node: unknown, index) => parseNode(node, `node ${index + 1} of ${path}`))
   const names = new Set(parsed.map((node) => node.name))
-  if (names.size < parsed.length) throw new Fatal('usage', `${path} gives two nodes the same name.`)
+  if (names.size < parsed.length) throw new FatalError('usage', `${path} gives two nodes the same name.`)
   return parsed
 }
 
 function parseNode(value: unknown, where: string): NodeConfig {
-  if (!isJsonObject(value)) throw new Fatal('usage', `${where} is not an object.`)
+  if (!isJsonObject(value)) throw new FatalError('usage', `${where} is not an object.`)
   const { name, executor } = value
-  if (!isText(name) || !isName(name)) throw new Fatal('usage', `${where} needs a name of 1 to 64 characters.`)
+  if (!isText(name) || !isName(name)) throw new FatalError('usage', `${where} needs a name of 1 to 64 characters.`)
   if (executor === 'local') return { name, executor }
-  if (executor !== 'ssh') throw new Fatal('usage', `${where} needs the executor "local" or "ssh".`)
+  if (executor !== 'ssh') throw new FatalError('usage', `${where} needs the executor "local" or "ssh".`)
   return parseSshNode(value, name, where)
 }
 
 function parseSshNode(value: JsonObject, name: string, where: string): SshNode {
   const { name: _name, executor: _executor, ...settings } = value
   if (isSshSettings(settings)) return { ...settings, name, executor: 'ssh' }
-  throw new Fatal('usage', `${where}: ${wrongSetting(settings)} is missing, wrong or not known.`)
+  throw new FatalError('usage', `${where}: ${wrongSetting(settings)} is missing, wrong or not known.`)
 }
 
 function isSshSettings(settings: JsonObject): settings is Omit<SshNode, 'name' | 'executor'> {
@@ -69,7 +69,7 @@ function readText(path: string): string {
   try {
     return readFileSync(path, 'utf8')
   } catch (error) {
-    throw new Fatal('usage', `The nodes file cannot be read: ${messageOf(error)}`)
+    throw new FatalError('usage', `The nodes file cannot be read: ${messageOf(error)}`)
   }
 }
 

@@ -1,7 +1,7 @@
 import { hostname } from 'node:os'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
-import { Fatal } from './exit-codes.ts'
+import { FatalError } from './exit-codes.ts'
 import { messageOf } from './log.ts'
 
 export type Options = {
@@ -46,7 +46,7 @@ function parseFlags(args: string[]) {
       },
     }).values
   } catch (error) {
-    throw new Fatal('usage', `${messageOf(error)}. See --help.`)
+    throw new FatalError('usage', `${messageOf(error)}. See --help.`)
   }
 }
 
@@ -54,7 +54,7 @@ function parseToken(text: string | undefined): EnrollmentToken | undefined {
   if (!text) return undefined
   const id = /^(\w{1,64})\.[\w.~+/=-]{1,130}$/.exec(text)?.[1]
   if (id === undefined) {
-    throw new Fatal('usage', 'PLAT_ENROLLMENT_TOKEN is not an enrollment token. Copy it again, or issue a new one.')
+    throw new FatalError('usage', 'PLAT_ENROLLMENT_TOKEN is not an enrollment token. Copy it again, or issue a new one.')
   }
   return { id, text }
 }
@@ -62,7 +62,7 @@ function parseToken(text: string | undefined): EnrollmentToken | undefined {
 function parseServer(text: string | undefined): string | undefined {
   if (!text) return undefined
   if (!URL.canParse(text) || !/^https?:\/\//i.test(text)) {
-    throw new Fatal('usage', '--server must be an http or https address, such as https://platform.example.org')
+    throw new FatalError('usage', '--server must be an http or https address, such as https://platform.example.org')
   }
   const { origin, pathname } = new URL(text)
   return `${origin}${pathname}`.replace(/\/+$/, '')
@@ -71,7 +71,7 @@ function parseServer(text: string | undefined): string | undefined {
 function parseStateFolder(text: string | undefined, token: EnrollmentToken | undefined): string {
   if (text) return resolve(text)
   if (token) return resolve(join('platform-relay', token.id))
-  throw new Fatal(
+  throw new FatalError(
     'usage',
     'Set PLAT_ENROLLMENT_TOKEN, or name the --state-dir of a relay that is enrolled. See --help.',
   )
@@ -79,13 +79,13 @@ function parseStateFolder(text: string | undefined, token: EnrollmentToken | und
 
 function parseName(text: string | undefined): string {
   const name = (text ?? hostname().slice(0, 64)).trim()
-  if (!isName(name)) throw new Fatal('usage', '--name must be one line of 1 to 64 characters')
+  if (!isName(name)) throw new FatalError('usage', '--name must be one line of 1 to 64 characters')
   return name
 }
 
 function parseSlots(text: string): number {
   const slots = /^\d{1,3}$/.test(text) ? Number(text) : 0
-  if (slots < 1 || slots > 100) throw new Fatal('usage', '--slots must be a number from 1 to 100')
+  if (slots < 1 || slots > 100) throw new FatalError('usage', '--slots must be a number from 1 to 100')
   return slots
 }
 

@@ -1,30 +1,30 @@
-import { unrun } from './execution.ts'
+import { notStarted } from './execution.ts'
 import type { Unfinished } from './journal-entry.ts'
 import { say, warn } from './log.ts'
 import { Output } from './output.ts'
 import { isAlive, type Leader, signalGroup } from './process-group.ts'
-import { claimJob, conclude } from './report.ts'
-import type { Resources } from './job-deps.ts'
+import { claimJob, reportCompletion } from './report.ts'
+import type { JobDeps } from './job-deps.ts'
 import { Upload } from './upload.ts'
 
 /** Brings a job to its end that an earlier run of the relay left unfinished. Its script does not run again (D23). */
-export async function recover(entry: Unfinished, resources: Resources): Promise<void> {
+export async function recover(entry: Unfinished, resources: JobDeps): Promise<void> {
   const { jobId } = entry
   if (entry.state === 'claiming') {
     const claim = await claimJob(resources, jobId, entry.claimKey)
     if (!claim) return resources.journal.append({ state: 'dropped', jobId })
     say(`Job ${jobId} was claimed when the relay stopped; it is reported as interrupted.`)
-    return conclude(resources, { jobId, leaseId: claim.leaseId }, unrun('interrupted'))
+    return reportCompletion(resources, { jobId, leaseId: claim.leaseId }, notStarted('interrupted'))
   }
   if (entry.state === 'started') {
     for (const leader of entry.leaders) endGroup(leader, jobId)
     say(`Job ${jobId} was running when the relay stopped; it is reported as interrupted.`)
-    return conclude(resources, entry, unrun('interrupted'))
+    return reportCompletion(resources, entry, notStarted('interrupted'))
   }
   const output = new Output(resources.spool.load(jobId))
   const upload = new Upload({ lease: entry, output, client: resources.client, onCancel: () => {} })
   upload.start(resources.signal)
-  return conclude(resources, entry, entry.ending, upload)
+  return reportCompletion(resources, entry, entry.ending, upload)
 }
 
 /** Only the very processes that were recorded are killed: their number may belong to another program by now. */

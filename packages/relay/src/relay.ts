@@ -2,11 +2,11 @@ import { once } from 'node:events'
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Beat } from './heartbeat.ts'
+import { HeartbeatLoop } from './heartbeat.ts'
 import { Client } from './client.ts'
 import type { ServerClock } from './clock.ts'
-import { Crew } from './worker-pool.ts'
-import { Fatal } from './exit-codes.ts'
+import { WorkerPool } from './worker-pool.ts'
+import { FatalError } from './exit-codes.ts'
 import { removeFolder } from './files.ts'
 import { type Identity, keyFor, statementKeysOf } from './identity.ts'
 import { Journal } from './journal.ts'
@@ -28,8 +28,8 @@ export class Relay {
   readonly #client: Client
   readonly #journal: Journal
   readonly #watch: NodeWatch
-  readonly #crew: Crew
-  readonly #beat: Beat
+  readonly #crew: WorkerPool
+  readonly #beat: HeartbeatLoop
   readonly #reporting = new AbortController()
   #isRevoked = false
 
@@ -51,8 +51,8 @@ export class Relay {
       signal: this.#reporting.signal,
     }
     this.#watch = new NodeWatch(nodes)
-    this.#crew = new Crew({ resources, slots, onSlotFreed: () => this.#beat.nudge() })
-    this.#beat = new Beat({ client: this.#client, crew: this.#crew, watch: this.#watch, intervalSeconds })
+    this.#crew = new WorkerPool({ resources, slots, onSlotFreed: () => this.#beat.nudge() })
+    this.#beat = new HeartbeatLoop({ client: this.#client, crew: this.#crew, watch: this.#watch, intervalSeconds })
   }
 
   /** Works until the signal aborts. Throws `Fatal` when the server has revoked the relay. */
@@ -68,7 +68,7 @@ export class Relay {
     await (this.#isRevoked ? this.#abandon() : this.#leave(String(signal.reason)))
     this.#journal.close()
     if (this.#isRevoked) {
-      throw new Fatal(
+      throw new FatalError(
         'revoked',
         'The server does not accept this relay any more. Issue a new token to enroll it again.',
       )

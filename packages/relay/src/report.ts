@@ -1,15 +1,15 @@
 import type { Completion } from '@platform/contract/relay'
 import { now } from './clock.ts'
-import type { Ending } from './journal-entry.ts'
+import type { CompletionRecord } from './journal-entry.ts'
 import { codeOf } from './http.ts'
 import { messageOf, say, warn } from './log.ts'
-import type { Resources } from './job-deps.ts'
+import type { JobDeps } from './job-deps.ts'
 import type { UnverifiedClaim } from './statement.ts'
 import type { Lease, Upload } from './upload.ts'
 
 /** Takes a job; repeated with the same key it is the same claim. Undefined when the server does not give it. */
 export async function claimJob(
-  resources: Resources,
+  resources: JobDeps,
   jobId: string,
   claimKey: string,
 ): Promise<UnverifiedClaim | undefined> {
@@ -29,24 +29,24 @@ export async function claimJob(
  * Reports how a job ended, after the rest of its output. Ending and output are on disk before, so that a restart goes on
  * with the report; returns when the server has acknowledged it.
  */
-export async function conclude(resources: Resources, lease: Lease, ending: Ending, upload?: Upload): Promise<void> {
+export async function reportCompletion(resources: JobDeps, lease: Lease, ending: CompletionRecord, upload?: Upload): Promise<void> {
   const { jobId, leaseId } = lease
   const { journal, spool } = resources
   const undelivered = upload?.close() ?? []
-  orWarn(() => {
+  warnOnError(() => {
     spool.keep(jobId, undelivered)
     journal.append({ state: 'finished', jobId, leaseId, ending })
   })
   await upload?.sent()
   await complete(resources, lease, ending)
-  orWarn(() => {
+  warnOnError(() => {
     journal.append({ state: 'done', jobId, atMs: now() })
     spool.forget(jobId)
   })
 }
 
 /** Reports the end of a job until the server has decided on it. */
-export async function complete(resources: Resources, { jobId, leaseId }: Lease, ending: Ending): Promise<void> {
+export async function complete(resources: JobDeps, { jobId, leaseId }: Lease, ending: CompletionRecord): Promise<void> {
   const body: Completion = { leaseId, ...ending }
   const answer = await resources.client.deliver({
     path: `/jobs/${jobId}/complete`,
@@ -59,7 +59,7 @@ export async function complete(resources: Resources, { jobId, leaseId }: Lease, 
 }
 
 /** A full disk must not keep a result from the server. */
-export function orWarn(write: () => void): void {
+export function warnOnError(write: () => void): void {
   try {
     write()
   } catch (error) {

@@ -1,5 +1,5 @@
 /** Lets one loop sleep until another part of the program wakes it. */
-export class Wake {
+export class Signal {
   #end = () => {}
 
   wake(): void {

@@ -10,7 +10,7 @@ const longestTimeoutSeconds = 172_800
 export type UnverifiedClaim = { leaseId: string; statement: unknown; payload: unknown }
 
 /** A job that must not run; the message says why. */
-export class Rejection extends Error {}
+export class StatementError extends Error {}
 
 export type Expected = { jobId: string; clusterId: string; keys: ReadonlyMap<string, KeyObject>; nowMs: number }
 
@@ -19,22 +19,22 @@ export type Expected = { jobId: string; clusterId: string; keys: ReadonlyMap<str
  * cluster, and in time (D24).
  */
 export function verifyClaim({ statement, payload }: UnverifiedClaim, expected: Expected): InvokeScriptPayload {
-  if (typeof statement !== 'string' || !isJsonObject(payload)) throw new Rejection('it came without a statement')
+  if (typeof statement !== 'string' || !isJsonObject(payload)) throw new StatementError('it came without a statement')
   const claims = claimsOf(statement, expected.keys)
   const payloadSha256 = createHash('sha256').update(JSON.stringify(payload)).digest('hex')
-  if (claims.jobId !== expected.jobId) throw new Rejection('its statement is for another job')
-  if (claims.clusterId !== expected.clusterId) throw new Rejection('its statement is for another cluster')
-  if (claims.payloadSha256 !== payloadSha256) throw new Rejection('its payload is not the one that was signed')
+  if (claims.jobId !== expected.jobId) throw new StatementError('its statement is for another job')
+  if (claims.clusterId !== expected.clusterId) throw new StatementError('its statement is for another cluster')
+  if (claims.payloadSha256 !== payloadSha256) throw new StatementError('its payload is not the one that was signed')
   if (typeof claims.exp !== 'number' || claims.exp * 1000 <= expected.nowMs) {
-    throw new Rejection('its statement has expired')
+    throw new StatementError('its statement has expired')
   }
   return parsePayload(payload)
 }
 
 function parsePayload({ script, targetNodeIds, timeoutSeconds }: JsonObject): InvokeScriptPayload {
-  if (typeof script !== 'string' || script === '') throw new Rejection('it holds no script')
-  if (targetNodeIds !== undefined && !isTextList(targetNodeIds)) throw new Rejection('its targetNodeIds are no list')
-  if (timeoutSeconds !== undefined && !isTimeout(timeoutSeconds)) throw new Rejection('its timeoutSeconds are wrong')
+  if (typeof script !== 'string' || script === '') throw new StatementError('it holds no script')
+  if (targetNodeIds !== undefined && !isTextList(targetNodeIds)) throw new StatementError('its targetNodeIds are no list')
+  if (timeoutSeconds !== undefined && !isTimeout(timeoutSeconds)) throw new StatementError('its timeoutSeconds are wrong')
   return { script, targetNodeIds, timeoutSeconds }
 }
 
@@ -42,7 +42,7 @@ function claimsOf(statement: string, keys: ReadonlyMap<string, KeyObject>): Json
   try {
     return verifyJws(statement, statementType, keys)
   } catch (error) {
-    if (error instanceof InvalidJws) throw new Rejection(`its statement is not valid: ${error.message}`)
+    if (error instanceof InvalidJws) throw new StatementError(`its statement is not valid: ${error.message}`)
     throw error
   }
 }

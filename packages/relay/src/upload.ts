@@ -1,9 +1,9 @@
-import { pieceBytes, type Stream } from './backlog.ts'
+import { chunkBytes, type Stream } from './backlog.ts'
 import type { Client } from './client.ts'
-import { type Answer, codeOf } from './http.ts'
+import { type RelayResponse, codeOf } from './http.ts'
 import { warn } from './log.ts'
 import type { Chunk, Output } from './output.ts'
-import { Wake } from './signal.ts'
+import { Signal } from './signal.ts'
 
 const pauseMs = 250
 
@@ -20,7 +20,7 @@ export type UploadParts = {
 /** Sends the output of a job while it is written: one call in 250 ms, or as soon as there is enough to fill one. */
 export class Upload {
   readonly #parts: UploadParts
-  readonly #wake = new Wake()
+  readonly #wake = new Signal()
   #closed = false
   #sent = Promise.resolve()
 
@@ -65,7 +65,7 @@ export class Upload {
   async #roundEnd(output: Output): Promise<void> {
     while (!this.#closed && output.pendingBytes === 0) await this.#wake.wait()
     const endMs = performance.now() + pauseMs
-    while (!this.#closed && output.pendingBytes < pieceBytes) {
+    while (!this.#closed && output.pendingBytes < chunkBytes) {
       const leftMs = endMs - performance.now()
       if (leftMs <= 0) return
       await this.#wake.wait(leftMs)
@@ -88,6 +88,6 @@ export class Upload {
 }
 
 /** The server ended the job in another way: nobody waits for the rest of it. */
-function isJobOver(answer: Answer): boolean {
+function isJobOver(answer: RelayResponse): boolean {
   return answer.status === 404 || (answer.status === 409 && codeOf(answer) !== 'output_out_of_order')
 }

@@ -2,20 +2,20 @@ import { JobRun } from './job-run.ts'
 import type { Unfinished } from './journal-entry.ts'
 import { messageOf, warn } from './log.ts'
 import { recover } from './recovery.ts'
-import type { Resources } from './job-deps.ts'
+import type { JobDeps } from './job-deps.ts'
 
 type Member = { run: Pick<JobRun, 'isLeased' | 'stop'>; ended: Promise<void> }
 
-export type CrewParts = { resources: Resources; slots: number; onSlotFreed: () => void }
+export type WorkerPoolDeps = { resources: JobDeps; slots: number; onSlotFreed: () => void }
 
 /** The jobs under way; a job holds its slot until its end is acknowledged. */
-export class Crew {
-  readonly #parts: CrewParts
+export class WorkerPool {
+  readonly #parts: WorkerPoolDeps
   readonly #members = new Map<string, Member>()
   readonly #refused = new Set<string>()
   #closed = false
 
-  constructor(parts: CrewParts) {
+  constructor(parts: WorkerPoolDeps) {
     this.#parts = parts
   }
 

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
-import { Failure, messageOf } from '@platform/cli/exit'
+import { CliError, messageOf } from '@platform/cli/exit'
 import { stageFault } from '../../../infra/stage-name.ts'
 
 /** What `npm run deploy:rehearsal` is told. */
@@ -48,7 +48,7 @@ export function parseOptions(args: readonly string[]): Options {
   return { action: 'start', stage, port: Number(port), ...folder }
 }
 
-const bad = (what: string, cause?: unknown): Failure => new Failure('usage', `${what}\n\n${usage}`, cause)
+const bad = (what: string, cause?: unknown): CliError => new CliError('usage', `${what}\n\n${usage}`, cause)
 
 function valuesOf(args: readonly string[]) {
   try {

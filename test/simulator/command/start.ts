@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { closeSync, openSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { Failure } from '@platform/cli/exit'
+import { CliError } from '@platform/cli/exit'
 import { placesIn, projectDir } from '../state.ts'
 import { type Launch, News } from './ipc-messages.ts'
 
@@ -33,7 +33,7 @@ export async function start(launch: Launch, onStep: (step: string) => void): Pro
     else ready.resolve()
   })
   const ended = Promise.all([once(child, 'exit'), once(child, 'disconnect')])
-  const fail = () => Promise.reject(new Failure('refused', `${failure}\nNothing of it runs. Its log: ${log}`))
+  const fail = () => Promise.reject(new CliError('refused', `${failure}\nNothing of it runs. Its log: ${log}`))
   await Promise.race([ready.promise, ended.then(fail)])
   child.disconnect()
   child.unref()

@@ -1,4 +1,4 @@
-import { Failure } from '@platform/cli/exit'
+import { CliError } from '@platform/cli/exit'
 import { readSecret } from '../secret.ts'
 import { findRehearsal } from '../state.ts'
 
@@ -6,10 +6,10 @@ import { findRehearsal } from '../state.ts'
 export async function initialAdminToken(folder: string): Promise<string> {
   const { ready } = findRehearsal(folder) ?? {}
   if (ready === undefined)
-    throw new Failure('refused', 'No rehearsal is ready. Begin one with: npm run deploy:rehearsal')
+    throw new CliError('refused', 'No rehearsal is ready. Begin one with: npm run deploy:rehearsal')
   const { status } = await fetch(`${ready.url}/api/v1/setup/status`)
-  if (status === 403) throw new Failure('refused', 'Setup is complete: there is no initial admin token any more.')
+  if (status === 403) throw new CliError('refused', 'Setup is complete: there is no initial admin token any more.')
   const token = await readSecret(ready, ready.initialAdminTokenSecret)
-  if (token === undefined) throw new Failure('refused', 'The platform has not made an initial admin token.')
+  if (token === undefined) throw new CliError('refused', 'The platform has not made an initial admin token.')
   return token
 }

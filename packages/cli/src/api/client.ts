@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import createClient, { type Client } from 'openapi-fetch'
-import { attempt, type Patience } from './retry.ts'
+import { withRetry, type RetryPolicy } from './retry.ts'
 import type { components, paths } from '@platform/contract/openapi-types'
 
 /** The platform's API, typed by the OpenAPI document that it publishes. */
@@ -9,32 +9,32 @@ export type Api = Client<paths>
 export type Schemas = components['schemas']
 
 /** Calls without a token. */
-export const anonymous = (server: string, patience: Patience): Api =>
+export const anonymous = (server: string, patience: RetryPolicy): Api =>
   createClient<paths>({
     baseUrl: server,
     redirect: 'manual',
-    fetch: (request) => attempt(repeatable(request), patience),
+    fetch: (request) => withRetry(repeatable(request), patience),
   })
 
 /** Who calls, and where. */
 export interface Credentials {
   server: string
   /** A token that is valid now. Pass one that the platform has refused as expired to get another. */
-  bearer: (patience: Patience, refused?: string) => Promise<string>
+  bearer: (patience: RetryPolicy, refused?: string) => Promise<string>
 }
 
 /** Calls with the caller's token; an expired one is renewed. */
-export const authorised = ({ server, bearer }: Credentials, patience: Patience): Api =>
+export const authorised = ({ server, bearer }: Credentials, patience: RetryPolicy): Api =>
   createClient<paths>({
     baseUrl: server,
     redirect: 'manual',
     fetch: async (request) => {
       const keyed = repeatable(request)
       const token = await bearer(patience)
-      const response = await attempt(withToken(keyed, token), patience)
+      const response = await withRetry(withToken(keyed, token), patience)
       const isExpired = response.status === 401 && (await response.clone().text()).includes('"error":"token_expired"')
       const fresh = isExpired ? await bearer(patience, token) : token
-      return fresh === token ? response : attempt(withToken(keyed, fresh), patience)
+      return fresh === token ? response : withRetry(withToken(keyed, fresh), patience)
     },
   })
 

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Failure, messageOf } from '../exit.ts'
+import { CliError, messageOf } from '../exit.ts'
 import { say } from '../print/write.ts'
 
 const answerWithinSeconds = 60
@@ -15,7 +15,7 @@ const noticedMs = 3000
  * How long to try again where nobody answers: `seconds` while the address may be wrong, `onceKnownSeconds` when the
  * platform has answered before; and how long to wait for one answer. With 0 seconds there is one try, whatever it says.
  */
-export interface Patience {
+export interface RetryPolicy {
   seconds: number
   onceKnownSeconds?: number
   answerWithinSeconds?: number
@@ -25,7 +25,7 @@ export interface Patience {
  * Sends a request until the platform decides, which is safe for all that it may send: GET, PATCH, PUT and DELETE say
  * what shall be, and a POST carries its Idempotency-Key. Throws `Failure` when nobody answers for too long.
  */
-export async function attempt(request: Request, patience: Patience): Promise<Response> {
+export async function withRetry(request: Request, patience: RetryPolicy): Promise<Response> {
   const startedAtMs = performance.now()
   let isMaybeDone = false
   for (let count = 0; ; count++) {
@@ -49,7 +49,7 @@ export async function attempt(request: Request, patience: Patience): Promise<Res
 const jittered = (pauseMs: number): number => pauseMs * (0.5 + Math.random() / 2)
 
 /** One try, with the whole body: an answer that is cut off is none. */
-async function once(request: Request, patience: Patience): Promise<{ response?: Response; reason?: string }> {
+async function once(request: Request, patience: RetryPolicy): Promise<{ response?: Response; reason?: string }> {
   try {
     const limit = AbortSignal.timeout(1000 * (patience.answerWithinSeconds ?? answerWithinSeconds))
     const answer = await fetch(request, { signal: limit })
@@ -82,7 +82,7 @@ function noticeOf(response: Response | undefined, reason: string | undefined, pa
 
 function unreachable({ url }: Request, reason: string | undefined): never {
   const { origin } = new URL(url)
-  throw new Failure(
+  throw new CliError(
     'unreachable',
     `Nobody answers at ${origin} (${reason}). Is the address right, and does the platform run?`,
   )

@@ -1,11 +1,11 @@
-import { Failure, type exitCodes, messageOf } from '../exit.ts'
+import { CliError, type exitCodes, messageOf } from '../exit.ts'
 import { cellOf } from '../print/table.ts'
 
 type Call = Promise<{ data?: unknown; error?: unknown; response: Response }>
 type DataOf<Result> = Result extends { data: infer Data } ? NonNullable<Data> : never
 
 /** The body of a good answer. Throws `Failure` with what the platform said where it refused. */
-export async function answer<Result extends { data?: unknown; error?: unknown; response: Response }>(
+export async function unwrap<Result extends { data?: unknown; error?: unknown; response: Response }>(
   call: Promise<Result>,
 ): Promise<DataOf<Result>> {
   const result = await decided(call)
@@ -14,7 +14,7 @@ export async function answer<Result extends { data?: unknown; error?: unknown; r
 }
 
 /** The same where there may be nothing left to answer: then undefined, as for what was gone when it was to be deleted again. */
-export async function answerIfAny<Result extends { data?: unknown; error?: unknown; response: Response }>(
+export async function unwrapOptional<Result extends { data?: unknown; error?: unknown; response: Response }>(
   call: Promise<Result>,
 ): Promise<DataOf<Result> | undefined> {
   const result = await decided(call)
@@ -22,7 +22,7 @@ export async function answerIfAny<Result extends { data?: unknown; error?: unkno
 }
 
 /** The same for an answer without a body. */
-export async function done(call: Call): Promise<void> {
+export async function expectNoBody(call: Call): Promise<void> {
   await decided(call)
 }
 
@@ -32,7 +32,7 @@ const hasData = <Result extends object>(result: Result): result is Result & { da
 async function decided<Result extends { error?: unknown; response: Response }>(call: Promise<Result>): Promise<Result> {
   const result = await call.catch((error: unknown) => {
     if (error instanceof SyntaxError)
-      throw new Failure('unreachable', `The answer is no JSON (${messageOf(error)}).`, error)
+      throw new CliError('unreachable', `The answer is no JSON (${messageOf(error)}).`, error)
     throw error
   })
   if (!result.response.ok) throw refusalOf(result.response, result.error)
@@ -40,7 +40,7 @@ async function decided<Result extends { error?: unknown; response: Response }>(c
 }
 
 /** What the platform refused, why, and what to do next. `code` is the machine-readable one of the error body. */
-export class Refusal extends Failure {
+export class ApiRejection extends CliError {
   readonly code: string
 
   constructor(reason: keyof typeof exitCodes, code: string, message: string) {
@@ -50,16 +50,16 @@ export class Refusal extends Failure {
 }
 
 /** Whether the platform refused with this code. */
-export const isRefusal = (error: unknown, code: string): boolean => error instanceof Refusal && error.code === code
+export const isApiRejection = (error: unknown, code: string): boolean => error instanceof ApiRejection && error.code === code
 
-function refusalOf(response: Response, error: unknown): Failure {
+function refusalOf(response: Response, error: unknown): CliError {
   const body = new Map(Object.entries(typeof error === 'object' && error !== null ? error : {}))
   const code = body.get('error')
   if (typeof code !== 'string') return notThePlatform(response)
   const lines = [`${cellOf(body.get('message'))} (${cellOf(code)})`, ...detailsOf(body.get('details'))]
   if (body.has('requiredPermission')) lines.push(`Permission needed: ${cellOf(body.get('requiredPermission'))}`)
   lines.push(...adviceOf(code), `Trace id: ${cellOf(body.get('traceId'))}`)
-  return new Refusal(reasonOf(response.status, code), code, lines.join('\n'))
+  return new ApiRejection(reasonOf(response.status, code), code, lines.join('\n'))
 }
 
 const reasonOf = (status: number, code: string): keyof typeof exitCodes => {
@@ -85,8 +85,8 @@ function detailsOf(details: unknown): string[] {
   })
 }
 
-function notThePlatform({ status, headers }: Response): Failure {
+function notThePlatform({ status, headers }: Response): CliError {
   const location = headers.get('location')
   const where = location === null ? '' : ` and points to ${cellOf(location)}, which may be the right address`
-  return new Failure('unreachable', `The server answered ${status} without a word of the platform${where}.`)
+  return new CliError('unreachable', `The server answered ${status} without a word of the platform${where}.`)
 }

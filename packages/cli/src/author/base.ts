@@ -3,7 +3,7 @@ import { type Platform, readImage, thisPlatform } from '@platform/oci/image'
 import { maxLayerBytes } from '@platform/oci/layer'
 import type { BuiltLayer } from '@platform/oci/pack'
 import type { Image } from '@platform/oci/types'
-import { Failure } from '../exit.ts'
+import { CliError } from '../exit.ts'
 import { formatTarget, openRemote, referenceOf, type Remote } from './remote.ts'
 
 /** What an image stands on: nothing but the module, the Node.js of this machine, or another image; and what it is made for. */
@@ -30,10 +30,10 @@ export const openBase = (reference: string, { spec }: ModuleManifest): Remote =>
 /** Reads that image. Throws `Failure` where there is none, or one that was made for something else. */
 export async function readBase(remote: Remote, platform: Platform): Promise<Image> {
   const base = await readImage(remote.client, remote.repository, remote.target, platform)
-  if (base === undefined) throw new Failure('refused', `There is no image ${formatTarget(remote)}.`)
+  if (base === undefined) throw new CliError('refused', `There is no image ${formatTarget(remote)}.`)
   const [wanted, found] = [platform, base.config].map(formatPlatform)
   if (found !== wanted) {
-    throw new Failure('refused', `${formatTarget(remote)} is made for ${found}, and the module would be for ${wanted}.`)
+    throw new CliError('refused', `${formatTarget(remote)} is made for ${found}, and the module would be for ${wanted}.`)
   }
   return base
 }

@@ -6,7 +6,7 @@ import { pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
 import type { ModuleDescription } from '@platform/modules/describe'
 import { environmentNames } from '@platform/modules/protocol'
-import { Failure, messageOf } from '../exit.ts'
+import { CliError, messageOf } from '../exit.ts'
 import { checkout } from './checkout.ts'
 import { memberOf, parseJson } from './json.ts'
 import type { Project } from './project.ts'
@@ -20,7 +20,7 @@ const forAuthors = ({ folder }: Project) =>
 /** A module's program in one file. Throws `Failure` with what the bundler says. */
 export async function bundle(project: Project, how: typeof forImages | ReturnType<typeof forAuthors> = forImages) {
   const { build } = await import('esbuild').catch((error: unknown) => {
-    throw new Failure('usage', `The bundler cannot be loaded. In ${checkout.folder}, run: npm ci`, error)
+    throw new CliError('usage', `The bundler cannot be loaded. In ${checkout.folder}, run: npm ci`, error)
   })
   try {
     const { outputFiles } = await build({
@@ -42,7 +42,7 @@ export async function bundle(project: Project, how: typeof forImages | ReturnTyp
     })
     return outputFiles[0]?.contents ?? new Uint8Array()
   } catch (error) {
-    throw new Failure('usage', `The module cannot be bundled. ${messageOf(error)}`, error)
+    throw new CliError('usage', `The module cannot be bundled. ${messageOf(error)}`, error)
   }
 }
 
@@ -57,7 +57,7 @@ export async function describeProject(project: Project, limitMs = usualMs): Prom
     await runUpToServe(project, { program, told, limitMs })
     const description = await readFile(told, 'utf8').catch(() => undefined)
     if (description !== undefined) return JSON.parse(description)
-    throw new Failure('usage', `${project.mainFile} must end with: await serve(module)`)
+    throw new CliError('usage', `${project.mainFile} must end with: await serve(module)`)
   } finally {
     await rm(folder, { recursive: true, force: true })
   }
@@ -75,9 +75,9 @@ async function runUpToServe(
   await promisify(execFile)(process.execPath, args, options).catch((error: ExecError) => {
     if (error.killed === true) {
       const seconds = limitMs / 1000
-      throw new Failure('usage', `${mainFile} does not come to serve(module) within ${seconds} seconds.`, error)
+      throw new CliError('usage', `${mainFile} does not come to serve(module) within ${seconds} seconds.`, error)
     }
-    throw new Failure('usage', `${mainFile} fails before serve(module):\n${linesOf(error)}`, error)
+    throw new CliError('usage', `${mainFile} fails before serve(module):\n${linesOf(error)}`, error)
   })
 }
 

@@ -3,7 +3,7 @@ import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import type { Credentials } from '@platform/oci/client'
-import { Failure } from '../exit.ts'
+import { CliError } from '../exit.ts'
 import { memberOf, parseJson, readJson } from './json.ts'
 import { ownRegistry } from './runtime.ts'
 
@@ -21,7 +21,7 @@ function ofEnvironment(): Credentials | undefined {
   const { PLAT_REGISTRY_USERNAME: username, PLAT_REGISTRY_PASSWORD: password } = process.env
   if (username && password) return { username, password }
   if (!username && !password) return undefined
-  throw new Failure('usage', 'PLAT_REGISTRY_USERNAME and PLAT_REGISTRY_PASSWORD go together: set both, or none.')
+  throw new CliError('usage', 'PLAT_REGISTRY_USERNAME and PLAT_REGISTRY_PASSWORD go together: set both, or none.')
 }
 
 /** How docker calls the one registry that has several names. */

@@ -1,5 +1,5 @@
 import { RegistryError, type RegistryErrorKind } from '@platform/oci/error'
-import { type exitCodes, Failure } from '../exit.ts'
+import { type exitCodes, CliError } from '../exit.ts'
 
 const reasons: Record<RegistryErrorKind, keyof typeof exitCodes> = {
   unreachable: 'unreachable',
@@ -15,11 +15,11 @@ const advice: Partial<Record<RegistryErrorKind, string>> = {
 }
 
 /** What a registry or a file system refused, in words and with what to do next. Anything else stays as it is. */
-export function explained(error: unknown): unknown {
+export function explainError(error: unknown): unknown {
   if (error instanceof RegistryError) {
     const { problem, message } = error
-    return new Failure(reasons[problem], [message, advice[problem] ?? []].flat().join('\n'), error)
+    return new CliError(reasons[problem], [message, advice[problem] ?? []].flat().join('\n'), error)
   }
   const isOfSystem = error instanceof Error && 'syscall' in error && 'code' in error
-  return isOfSystem ? new Failure('usage', error.message, error) : error
+  return isOfSystem ? new CliError('usage', error.message, error) : error
 }

@@ -4,7 +4,7 @@ import { type BuiltImage, buildImage, nodeLayer } from '@platform/oci/build'
 import { thisPlatform } from '@platform/oci/image'
 import { exportLayout } from '@platform/oci/layout'
 import type { FileToPack } from '@platform/oci/pack'
-import { Failure } from '../exit.ts'
+import { CliError } from '../exit.ts'
 import { type Base, fetchLayers, formatPlatform, openBase, platformOf, readBase } from './base.ts'
 import { bundle } from './bundle.ts'
 import { manifestText, renewManifest, tagOf } from './manifest.ts'
@@ -40,7 +40,7 @@ function requireNodeFor(platform: string): void {
   const own = formatPlatform(thisPlatform())
   if (process.platform === 'linux' && own === platform) return
   const advice = 'Build on an image that brings Node.js instead: --from <image>'
-  throw new Failure('usage', `Only the Node.js of a Linux machine of that kind can be put into an image. ${advice}`)
+  throw new CliError('usage', `Only the Node.js of a Linux machine of that kind can be put into an image. ${advice}`)
 }
 
 const programPath = '/app/main.mjs'

@@ -1,7 +1,7 @@
 import { readFile, rm, writeFile } from 'node:fs/promises'
 import { generateKeyPair, readPrivateKey, readPublicKey } from '@platform/oci/signature/key'
 import type { TrustedKey } from '@platform/oci/signature/verify'
-import { Failure, hasCode, messageOf } from '../exit.ts'
+import { CliError, hasCode, messageOf } from '../exit.ts'
 
 /** Files of a new key pair: the secret one, and the one for everybody. */
 export interface KeyFiles {
@@ -26,7 +26,7 @@ export async function writeKeyPair(name: string): Promise<KeyFiles> {
 async function writeNew(file: string, content: string, mode: number): Promise<void> {
   await writeFile(file, content, { flag: 'wx', mode }).catch((error: unknown) => {
     throw hasCode(error, 'EEXIST')
-      ? new Failure('usage', `${file} exists already, and is left as it is.`, error)
+      ? new CliError('usage', `${file} exists already, and is left as it is.`, error)
       : error
   })
 }
@@ -38,7 +38,7 @@ export async function readSigningKey(file: string): Promise<string> {
     readPrivateKey(pem)
     return pem
   } catch (error) {
-    throw new Failure('usage', `${file} cannot be signed with. ${reasonOf(pem)}`, error)
+    throw new CliError('usage', `${file} cannot be signed with. ${reasonOf(pem)}`, error)
   }
 }
 
@@ -53,11 +53,11 @@ export async function readTrustedKey(file: string): Promise<TrustedKey> {
   const pem = await contentOf(file)
   if (readPublicKey(pem) !== undefined) return { name: file, pem }
   const reason = /PRIVATE KEY/.test(pem) ? 'It is a private key; the public one is wanted.' : 'It has to be a PEM text.'
-  throw new Failure('usage', `${file} cannot be verified with. ${reason}`)
+  throw new CliError('usage', `${file} cannot be verified with. ${reason}`)
 }
 
 const contentOf = (file: string): Promise<string> =>
   readFile(file, 'utf8').catch((error: unknown) => {
     const advice = 'plat module key <name> makes a key pair.'
-    throw new Failure('usage', `${file} cannot be read (${messageOf(error)}). ${advice}`, error)
+    throw new CliError('usage', `${file} cannot be read (${messageOf(error)}). ${advice}`, error)
   })

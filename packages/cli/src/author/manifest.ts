@@ -4,7 +4,7 @@ import { checkManifest } from '@platform/core/modules/check-manifest'
 import { manifestOf } from './manifest-from-code.ts'
 import type { ModuleDescription } from '@platform/modules/describe'
 import { formatReference, parseReference } from '@platform/oci/reference'
-import { Failure } from '../exit.ts'
+import { CliError } from '../exit.ts'
 import { describeProject } from './bundle.ts'
 import { memberOf } from './json.ts'
 import { type Project, readManifest, writeManifest } from './project.ts'
@@ -57,10 +57,10 @@ interface Issue {
 const hasIssues = (error: unknown): error is Error & { issues: readonly Issue[] } =>
   error instanceof Error && 'issues' in error && Array.isArray(error.issues)
 
-function invalid({ manifestFile }: Project, issues: readonly Issue[], cause?: unknown): Failure {
+function invalid({ manifestFile }: Project, issues: readonly Issue[], cause?: unknown): CliError {
   const lines = issues.map(({ path, message }) => `  ${path.join('.') || 'the whole'}: ${message}`)
   const advice = 'Slots, health checks, jobs, id and version come from the code; the rest stands in the file.'
-  return new Failure('usage', [`${manifestFile} is not valid:`, ...lines, advice].join('\n'), cause)
+  return new CliError('usage', [`${manifestFile} is not valid:`, ...lines, advice].join('\n'), cause)
 }
 
 /** A version as a tag: what SemVer allows, and tags do not, is written otherwise. */

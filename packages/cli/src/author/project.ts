@@ -1,7 +1,7 @@
 import { readFile, stat, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
-import { Failure, messageOf } from '../exit.ts'
+import { CliError, messageOf } from '../exit.ts'
 
 /** A module's folder: `src/main.ts`, which serves it, and `module.json`, its manifest. */
 export interface Project {
@@ -27,7 +27,7 @@ export async function openProject(folder = '.'): Promise<Project> {
   for (const file of [project.mainFile, project.manifestFile]) {
     const found = await stat(file).catch(() => undefined)
     if (found?.isFile()) continue
-    throw new Failure('usage', `${file} is missing. Go to a module's folder, or begin one: plat module new <id>`)
+    throw new CliError('usage', `${file} is missing. Go to a module's folder, or begin one: plat module new <id>`)
   }
   return project
 }
@@ -36,14 +36,14 @@ export async function openProject(folder = '.'): Promise<Project> {
 export async function readManifest({ manifestFile }: Project): Promise<Record<string, unknown>> {
   const content = parsed(manifestFile, await readFile(manifestFile, 'utf8'))
   if (typeof content === 'object' && content !== null && !Array.isArray(content)) return { ...content }
-  throw new Failure('usage', `${manifestFile} is not a JSON object.`)
+  throw new CliError('usage', `${manifestFile} is not a JSON object.`)
 }
 
 function parsed(file: string, text: string): unknown {
   try {
     return JSON.parse(text)
   } catch (error) {
-    throw new Failure('usage', `${file} is not JSON: ${messageOf(error)}`, error)
+    throw new CliError('usage', `${file} is not JSON: ${messageOf(error)}`, error)
   }
 }
 

@@ -5,7 +5,7 @@ import { formatReference } from '@platform/oci/reference'
 import { signImage } from '@platform/oci/signature/sign'
 import type { Descriptor, Manifest } from '@platform/oci/types'
 import { isDeepStrictEqual } from 'node:util'
-import { Failure } from '../exit.ts'
+import { CliError } from '../exit.ts'
 import { bundle } from './bundle.ts'
 import { filesOf } from './image.ts'
 import { currentManifest, tagOf } from './manifest.ts'
@@ -43,7 +43,7 @@ export async function pushProject(project: Project, { to, privateKeyPem }: Wish)
 function repositoryOf(text: string): string {
   const { tag, digest } = referenceOf(text)
   if (tag === undefined && digest === undefined) return text
-  throw new Failure('usage', '--to takes a repository without a tag: the image gets those of its version and latest.')
+  throw new CliError('usage', '--to takes a repository without a tag: the image gets those of its version and latest.')
 }
 
 /** An image in a folder. */
@@ -61,7 +61,7 @@ async function builtImage(project: Project) {
   const isWritten = isDeepStrictEqual(await readOwnManifest(project), { ...manifest })
   const top = await packLayer(await filesOf(project, await bundle(project)))
   if (!isWritten || found.content.layers.at(-1)?.digest !== top.descriptor.digest) {
-    throw new Failure('usage', `${project.imageFolder} is not the image of the code as it is now. ${buildFirst}`)
+    throw new CliError('usage', `${project.imageFolder} is not the image of the code as it is now. ${buildFirst}`)
   }
   return { version: metadata.version, image: { ...found, reference: spec.image } }
 }
@@ -70,9 +70,9 @@ const buildFirst = 'First: plat module build'
 
 async function findImage({ imageFolder }: Project): Promise<FoundImage> {
   const entry = (await readIndex(imageFolder))?.find((each: Descriptor) => tagIn(each) === 'latest')
-  if (entry === undefined) throw new Failure('usage', `There is no image in ${imageFolder} yet. ${buildFirst}`)
+  if (entry === undefined) throw new CliError('usage', `There is no image in ${imageFolder} yet. ${buildFirst}`)
   const { content, bytes } = await readManifest(imageFolder, entry.digest)
-  if ('manifests' in content) throw new Failure('usage', `${imageFolder} holds something else. ${buildFirst}`)
+  if ('manifests' in content) throw new CliError('usage', `${imageFolder} holds something else. ${buildFirst}`)
   return { digest: entry.digest, content, bytes }
 }
 

@@ -1,7 +1,7 @@
 import { registryClient, type RegistryClient } from '@platform/oci/client'
 import { plainTransport } from '@platform/oci/plain-transport'
 import { type ImageReference, parseReference, targetOf } from '@platform/oci/reference'
-import { Failure } from '../exit.ts'
+import { CliError } from '../exit.ts'
 import { credentialsFor } from './credentials.ts'
 
 /** A repository of a registry, and what of it a reference names. */
@@ -16,7 +16,7 @@ export interface Remote {
 export function referenceOf(text: string): ImageReference {
   const reference = parseReference(text)
   if (reference !== undefined) return reference
-  throw new Failure('usage', `${text} names no image with its registry, as 127.0.0.1:8081/modules/hello:1.0.0 does.`)
+  throw new CliError('usage', `${text} names no image with its registry, as 127.0.0.1:8081/modules/hello:1.0.0 does.`)
 }
 
 /** Opens the registry that a reference names; `isMeant`: it is one that the command is about, not one it merely reads. */

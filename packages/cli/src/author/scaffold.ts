@@ -3,7 +3,7 @@ import { dirname, join, resolve } from 'node:path'
 import { ModuleManifest } from '@platform/contract/manifest'
 import { checkManifest } from '@platform/core/modules/check-manifest'
 import { parseReference } from '@platform/oci/reference'
-import { Failure, hasCode } from '../exit.ts'
+import { CliError, hasCode } from '../exit.ts'
 import { checkout } from './checkout.ts'
 import { ownRegistry } from './runtime.ts'
 
@@ -20,10 +20,10 @@ export async function scaffold(id: string, image?: string): Promise<string> {
   const parsed = ModuleManifest.safeParse(manifest)
   if (!parsed.success || checkManifest(parsed.data).length > 0) {
     const advice = 'Use small letters, digits and single hyphens, at most 50, and no word of the platform’s own paths.'
-    throw new Failure('usage', `${id} cannot be a module's id. ${advice}`)
+    throw new CliError('usage', `${id} cannot be a module's id. ${advice}`)
   }
   const folder = resolve(id)
-  if ((await entriesOf(folder)).length > 0) throw new Failure('usage', `${folder} is not empty; nothing was written.`)
+  if ((await entriesOf(folder)).length > 0) throw new CliError('usage', `${folder} is not empty; nothing was written.`)
   for (const [path, content] of Object.entries(filesOf(id, manifest))) {
     await mkdir(dirname(join(folder, path)), { recursive: true })
     await writeFile(join(folder, path), content)
@@ -35,7 +35,7 @@ function checkImage(image: string | undefined): void {
   const reference = image === undefined ? undefined : parseReference(image)
   const isRepository = reference !== undefined && reference.tag === undefined && reference.digest === undefined
   if (image === undefined || isRepository) return
-  throw new Failure('usage', `${image} is no repository with its registry, as registry.example.com/modules/hello is.`)
+  throw new CliError('usage', `${image} is no repository with its registry, as registry.example.com/modules/hello is.`)
 }
 
 const entriesOf = (folder: string): Promise<string[]> =>

@@ -1,7 +1,7 @@
 import { readImage } from '@platform/oci/image'
 import { signImage, type SignatureLayout } from '@platform/oci/signature/sign'
 import { type TrustedKey, type Verdict, verifyImage } from '@platform/oci/signature/verify'
-import { Failure } from '../exit.ts'
+import { CliError } from '../exit.ts'
 import { formatTarget, openRemote, type Remote } from './remote.ts'
 
 /** Signs what a reference names; answers its digest. Throws `Failure` and `RegistryFailure`. */
@@ -23,6 +23,6 @@ export async function verifyRemote(image: string, keys: readonly TrustedKey[]): 
 
 async function digestAt(remote: Remote): Promise<string> {
   const found = await remote.client.resolve(remote.repository, remote.target)
-  if (found === undefined) throw new Failure('refused', `There is no image ${formatTarget(remote)}.`)
+  if (found === undefined) throw new CliError('refused', `There is no image ${formatTarget(remote)}.`)
   return found.digest
 }

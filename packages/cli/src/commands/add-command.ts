@@ -1,19 +1,19 @@
 import { type Command, InvalidArgumentError } from 'commander'
 
 /** Adds a command that answers something: what it does, how it is used, and `--json`. */
-export function leaf(parent: Command, usage: string, description: string, examples: readonly string[] = []): Command {
+export function addCommand(parent: Command, usage: string, description: string, examples: readonly string[] = []): Command {
   const command = parent.command(usage).description(description).option('--json', 'print JSON for programs')
   return withExamples(command, examples)
 }
 
 /** The same for a command that lists something. */
-export const listLeaf = (
+export const addListCommand = (
   parent: Command,
   usage: string,
   description: string,
   examples: readonly string[] = [],
 ): Command =>
-  leaf(parent, usage, description, examples)
+  addCommand(parent, usage, description, examples)
     .option('--limit <n>', 'how many to show, the newest first', wholeNumber(1, 1_000_000), 100)
     .option('--all', 'show all, however many there are')
 

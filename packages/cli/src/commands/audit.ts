@@ -1,12 +1,12 @@
 import { type Command, Option } from 'commander'
-import { answer } from '../api/unwrap.ts'
+import { unwrap } from '../api/unwrap.ts'
 import type { Api, Schemas } from '../api/client.ts'
 import { type Extent, readList } from '../api/pages.ts'
 import { connect } from '../connect.ts'
 import { exitCodes } from '../exit.ts'
 import { type Shown, showList, showOne } from '../print/show.ts'
 import { say, write } from '../print/write.ts'
-import { leaf, listLeaf, withExamples } from './add-command.ts'
+import { addCommand, addListCommand, withExamples } from './add-command.ts'
 
 interface Filter {
   actor?: string
@@ -19,7 +19,7 @@ interface Filter {
 /** `plat audit …`. */
 export function addAuditCommands(program: Command): void {
   const audit = program.command('audit').description('who changed what')
-  listLeaf(audit, 'list', 'list audit entries', ['plat audit list --action cluster.delete --from 2026-11-01T00:00:00Z'])
+  addListCommand(audit, 'list', 'list audit entries', ['plat audit list --action cluster.delete --from 2026-11-01T00:00:00Z'])
     .option('--actor <id>', 'only what this user or relay did')
     .option('--action <name>', 'only this action')
     .option('--resource <id>', 'only what was done to this')
@@ -32,13 +32,13 @@ export function addAuditCommands(program: Command): void {
     .addOption(new Option('--format <format>', 'how to print it').choices(['ndjson', 'csv']).default('ndjson'))
     .action(exportTrail)
   withExamples(exporting, ['plat audit export --format csv > audit.csv'])
-  leaf(audit, 'verify', 'verify the chain of the trail; ends with 1 where it is broken').action(verify)
+  addCommand(audit, 'verify', 'verify the chain of the trail; ends with 1 where it is broken').action(verify)
 }
 
 async function list({ limit, all, json, ...filter }: Shown & Extent & Filter): Promise<void> {
   const api = connect()
   const read = (paging: { page: number; pageSize: number }) =>
-    answer(api.GET('/api/v1/platform/audit', { params: { query: { ...filter, ...paging } } }))
+    unwrap(api.GET('/api/v1/platform/audit', { params: { query: { ...filter, ...paging } } }))
   await showList({ ...(json && { json }) }, await readList({ limit, ...(all && { all }) }, read), [
     { title: 'SEQ', of: ({ seq }) => seq },
     { title: 'AT', of: ({ at }) => at },
@@ -55,7 +55,7 @@ async function exportTrail({ format }: { format: 'ndjson' | 'csv' }): Promise<vo
   for (let after: number | undefined = 0; after !== undefined;) {
     const query = { format, after }
     const call = api.GET('/api/v1/platform/audit/export', { params: { query }, parseAs: 'text' })
-    const part: unknown = await answer(call)
+    const part: unknown = await unwrap(call)
     await write(typeof part === 'string' ? part : '')
     after = nextOf((await call).response.headers.get('link'))
   }
@@ -79,7 +79,7 @@ async function verify(options: Shown): Promise<void> {
 async function verified(api: Api): Promise<Schemas['AuditVerification']> {
   let entries = 0
   for (let after = 0; ;) {
-    const part = await answer(api.GET('/api/v1/platform/audit/verify', { params: { query: { after } } }))
+    const part = await unwrap(api.GET('/api/v1/platform/audit/verify', { params: { query: { after } } }))
     entries += part.entries
     const { next, ...last } = { ...part, entries }
     if (!part.valid || next === undefined) return last

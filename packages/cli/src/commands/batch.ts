@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { answer } from '../api/unwrap.ts'
+import { unwrap } from '../api/unwrap.ts'
 import type { Api, Schemas } from '../api/client.ts'
 import { type Extent, readList } from '../api/pages.ts'
 import { findClusters } from '../clusters.ts'
@@ -13,7 +13,7 @@ import { type Shown, showList, showOne } from '../print/show.ts'
 import type { Column } from '../print/table.ts'
 import { counted } from '../print/text.ts'
 import { say, write, writeJson } from '../print/write.ts'
-import { leaf, listLeaf, wholeNumber } from './add-command.ts'
+import { addCommand, addListCommand, wholeNumber } from './add-command.ts'
 
 type Batch = Schemas['Batch']
 type AcceptedBatch = Schemas['AcceptedBatch']
@@ -42,7 +42,7 @@ interface Submitted extends Waited {
 /** `plat batch …`. */
 export function addBatchCommands(program: Command): void {
   const batch = program.command('batch').description('up to 500 jobs, accepted and followed together')
-  leaf(batch, 'submit <file>', 'submit the jobs of a file; - is standard input', [
+  addCommand(batch, 'submit <file>', 'submit the jobs of a file; - is standard input', [
     `echo '{"cluster": "berlin-1", "script": "uname -r"}' | plat batch submit - --wait`,
     'plat batch submit jobs.json --max-concurrency 20 --max-errors 5',
   ])
@@ -50,17 +50,17 @@ export function addBatchCommands(program: Command): void {
     .option('--max-errors <n>', 'cancel the rest once more than so many have failed', wholeNumber(0, 500))
     .option('--wait', 'wait for the end, and end with the first exit code that is not 0')
     .action(submit)
-  listLeaf(batch, 'list', 'list batches').action(list)
-  leaf(batch, 'get <id>', 'show a batch with its jobs counted').action(async (id: string, options: Shown) =>
+  addListCommand(batch, 'list', 'list batches').action(list)
+  addCommand(batch, 'get <id>', 'show a batch with its jobs counted').action(async (id: string, options: Shown) =>
     showOne(options, await getBatch(connect(), id)),
   )
-  leaf(batch, 'wait <id>', 'wait until all jobs have ended, and end with the first exit code that is not 0').action(
+  addCommand(batch, 'wait <id>', 'wait until all jobs have ended, and end with the first exit code that is not 0').action(
     async (id: string, options: Shown) => {
       process.exitCode = await waitForBatch(connectToFollow(), id, options)
     },
   )
-  leaf(batch, 'cancel <id>', 'cancel all jobs of a batch that have not ended').action(cancel)
-  leaf(batch, 'retry <id>', 'run the failed and cancelled jobs again, as a new batch')
+  addCommand(batch, 'cancel <id>', 'cancel all jobs of a batch that have not ended').action(cancel)
+  addCommand(batch, 'retry <id>', 'run the failed and cancelled jobs again, as a new batch')
     .option('--wait', 'wait for the end of the new batch')
     .action(retry)
 }
@@ -76,7 +76,7 @@ async function submit(file: string, { maxConcurrency, maxErrors, ...options }: S
     ...(maxConcurrency !== undefined && { maxConcurrency }),
     ...(maxErrors !== undefined && { maxErrors }),
   }
-  await tellAccepted(api, await answer(api.POST('/api/v1/jobs/batch', { body })), options, known.nameOf)
+  await tellAccepted(api, await unwrap(api.POST('/api/v1/jobs/batch', { body })), options, known.nameOf)
 }
 
 /** Clusters by names and identifiers. Where none is a name, nothing is read: the platform knows its own. */
@@ -95,7 +95,7 @@ async function clustersOf(api: Api, wanted: readonly string[]) {
 async function list({ limit, all, ...options }: Shown & Extent): Promise<void> {
   const api = connect()
   const read = (query: { page: number; pageSize: number }) =>
-    answer(api.GET('/api/v1/jobs/batch', { params: { query } }))
+    unwrap(api.GET('/api/v1/jobs/batch', { params: { query } }))
   await showList(options, await readList({ limit, ...(all && { all }) }, read), columns)
 }
 
@@ -108,7 +108,7 @@ async function cancel(id: string, options: Shown): Promise<void> {
 async function retry(batchId: string, options: Waited): Promise<void> {
   const api = options.wait ? connectToFollow() : connect()
   const call = api.POST('/api/v1/jobs/batch/{batchId}/retry', { params: { path: { batchId } } })
-  await tellAccepted(api, await answer(call), options)
+  await tellAccepted(api, await unwrap(call), options)
 }
 
 async function tellAccepted(

@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander'
-import { answer, done } from '../api/unwrap.ts'
+import { unwrap, expectNoBody } from '../api/unwrap.ts'
 import type { Schemas } from '../api/client.ts'
 import { type Extent, readList } from '../api/pages.ts'
 import { type Cluster, type ClusterFilter, findCluster, listClusters } from '../clusters.ts'
@@ -8,7 +8,7 @@ import { confirm } from '../print/ask.ts'
 import { type Shown, showList, showOne } from '../print/show.ts'
 import { type Column } from '../print/table.ts'
 import { say, write, writeJson } from '../print/write.ts'
-import { leaf, listLeaf } from './add-command.ts'
+import { addCommand, addListCommand } from './add-command.ts'
 
 const types = ['Hypervisor', 'CloudLocal']
 const statuses = ['Healthy', 'Degraded', 'Pending', 'Offline']
@@ -31,7 +31,7 @@ const columns: Column<Cluster>[] = [
 /** `plat cluster …`. */
 export function addClusterCommands(program: Command): void {
   const cluster = program.command('cluster').description('clusters and the enrollment of their relays')
-  withClusterFilter(listLeaf(cluster, 'list', 'list clusters', ['plat cluster list --status Offline'])).action(
+  withClusterFilter(addListCommand(cluster, 'list', 'list clusters', ['plat cluster list --status Offline'])).action(
     async ({ limit, all, status, type, ...options }: Shown & Extent & ClusterFilter) =>
       showList(
         options,
@@ -43,20 +43,20 @@ export function addClusterCommands(program: Command): void {
         columns,
       ),
   )
-  leaf(cluster, 'get <cluster>', 'show a cluster with its nodes and relay').action(get)
-  leaf(cluster, 'register <name>', 'register a cluster; prints the command that starts its relay', [
+  addCommand(cluster, 'get <cluster>', 'show a cluster with its nodes and relay').action(get)
+  addCommand(cluster, 'register <name>', 'register a cluster; prints the command that starts its relay', [
     'plat cluster register berlin-1',
     'ssh node-1 "$(plat cluster register berlin-1)"',
   ])
     .addOption(new Option('--type <type>', 'what it is').choices(types).default('Hypervisor'))
     .option('--site <id>', 'the site that it stands in')
     .action(register)
-  listLeaf(cluster, 'timeline <cluster>', 'show what happened to a cluster, newest first').action(timeline)
-  leaf(cluster, 'rename <cluster> <name>', 'give a cluster another name').action(rename)
-  leaf(cluster, 'delete <cluster>', 'remove a cluster and all its data from the platform')
+  addListCommand(cluster, 'timeline <cluster>', 'show what happened to a cluster, newest first').action(timeline)
+  addCommand(cluster, 'rename <cluster> <name>', 'give a cluster another name').action(rename)
+  addCommand(cluster, 'delete <cluster>', 'remove a cluster and all its data from the platform')
     .option('--yes', 'do not ask')
     .action(remove)
-  leaf(cluster, 'enrollment-token <cluster>', 'issue a new enrollment token; unused ones are revoked').action(
+  addCommand(cluster, 'enrollment-token <cluster>', 'issue a new enrollment token; unused ones are revoked').action(
     issueToken,
   )
 }
@@ -64,14 +64,14 @@ export function addClusterCommands(program: Command): void {
 async function get(wanted: string, options: Shown): Promise<void> {
   const api = connect()
   const { id } = await findCluster(api, wanted)
-  await showOne(options, await answer(api.GET('/api/v1/clusters/{id}', { params: { path: { id } } })))
+  await showOne(options, await unwrap(api.GET('/api/v1/clusters/{id}', { params: { path: { id } } })))
 }
 
 async function timeline(wanted: string, { limit, all, ...options }: Shown & Extent): Promise<void> {
   const api = connect()
   const { id } = await findCluster(api, wanted)
   const read = (query: { page: number; pageSize: number }) =>
-    answer(api.GET('/api/v1/clusters/{id}/timeline', { params: { path: { id }, query } }))
+    unwrap(api.GET('/api/v1/clusters/{id}/timeline', { params: { path: { id }, query } }))
   await showList(options, await readList({ limit, ...(all && { all }) }, read), [
     { title: 'AT', of: ({ at }) => at },
     { title: 'KIND', of: ({ kind }) => kind },
@@ -88,7 +88,7 @@ interface Registration extends Shown {
 
 async function register(name: string, { type, site: siteId, json }: Registration): Promise<void> {
   const body = { name, type, ...(siteId !== undefined && { siteId }) }
-  const cluster = await answer(connect().POST('/api/v1/clusters', { body }))
+  const cluster = await unwrap(connect().POST('/api/v1/clusters', { body }))
   if (json) return writeJson(cluster)
   say(`${cluster.id} is registered. Run this within 24 hours on the machine that shall run its scripts:`)
   await write(`${cluster.relayCommand}\n`)
@@ -98,14 +98,14 @@ async function rename(wanted: string, name: string, options: Shown): Promise<voi
   const api = connect()
   const { id } = await findCluster(api, wanted)
   const call = api.PATCH('/api/v1/clusters/{id}', { params: { path: { id } }, body: { name } })
-  await showOne(options, await answer(call))
+  await showOne(options, await unwrap(call))
 }
 
 async function remove(wanted: string, { json, yes }: Shown & { yes?: true }): Promise<void> {
   const api = connect()
   const { id, name } = await findCluster(api, wanted)
   await confirm(`Remove ${name} (${id}) and all its data?`, { ...(yes && { yes }) })
-  await done(api.DELETE('/api/v1/clusters/{id}', { params: { path: { id } } }))
+  await expectNoBody(api.DELETE('/api/v1/clusters/{id}', { params: { path: { id } } }))
   await (json ? writeJson({ id, deleted: true }) : say(`${name} is removed.`))
 }
 
@@ -113,7 +113,7 @@ async function issueToken(wanted: string, { json }: Shown): Promise<void> {
   const api = connect()
   const { id, name } = await findCluster(api, wanted)
   const path = '/api/v1/clusters/{id}/enrollment-token'
-  const enrollment: Schemas['Enrollment'] = await answer(api.POST(path, { params: { path: { id } } }))
+  const enrollment: Schemas['Enrollment'] = await unwrap(api.POST(path, { params: { path: { id } } }))
   if (json) return writeJson(enrollment)
   say(`A relay that enrolls with it takes the place of the relay of ${name}. It works once, for 24 hours:`)
   await write(`${enrollment.relayCommand}\n`)

@@ -1,11 +1,11 @@
 import { type Command, InvalidArgumentError } from 'commander'
-import { answer } from '../api/unwrap.ts'
+import { unwrap } from '../api/unwrap.ts'
 import type { Schemas } from '../api/client.ts'
 import { connect } from '../connect.ts'
 import { readFileOf } from '../jobs/script.ts'
 import { askSecret, canAsk, readInput } from '../print/ask.ts'
 import { type Shown, showOne } from '../print/show.ts'
-import { leaf, several } from './add-command.ts'
+import { addCommand, several } from './add-command.ts'
 
 type Request = Schemas['IdentityProviderRequest']
 type Role = NonNullable<Request['defaultRole']>
@@ -61,7 +61,7 @@ const addition = (
   description: string,
   examples: readonly string[],
 ): Command =>
-  leaf(add, name, description, examples)
+  addCommand(add, name, description, examples)
     .option('--display-name <name>', 'what people choose at sign-in')
     .option('--map <group=role>', 'the role that members of a group get; several times for several', mapping)
     .option('--default-role <role>', 'of whom no group maps; Viewer if missing')
@@ -114,7 +114,7 @@ async function configure(type: Request['type'], options: Addition): Promise<void
     ...(caFile !== undefined && { caCertificate: await readFileOf(caFile) }),
     ...(secret !== '' && { [type === 'LDAP' ? 'bindPassword' : 'clientSecret']: secret }),
   }
-  const provider = await answer(connect().POST('/api/v1/platform/identity/providers', { body }))
+  const provider = await unwrap(connect().POST('/api/v1/platform/identity/providers', { body }))
   await showOne({ ...(json && { json }) }, provider)
 }
 

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { answer, done } from '../api/unwrap.ts'
+import { unwrap, expectNoBody } from '../api/unwrap.ts'
 import type { Schemas } from '../api/client.ts'
 import { connect } from '../connect.ts'
 import { exitCodes } from '../exit.ts'
@@ -8,7 +8,7 @@ import { type Shown, showList } from '../print/show.ts'
 import { type Column, cellOf } from '../print/table.ts'
 import { say, write, writeJson } from '../print/write.ts'
 import { addProviderCommands } from './idp-add.ts'
-import { leaf } from './add-command.ts'
+import { addCommand } from './add-command.ts'
 
 type Provider = Schemas['IdentityProvider']
 
@@ -29,25 +29,25 @@ const columns: Column<Provider>[] = [
 /** `plat idp …`: who signs people in beside the platform itself. */
 export function addIdentityCommands(program: Command): void {
   const idp = program.command('idp').description('identity providers: who signs people in beside the platform itself')
-  leaf(idp, 'list', 'list identity providers').action(async (options: Shown) =>
-    showList(options, await answer(connect().GET(path)), columns),
+  addCommand(idp, 'list', 'list identity providers').action(async (options: Shown) =>
+    showList(options, await unwrap(connect().GET(path)), columns),
   )
   addProviderCommands(idp.command('add').description('add an identity provider, or change the one of the same place'))
-  leaf(idp, 'test <id>', 'try whether the platform can work with a provider').action(test)
-  leaf(idp, 'consent <id>', 'ask the operator of a provider for consent; prints the address to open').action(
+  addCommand(idp, 'test <id>', 'try whether the platform can work with a provider').action(test)
+  addCommand(idp, 'consent <id>', 'ask the operator of a provider for consent; prints the address to open').action(
     async (id: string, { json }: Shown) => {
-      const { url } = await answer(connect().POST(`${path}/{id}/consent`, { params: { path: { id } } }))
+      const { url } = await unwrap(connect().POST(`${path}/{id}/consent`, { params: { path: { id } } }))
       await (json ? writeJson({ url }) : write(`${url}\n`))
     },
   )
-  leaf(idp, 'remove <id>', 'remove a provider; its users cannot sign in any more')
+  addCommand(idp, 'remove <id>', 'remove a provider; its users cannot sign in any more')
     .option('--yes', 'do not ask')
     .action(remove)
 }
 
 /** Ends with 1 where something was found that does not work. */
 async function test(id: string, { json }: Shown): Promise<void> {
-  const found = await answer(connect().POST(`${path}/{id}/test`, { params: { path: { id } } }))
+  const found = await unwrap(connect().POST(`${path}/{id}/test`, { params: { path: { id } } }))
   if (!found.ok) process.exitCode = exitCodes.refused
   if (json) return writeJson(found)
   const lines = found.checks.map(
@@ -58,6 +58,6 @@ async function test(id: string, { json }: Shown): Promise<void> {
 
 async function remove(id: string, { json, yes }: Shown & { yes?: true }): Promise<void> {
   await confirm(`Remove ${cellOf(id)}? Its users cannot sign in any more.`, { ...(yes && { yes }) })
-  await done(connect().DELETE(`${path}/{id}`, { params: { path: { id } } }))
+  await expectNoBody(connect().DELETE(`${path}/{id}`, { params: { path: { id } } }))
   await (json ? writeJson({ id, deleted: true }) : say(`${cellOf(id)} is removed.`))
 }

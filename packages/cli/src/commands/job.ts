@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander'
-import { answer } from '../api/unwrap.ts'
+import { unwrap } from '../api/unwrap.ts'
 import type { Api, Schemas } from '../api/client.ts'
 import { type Extent, readList } from '../api/pages.ts'
 import { findCluster } from '../clusters.ts'
@@ -9,7 +9,7 @@ import { finalCode, printOutput } from '../jobs/run-one.ts'
 import { type Shown, showList, showOne } from '../print/show.ts'
 import type { Column } from '../print/table.ts'
 import { say, writeJson, writeJsonLine } from '../print/write.ts'
-import { leaf, listLeaf, wholeNumber } from './add-command.ts'
+import { addCommand, addListCommand, wholeNumber } from './add-command.ts'
 
 type JobSummary = Schemas['JobSummary']
 
@@ -33,20 +33,20 @@ interface Filter extends Shown, Extent {
 /** `plat job …`. */
 export function addJobCommands(program: Command): void {
   const job = program.command('job').description('scripts that run on clusters')
-  listLeaf(job, 'list', 'list jobs', ['plat job list --cluster berlin-1 --status Failed'])
+  addListCommand(job, 'list', 'list jobs', ['plat job list --cluster berlin-1 --status Failed'])
     .option('--cluster <name|id>', 'only jobs of this cluster')
     .addOption(new Option('--status <status>', 'only jobs that stand so').choices(statuses))
     .option('--batch <id>', 'only jobs of this batch')
     .action(list)
-  leaf(job, 'get <id>', 'show a job with its result').action(async (id: string, options: Shown) =>
+  addCommand(job, 'get <id>', 'show a job with its result').action(async (id: string, options: Shown) =>
     showOne(options, await getJob(connect(), id)),
   )
-  leaf(job, 'output <id>', 'print the output of a job', ['plat job output job_01… --follow'])
+  addCommand(job, 'output <id>', 'print the output of a job', ['plat job output job_01… --follow'])
     .option('--follow', 'go on until the job has ended')
     .option('--offset <bytes>', 'leave out so many bytes', wholeNumber(0, 999_999_999), 0)
     .action(output)
-  leaf(job, 'wait <id>', 'wait until a job has ended, and end with its exit code').action(wait)
-  leaf(job, 'cancel <id>', 'cancel a job').action(cancel)
+  addCommand(job, 'wait <id>', 'wait until a job has ended, and end with its exit code').action(wait)
+  addCommand(job, 'cancel <id>', 'cancel a job').action(cancel)
 }
 
 async function list({ limit, all, cluster, status, batch: batchId, ...options }: Filter): Promise<void> {
@@ -54,7 +54,7 @@ async function list({ limit, all, cluster, status, batch: batchId, ...options }:
   const clusterId = cluster === undefined ? undefined : (await findCluster(api, cluster)).id
   const filter = { ...(clusterId && { clusterId }), ...(status && { status }), ...(batchId && { batchId }) }
   const jobs = await readList({ limit, ...(all && { all }) }, (paging) =>
-    answer(api.GET('/api/v1/jobs', { params: { query: { ...filter, ...paging } } })),
+    unwrap(api.GET('/api/v1/jobs', { params: { query: { ...filter, ...paging } } })),
   )
   await showList(options, jobs, columns)
 }
@@ -82,7 +82,7 @@ async function wait(id: string, { json }: Shown): Promise<void> {
 }
 
 async function cancel(id: string, { json }: Shown): Promise<void> {
-  const job = await answer(connect().POST('/api/v1/jobs/{id}/cancel', { params: { path: { id } } }))
+  const job = await unwrap(connect().POST('/api/v1/jobs/{id}/cancel', { params: { path: { id } } }))
   if (json) return writeJson(job)
   say(job.status === 'Cancelled' ? `${job.id} is cancelled.` : `${job.id} is being cancelled by its relay.`)
 }

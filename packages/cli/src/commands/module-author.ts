@@ -4,7 +4,7 @@ import type { Base } from '../author/base.ts'
 import { openProject } from '../author/project.ts'
 import { type Shown, showOne } from '../print/show.ts'
 import { say } from '../print/write.ts'
-import { leaf } from './add-command.ts'
+import { addCommand } from './add-command.ts'
 
 /** The commands of `plat module` that authors use. What they need is loaded when they run. */
 
@@ -17,7 +17,7 @@ const platforms = ['linux/amd64', 'linux/arm64']
 
 /** `plat module new`, `manifest` and `build`. */
 export function addAuthorCommands(module: Command): void {
-  leaf(module, 'new <id>', 'write a new module into a folder of its name', [
+  addCommand(module, 'new <id>', 'write a new module into a folder of its name', [
     'plat module new greeting',
     'plat module new greeting --image registry.example.com/modules/greeting',
   ])
@@ -41,7 +41,7 @@ export function addAuthorCommands(module: Command): void {
 
 /** A command in a module's folder. */
 export const inFolder = (module: Command, name: string, description: string, examples: readonly string[]): Command =>
-  leaf(module, name, description, examples).option('--dir <folder>', 'the module, if it is not in the current folder')
+  addCommand(module, name, description, examples).option('--dir <folder>', 'the module, if it is not in the current folder')
 
 /** A command whose failures at registries and in the file system are put into words. */
 export const forAuthors =
@@ -50,7 +50,7 @@ export const forAuthors =
     try {
       await run(...args)
     } catch (error) {
-      throw (await import('../author/explain-error.ts')).explained(error)
+      throw (await import('../author/explain-error.ts')).explainError(error)
     }
   }
 

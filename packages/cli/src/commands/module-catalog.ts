@@ -1,14 +1,14 @@
 import type { Command } from 'commander'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { answer } from '../api/unwrap.ts'
+import { unwrap } from '../api/unwrap.ts'
 import type { Api, Schemas } from '../api/client.ts'
 import { connect } from '../connect.ts'
-import { Failure } from '../exit.ts'
+import { CliError } from '../exit.ts'
 import { type Shown, showList, showOne } from '../print/show.ts'
 import type { Column } from '../print/table.ts'
 import { counted } from '../print/text.ts'
 import { say } from '../print/write.ts'
-import { leaf } from './add-command.ts'
+import { addCommand } from './add-command.ts'
 
 type CatalogItem = Schemas['CatalogItem']
 
@@ -29,7 +29,7 @@ const columns: Column<CatalogItem>[] = [
 
 /** `plat module catalog` and `plat module scan`. */
 export function addCatalogCommands(module: Command): void {
-  leaf(module, 'catalog', 'list modules that can be installed', [
+  addCommand(module, 'catalog', 'list modules that can be installed', [
     'plat module catalog --search greeting',
     'plat module catalog --verified',
   ])
@@ -37,13 +37,13 @@ export function addCatalogCommands(module: Command): void {
     .option('--verified', 'only those that a trusted key has signed')
     .option('--search <words>', 'only those whose name or description holds these words')
     .action(catalog)
-  leaf(module, 'scan', 'look at the sources of the catalog now, and wait for it', ['plat module scan'])
+  addCommand(module, 'scan', 'look at the sources of the catalog now, and wait for it', ['plat module scan'])
     .option('--no-wait', 'leave at once')
     .action(scan)
 }
 
 const readCatalog = (api: Api, query: { installed?: 'true'; verified?: 'true'; search?: string } = {}) =>
-  answer(api.GET('/api/v1/modules/catalog', { params: { query } }))
+  unwrap(api.GET('/api/v1/modules/catalog', { params: { query } }))
 
 async function catalog({ json, installed, verified, search }: Filter): Promise<void> {
   const list = await readCatalog(connect(), {
@@ -59,7 +59,7 @@ async function catalog({ json, installed, verified, search }: Filter): Promise<v
 
 async function scan({ json, wait }: Shown & { wait: boolean }): Promise<void> {
   const api = connect()
-  const asked = await answer(api.POST('/api/v1/modules/catalog/scan'))
+  const asked = await unwrap(api.POST('/api/v1/modules/catalog/scan'))
   if (!wait) return json ? showOne({ json }, asked) : say('Asked for. plat module catalog shows what is found.')
   const { scannedAt, totalCount, problems } = await newCatalog(api, asked.scannedAt)
   if (json) return showOne({ json }, { scannedAt, totalCount, problems })
@@ -78,7 +78,7 @@ async function newCatalog(api: Api, before: string | undefined) {
     const found = await readCatalog(api)
     if (found.scannedAt !== before) return found
     if (performance.now() > untilMs)
-      throw new Failure('unreachable', 'The scan takes long. plat module catalog shows what was found when it is done.')
+      throw new CliError('unreachable', 'The scan takes long. plat module catalog shows what was found when it is done.')
     await sleep(pauseMs)
   }
 }

@@ -1,13 +1,13 @@
 import type { Command } from 'commander'
-import { answer, answerIfAny, isRefusal } from '../api/unwrap.ts'
+import { unwrap, unwrapOptional, isApiRejection } from '../api/unwrap.ts'
 import type { Api, Schemas } from '../api/client.ts'
 import { connectToFollow } from '../connect.ts'
-import { Failure } from '../exit.ts'
+import { CliError } from '../exit.ts'
 import { followOperation } from '../jobs/operation.ts'
 import { type Shown, showOne } from '../print/show.ts'
 import { cellOf } from '../print/table.ts'
 import { say } from '../print/write.ts'
-import { leaf } from './add-command.ts'
+import { addCommand } from './add-command.ts'
 
 interface Awaited extends Shown {
   wait: boolean
@@ -20,7 +20,7 @@ interface Wish {
 
 /** `plat module install` and `plat module uninstall`. */
 export function addInstallCommands(module: Command): void {
-  leaf(module, 'install <id|image>', 'install a module, or upgrade it, and wait for it', [
+  addCommand(module, 'install <id|image>', 'install a module, or upgrade it, and wait for it', [
     'plat module install hello',
     'plat module install hello --version 1.0.0',
     'plat module install registry.example.com/modules/greeting:1.2.0',
@@ -29,7 +29,7 @@ export function addInstallCommands(module: Command): void {
     .option('--manifest <url>', 'where the module.json of the image is, if not in it')
     .option('--no-wait', 'leave at once; plat job get shows how it goes')
     .action(install)
-  leaf(module, 'uninstall <id>', 'uninstall a module, and wait for it', ['plat module uninstall hello'])
+  addCommand(module, 'uninstall <id>', 'uninstall a module, and wait for it', ['plat module uninstall hello'])
     .option('--no-wait', 'leave at once; plat job get shows how it goes')
     .action(uninstall)
 }
@@ -43,16 +43,16 @@ async function install(what: string, { version, manifest, ...options }: Awaited 
 }
 
 function installImage(imageRef: string, { version, manifest }: Wish) {
-  if (version !== undefined) throw new Failure('usage', '--version goes with an id; an image names its version itself.')
+  if (version !== undefined) throw new CliError('usage', '--version goes with an id; an image names its version itself.')
   const body = { imageRef, ...(manifest !== undefined && { manifestUrl: manifest }) }
-  return (api: Api) => answer(api.POST('/api/modules/install', { body }))
+  return (api: Api) => unwrap(api.POST('/api/modules/install', { body }))
 }
 
 function installFromCatalog(id: string, { version, manifest }: Wish) {
   if (manifest !== undefined)
-    throw new Failure('usage', '--manifest goes with an image, such as host/modules/hello:1.0.0.')
+    throw new CliError('usage', '--manifest goes with an image, such as host/modules/hello:1.0.0.')
   const body = version === undefined ? {} : { version }
-  return (api: Api) => answer(api.POST('/api/v1/modules/{id}/install', { params: { path: { id } }, body }))
+  return (api: Api) => unwrap(api.POST('/api/v1/modules/{id}/install', { params: { path: { id } }, body }))
 }
 
 async function uninstall(id: string, options: Awaited): Promise<void> {
@@ -69,10 +69,10 @@ async function uninstall(id: string, options: Awaited): Promise<void> {
 async function acceptUninstall(api: Api, moduleId: string): Promise<Schemas['UninstallAccepted'] | undefined> {
   const params = { path: { id: moduleId } }
   try {
-    return await answerIfAny(api.DELETE('/api/v1/modules/{id}', { params }))
+    return await unwrapOptional(api.DELETE('/api/v1/modules/{id}', { params }))
   } catch (error) {
-    if (!isRefusal(error, 'module_operation_in_progress')) throw error
-    const found = await answer(api.GET('/api/v1/modules/{id}', { params })).catch(ifGone)
+    if (!isApiRejection(error, 'module_operation_in_progress')) throw error
+    const found = await unwrap(api.GET('/api/v1/modules/{id}', { params })).catch(ifGone)
     if (found === undefined) return undefined
     const { state, jobId } = found
     if (state !== 'Uninstalling' || jobId === undefined) throw error
@@ -82,7 +82,7 @@ async function acceptUninstall(api: Api, moduleId: string): Promise<Schemas['Uni
 }
 
 function ifGone(error: unknown): undefined {
-  if (!isRefusal(error, 'module_not_found')) throw error
+  if (!isApiRejection(error, 'module_not_found')) throw error
 }
 
 async function follow(api: Api, accepted: { jobId: string }, { wait, ...options }: Awaited): Promise<void> {

@@ -1,16 +1,16 @@
 import type { Command } from 'commander'
 import { openProject } from '../author/project.ts'
-import { exitCodes, Failure } from '../exit.ts'
+import { exitCodes, CliError } from '../exit.ts'
 import { type Shown, showOne } from '../print/show.ts'
 import { say } from '../print/write.ts'
-import { leaf, several } from './add-command.ts'
+import { addCommand, several } from './add-command.ts'
 import { forAuthors, inFolder } from './module-author.ts'
 
 /** The commands of `plat module` for images that leave the author's machine. What they need is loaded when they run. */
 
 /** `plat module key`, `push`, `sign` and `verify`. */
 export function addReleaseCommands(module: Command): void {
-  leaf(module, 'key <name>', 'make a key pair to sign with: <name>.key, which is secret, and <name>.pub', [
+  addCommand(module, 'key <name>', 'make a key pair to sign with: <name>.key, which is secret, and <name>.pub', [
     'plat module key ada',
   ]).action(forAuthors(makeKey))
   inFolder(module, 'push', 'push the built image, under its version and latest', [
@@ -20,13 +20,13 @@ export function addReleaseCommands(module: Command): void {
     .option('--to <repository>', 'where to, instead of what module.json says')
     .option('--key <file>', 'sign it with this private key')
     .action(forAuthors(push))
-  leaf(module, 'sign <image>', 'sign an image that is in a registry', [
+  addCommand(module, 'sign <image>', 'sign an image that is in a registry', [
     'plat module sign registry.example.com/modules/greeting:0.1.0 --key ada.key',
   ])
     .requiredOption('--key <file>', 'the private key')
     .option('--legacy', 'as cosign did before version 3, beside the image under a tag')
     .action(forAuthors(sign))
-  leaf(module, 'verify <image>', 'say whether one of some keys has signed an image; ends with 1 if not', [
+  addCommand(module, 'verify <image>', 'say whether one of some keys has signed an image; ends with 1 if not', [
     'plat module verify registry.example.com/modules/greeting:0.1.0 --key ada.pub',
   ])
     .requiredOption('--key <file>', 'a public key; may be repeated', several)
@@ -76,7 +76,7 @@ async function verify(image: string, { key: files, json }: Shown & { key: string
   ])
   const verdict = await verifyRemote(image, await Promise.all(files.map(readTrustedKey)))
   if (!verdict.isVerified) {
-    if (!json) throw new Failure('refused', `${image} is not verified: ${verdict.reason}`)
+    if (!json) throw new CliError('refused', `${image} is not verified: ${verdict.reason}`)
     process.exitCode = exitCodes.refused
   }
   if (json) return showOne({ json }, { image, ...verdict })

@@ -1,11 +1,11 @@
 import type { Command } from 'commander'
-import { answer } from '../api/unwrap.ts'
+import { unwrap } from '../api/unwrap.ts'
 import type { Schemas } from '../api/client.ts'
 import { connect } from '../connect.ts'
 import { type Shown, showList, showOne } from '../print/show.ts'
 import type { Column } from '../print/table.ts'
 import { say } from '../print/write.ts'
-import { leaf } from './add-command.ts'
+import { addCommand } from './add-command.ts'
 import { addAuthorCommands } from './module-author.ts'
 import { addCatalogCommands } from './module-catalog.ts'
 import { addInstallCommands } from './module-install.ts'
@@ -34,8 +34,8 @@ How a module is made, step by step: docs/modules.md`
 export function addModuleCommands(program: Command): void {
   const module = program.command('module').description('parts that the platform can be given, and making them')
   addCatalogCommands(module)
-  leaf(module, 'list', 'list installed modules', ['plat module list']).action(list)
-  leaf(module, 'get <id>', 'show an installed module with its health', ['plat module get hello']).action(get)
+  addCommand(module, 'list', 'list installed modules', ['plat module list']).action(list)
+  addCommand(module, 'get <id>', 'show an installed module with its health', ['plat module get hello']).action(get)
   addInstallCommands(module)
   addAuthorCommands(module)
   addReleaseCommands(module)
@@ -43,7 +43,7 @@ export function addModuleCommands(program: Command): void {
 }
 
 async function list({ json }: Shown): Promise<void> {
-  const modules = await answer(connect().GET('/api/v1/modules'))
+  const modules = await unwrap(connect().GET('/api/v1/modules'))
   await showList({ ...(json && { json }) }, modules, columns)
   if (json) return
   for (const { id, lastError, warnings } of modules.items) {
@@ -53,5 +53,5 @@ async function list({ json }: Shown): Promise<void> {
 }
 
 async function get(id: string, options: Shown): Promise<void> {
-  await showOne(options, await answer(connect().GET('/api/v1/modules/{id}', { params: { path: { id } } })))
+  await showOne(options, await unwrap(connect().GET('/api/v1/modules/{id}', { params: { path: { id } } })))
 }

@@ -1,24 +1,24 @@
 import type { Command } from 'commander'
-import { answer, done } from '../api/unwrap.ts'
+import { unwrap, expectNoBody } from '../api/unwrap.ts'
 import { type Extent, readList } from '../api/pages.ts'
 import { connect } from '../connect.ts'
-import { Failure } from '../exit.ts'
+import { CliError } from '../exit.ts'
 import { type Shown, showList } from '../print/show.ts'
 import { say, writeJson } from '../print/write.ts'
-import { leaf, listLeaf } from './add-command.ts'
+import { addCommand, addListCommand } from './add-command.ts'
 
 /** `plat notification …`. */
 export function addNotificationCommands(program: Command): void {
   const notification = program.command('notification').description('what you should know of')
-  listLeaf(notification, 'list', 'list notifications').option('--unread', 'only unread ones').action(list)
-  leaf(notification, 'read [ids...]', 'mark notifications as read').option('--all', 'mark all of them').action(read)
+  addListCommand(notification, 'list', 'list notifications').option('--unread', 'only unread ones').action(list)
+  addCommand(notification, 'read [ids...]', 'mark notifications as read').option('--all', 'mark all of them').action(read)
 }
 
 async function list({ limit, all, unread, ...options }: Shown & Extent & { unread?: true }): Promise<void> {
   const api = connect()
   const unreadOnly = unread ? { unreadOnly: true } : {}
   const page = (paging: { page: number; pageSize: number }) =>
-    answer(api.GET('/api/v1/notifications', { params: { query: { ...unreadOnly, ...paging } } }))
+    unwrap(api.GET('/api/v1/notifications', { params: { query: { ...unreadOnly, ...paging } } }))
   await showList(options, await readList({ limit, ...(all && { all }) }, page), [
     { title: 'ID', of: ({ id }) => id },
     { title: 'READ', of: ({ read }) => (read ? 'yes' : 'no') },
@@ -30,7 +30,7 @@ async function list({ limit, all, unread, ...options }: Shown & Extent & { unrea
 }
 
 async function read(ids: string[], { all, json }: Shown & { all?: true }): Promise<void> {
-  if (all ? ids.length > 0 : ids.length === 0) throw new Failure('usage', 'Name notifications, or say --all.')
-  await done(connect().PATCH('/api/v1/notifications', { body: all ? { markAllRead: true } : { ids } }))
+  if (all ? ids.length > 0 : ids.length === 0) throw new CliError('usage', 'Name notifications, or say --all.')
+  await expectNoBody(connect().PATCH('/api/v1/notifications', { body: all ? { markAllRead: true } : { ids } }))
   await (json ? writeJson(all ? { markAllRead: true } : { ids }) : say('Marked as read.'))
 }

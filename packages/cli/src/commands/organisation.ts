@@ -1,17 +1,17 @@
 import type { Command } from 'commander'
-import { answer } from '../api/unwrap.ts'
+import { unwrap } from '../api/unwrap.ts'
 import { type Extent, readList } from '../api/pages.ts'
 import { connect } from '../connect.ts'
 import { type Shown, showList, showOne } from '../print/show.ts'
-import { leaf, listLeaf } from './add-command.ts'
+import { addCommand, addListCommand } from './add-command.ts'
 
 /** `plat organisation …`. */
 export function addOrganisationCommands(program: Command): void {
   const organisation = program.command('organisation').description('the tenants of the platform')
-  listLeaf(organisation, 'list', 'list organisations').action(async ({ limit, all, ...options }: Shown & Extent) => {
+  addListCommand(organisation, 'list', 'list organisations').action(async ({ limit, all, ...options }: Shown & Extent) => {
     const api = connect()
     const read = (query: { page: number; pageSize: number }) =>
-      answer(api.GET('/api/v1/platform/organisations', { params: { query } }))
+      unwrap(api.GET('/api/v1/platform/organisations', { params: { query } }))
     await showList(options, await readList({ limit, ...(all && { all }) }, read), [
       { title: 'ID', of: ({ id }) => id },
       { title: 'NAME', of: ({ name }) => name, isFlexible: true },
@@ -19,10 +19,10 @@ export function addOrganisationCommands(program: Command): void {
       { title: 'CREATED', of: ({ createdAt }) => createdAt },
     ])
   })
-  leaf(organisation, 'create <name>', 'create an organisation; it needs a first OrgAdmin then', [
+  addCommand(organisation, 'create <name>', 'create an organisation; it needs a first OrgAdmin then', [
     'plat organisation create Acme',
     'plat user create ann --organisation org_01… --role OrgAdmin --email ann@acme.example',
   ]).action(async (name: string, options: Shown) =>
-    showOne(options, await answer(connect().POST('/api/v1/platform/organisations', { body: { name } }))),
+    showOne(options, await unwrap(connect().POST('/api/v1/platform/organisations', { body: { name } }))),
   )
 }

@@ -2,12 +2,12 @@ import type { Command } from 'commander'
 import type { Api } from '../api/client.ts'
 import { type Cluster, type ClusterFilter, findClusters, listClusters } from '../clusters.ts'
 import { connectToFollow } from '../connect.ts'
-import { Failure } from '../exit.ts'
+import { CliError } from '../exit.ts'
 import { type RunOptions, runOnOne } from '../jobs/run-one.ts'
 import { runOnMany } from '../jobs/run-many.ts'
 import { scriptOf } from '../jobs/script.ts'
 import { withClusterFilter } from './cluster.ts'
-import { leaf, several, wholeNumber } from './add-command.ts'
+import { addCommand, several, wholeNumber } from './add-command.ts'
 
 interface Choice extends ClusterFilter {
   cluster?: string[]
@@ -16,7 +16,7 @@ interface Choice extends ClusterFilter {
 
 /** `plat run`. */
 export function addRunCommand(program: Command): void {
-  const run = leaf(program, 'run [command...]', 'run a script on clusters, follow it, and end with its exit code', [
+  const run = addCommand(program, 'run [command...]', 'run a script on clusters, follow it, and end with its exit code', [
     'plat run --cluster berlin-1 -- uname -a',
     'plat run --cluster berlin-1 --cluster munich-1 -f check.sh --output-dir results',
     'plat run --all --status Healthy --max-concurrency 20 < patch.sh',
@@ -37,7 +37,7 @@ export function addRunCommand(program: Command): void {
       const api = connectToFollow()
       const clusters = await chosen(api, options)
       const [only] = clusters
-      if (only === undefined) throw new Failure('refused', 'No cluster fits.')
+      if (only === undefined) throw new CliError('refused', 'No cluster fits.')
       process.exitCode = await (clusters.length === 1
         ? runOnOne(api, only, script, options)
         : runOnMany(api, clusters, script, options))
@@ -45,9 +45,9 @@ export function addRunCommand(program: Command): void {
 }
 
 async function chosen(api: Api, { cluster = [], all, status, type }: Choice): Promise<Cluster[]> {
-  if (all && cluster.length > 0) throw new Failure('usage', 'Say --cluster or --all, not both.')
-  if (!all && (status ?? type)) throw new Failure('usage', '--status and --type choose among --all clusters.')
-  if (!all && cluster.length === 0) throw new Failure('usage', 'Say where to run: --cluster NAME, or --all.')
+  if (all && cluster.length > 0) throw new CliError('usage', 'Say --cluster or --all, not both.')
+  if (!all && (status ?? type)) throw new CliError('usage', '--status and --type choose among --all clusters.')
+  if (!all && cluster.length === 0) throw new CliError('usage', 'Say where to run: --cluster NAME, or --all.')
   if (!all) return findClusters(api, cluster)
   const filter = { ...(status && { status }), ...(type && { type }) }
   return (await listClusters(api, { limit: Infinity, all }, filter)).items

@@ -1,8 +1,8 @@
 import type { Command } from 'commander'
-import { answer, done } from '../api/unwrap.ts'
+import { unwrap, expectNoBody } from '../api/unwrap.ts'
 import { anonymous, authorised } from '../api/client.ts'
 import { connect } from '../connect.ts'
-import { Failure, messageOf } from '../exit.ts'
+import { CliError, messageOf } from '../exit.ts'
 import { ask, canAsk } from '../print/ask.ts'
 import { type Shown, showOne } from '../print/show.ts'
 import { say, writeJson } from '../print/write.ts'
@@ -10,7 +10,7 @@ import { credentials, defaultServer, serverOf, tokensOf } from '../session/crede
 import { withLock } from '../session/lock.ts'
 import { ownPassword } from '../session/password.ts'
 import { readSession, removeSession, writeSession } from '../session/store.ts'
-import { leaf } from './add-command.ts'
+import { addCommand } from './add-command.ts'
 
 interface LoginOptions extends Shown {
   server?: string
@@ -20,7 +20,7 @@ interface LoginOptions extends Shown {
 
 /** `plat login`, `logout` and `whoami`. */
 export function addSessionCommands(program: Command): void {
-  leaf(program, 'login', 'sign in and stay signed in', [
+  addCommand(program, 'login', 'sign in and stay signed in', [
     'plat login --server https://platform.example.com --username ada',
     'plat login --username ada --password-stdin < password.txt',
   ])
@@ -28,9 +28,9 @@ export function addSessionCommands(program: Command): void {
     .option('--username <name>', 'who signs in; asked for if missing')
     .option('--password-stdin', 'read the password from standard input; or set PLAT_PASSWORD; asked for if missing')
     .action(login)
-  leaf(program, 'logout', 'end the session').action(logout)
-  leaf(program, 'whoami', 'show who is signed in, with roles and permissions').action(async (options: Shown) =>
-    showOne(options, await answer(connect().GET('/api/v1/auth/me'))),
+  addCommand(program, 'logout', 'end the session').action(logout)
+  addCommand(program, 'whoami', 'show who is signed in, with roles and permissions').action(async (options: Shown) =>
+    showOne(options, await unwrap(connect().GET('/api/v1/auth/me'))),
   )
 }
 
@@ -39,7 +39,7 @@ async function login({ server: named, username: given, passwordStdin, json }: Lo
   if (isExposed(server)) say(`Passwords and tokens travel unencrypted to ${server}. Use https.`)
   const username = given ?? (await asked('Username: '))
   const body = { username, password: await ownPassword(passwordStdin) }
-  const tokens = tokensOf(await answer(anonymous(server, { seconds: 8 }).POST('/api/v1/auth/login', { body })))
+  const tokens = tokensOf(await unwrap(anonymous(server, { seconds: 8 }).POST('/api/v1/auth/login', { body })))
   await withLock(async () => writeSession({ server, username, ...tokens }))
   if (json) return writeJson({ server, username })
   say(`Signed in at ${server} as ${username}.`)
@@ -51,12 +51,12 @@ const isExposed = (server: string): boolean => {
 }
 
 async function asked(question: string): Promise<string> {
-  if (!canAsk()) throw new Failure('usage', 'Say who signs in with --username.')
+  if (!canAsk()) throw new CliError('usage', 'Say who signs in with --username.')
   return (await ask(question)).trim()
 }
 
 async function logout({ json }: Shown): Promise<void> {
-  if (readSession() === undefined) throw new Failure('notSignedIn', 'Nobody is signed in.')
+  if (readSession() === undefined) throw new CliError('notSignedIn', 'Nobody is signed in.')
   const told = await endSession().then(
     () => ({ isTold: true, reason: '' }),
     (error: unknown) => ({ isTold: false, reason: messageOf(error) }),
@@ -66,4 +66,4 @@ async function logout({ json }: Shown): Promise<void> {
   await (json ? writeJson({ signedOut: true, platformTold: told.isTold }) : say('Signed out.'))
 }
 
-const endSession = (): Promise<void> => done(authorised(credentials({}), { seconds: 2 }).POST('/api/v1/auth/logout'))
+const endSession = (): Promise<void> => expectNoBody(authorised(credentials({}), { seconds: 2 }).POST('/api/v1/auth/logout'))

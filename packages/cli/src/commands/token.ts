@@ -1,18 +1,18 @@
 import type { Command } from 'commander'
-import { answer, done } from '../api/unwrap.ts'
+import { unwrap, expectNoBody } from '../api/unwrap.ts'
 import type { Schemas } from '../api/client.ts'
 import { connect } from '../connect.ts'
 import { type Shown, showList } from '../print/show.ts'
 import { say, write, writeJson } from '../print/write.ts'
-import { leaf, several } from './add-command.ts'
+import { addCommand, several } from './add-command.ts'
 
 type Token = Schemas['ApiToken']
 
 /** `plat token …`: API tokens for automation. */
 export function addTokenCommands(program: Command): void {
   const token = program.command('token').description('API tokens of the signed-in user, for automation')
-  leaf(token, 'list', 'list API tokens').action(async (options: Shown) => {
-    await showList(options, await answer(connect().GET('/api/v1/users/me/tokens')), [
+  addCommand(token, 'list', 'list API tokens').action(async (options: Shown) => {
+    await showList(options, await unwrap(connect().GET('/api/v1/users/me/tokens')), [
       { title: 'ID', of: ({ id }) => id },
       { title: 'NAME', of: ({ name }) => name, isFlexible: true },
       { title: 'EXPIRES', of: ({ expiresAt }) => expiresAt },
@@ -20,14 +20,14 @@ export function addTokenCommands(program: Command): void {
       { title: 'PERMISSIONS', of: ({ permissions }) => permissions, isFlexible: true },
     ])
   })
-  leaf(token, 'create <name>', 'create an API token; prints it once', [
+  addCommand(token, 'create <name>', 'create an API token; prints it once', [
     'PLAT_TOKEN=$(plat token create nightly --permission jobs:write --permission clusters:read)',
   ])
     .option('--permission <name>', 'what it may do; several times for several; all that you may do if missing', several)
     .option('--expires-at <time>', 'when it ends, such as 2027-01-31T00:00:00Z; never if missing')
     .action(create)
-  leaf(token, 'delete <id>', 'revoke an API token').action(async (id: string, { json }: Shown) => {
-    await done(connect().DELETE('/api/v1/users/me/tokens/{id}', { params: { path: { id } } }))
+  addCommand(token, 'delete <id>', 'revoke an API token').action(async (id: string, { json }: Shown) => {
+    await expectNoBody(connect().DELETE('/api/v1/users/me/tokens/{id}', { params: { path: { id } } }))
     await (json ? writeJson({ id, deleted: true }) : say(`${id} is revoked.`))
   })
 }
@@ -39,7 +39,7 @@ interface Creation extends Shown {
 
 async function create(name: string, { permission: permissions, expiresAt, json }: Creation): Promise<void> {
   const body = { name, ...(permissions && { permissions }), ...(expiresAt !== undefined && { expiresAt }) }
-  const created = await answer(connect().POST('/api/v1/users/me/tokens', { body }))
+  const created = await unwrap(connect().POST('/api/v1/users/me/tokens', { body }))
   if (json) return writeJson(created)
   say(`${created.id} may ${created.permissions.join(', ')}. It is shown once:`)
   await write(`${created.token}\n`)

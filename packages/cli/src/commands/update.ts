@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { answer, Refusal } from '../api/unwrap.ts'
+import { unwrap, ApiRejection } from '../api/unwrap.ts'
 import type { Api, Schemas } from '../api/client.ts'
 import { connect, connectToFollow } from '../connect.ts'
 import { getJob } from '../jobs/job.ts'
@@ -8,7 +8,7 @@ import { confirm } from '../print/ask.ts'
 import { type Shown, showOne } from '../print/show.ts'
 import { cellOf } from '../print/table.ts'
 import { say } from '../print/write.ts'
-import { leaf } from './add-command.ts'
+import { addCommand } from './add-command.ts'
 
 interface Agreed extends Shown {
   yes?: true
@@ -18,8 +18,8 @@ interface Agreed extends Shown {
 /** `plat update …`: releases of the platform itself. */
 export function addUpdateCommands(program: Command): void {
   const update = program.command('update').description('releases of the platform itself')
-  leaf(update, 'check', 'look for a newer release', ['plat update check']).action(check)
-  leaf(update, 'apply [version]', 'update the platform, to the newest release if none is named, and wait for it', [
+  addCommand(update, 'check', 'look for a newer release', ['plat update check']).action(check)
+  addCommand(update, 'apply [version]', 'update the platform, to the newest release if none is named, and wait for it', [
     'plat update apply',
     'plat update apply 1.4.0 --yes',
   ])
@@ -27,14 +27,14 @@ export function addUpdateCommands(program: Command): void {
     .option('--yes', 'do not ask')
     .option('--no-wait', 'leave at once; plat job get shows how it goes')
     .action(apply)
-  leaf(update, 'rollback', 'go back to the version before, and wait for it', ['plat update rollback --yes'])
+  addCommand(update, 'rollback', 'go back to the version before, and wait for it', ['plat update rollback --yes'])
     .option('--force', 'although jobs are running')
     .option('--yes', 'do not ask')
     .option('--no-wait', 'leave at once; plat job get shows how it goes')
     .action(rollback)
 }
 
-const readCheck = (api: Api) => answer(api.GET('/api/v1/platform/updates/check'))
+const readCheck = (api: Api) => unwrap(api.GET('/api/v1/platform/updates/check'))
 
 async function check({ json }: Shown): Promise<void> {
   const found = await readCheck(connect())
@@ -90,9 +90,9 @@ async function follow(api: Api, body: Schemas['UpdateRequest'], { wait, json }: 
  */
 async function accept(api: Api, body: Schemas['UpdateRequest']): Promise<string | undefined> {
   try {
-    return (await answer(api.PUT('/api/v1/platform/updates/apply', { body }))).jobId
+    return (await unwrap(api.PUT('/api/v1/platform/updates/apply', { body }))).jobId
   } catch (error) {
-    if (!(error instanceof Refusal) || body.targetVersion === undefined) throw error
+    if (!(error instanceof ApiRejection) || body.targetVersion === undefined) throw error
     const { jobId, currentVersion } = await readCheck(api)
     if (jobId === undefined && currentVersion === body.targetVersion) return undefined
     if (jobId === undefined || !(await isSame(api, jobId, body))) throw error

@@ -1,15 +1,15 @@
 import type { Command } from 'commander'
-import { answer, done } from '../api/unwrap.ts'
+import { unwrap, expectNoBody } from '../api/unwrap.ts'
 import type { Api, Schemas } from '../api/client.ts'
 import { type Extent, readList } from '../api/pages.ts'
 import { connect } from '../connect.ts'
-import { Failure } from '../exit.ts'
+import { CliError } from '../exit.ts'
 import { confirm } from '../print/ask.ts'
 import { type Shown, showList, showOne } from '../print/show.ts'
 import { cellOf } from '../print/table.ts'
 import { say, writeJson } from '../print/write.ts'
 import { newPassword } from '../session/password.ts'
-import { leaf, listLeaf, several } from './add-command.ts'
+import { addCommand, addListCommand, several } from './add-command.ts'
 
 type User = Schemas['UserProfile']
 type Role = Schemas['UserCreation']['roles'][number]
@@ -17,7 +17,7 @@ type Role = Schemas['UserCreation']['roles'][number]
 /** `plat user …`. */
 export function addUserCommands(program: Command): void {
   const user = program.command('user').description('users of the organisation')
-  listLeaf(user, 'list', 'list users').action(async ({ limit, all, ...options }: Shown & Extent) =>
+  addListCommand(user, 'list', 'list users').action(async ({ limit, all, ...options }: Shown & Extent) =>
     showList(options, await listUsers(connect(), { limit, ...(all && { all }) }), [
       { title: 'ID', of: ({ id }) => id },
       { title: 'USERNAME', of: ({ username }) => username, isFlexible: true },
@@ -25,10 +25,10 @@ export function addUserCommands(program: Command): void {
       { title: 'ROLES', of: ({ roles }) => roles, isFlexible: true },
     ]),
   )
-  leaf(user, 'get <user>', 'show a user, named by username or identifier').action(
+  addCommand(user, 'get <user>', 'show a user, named by username or identifier').action(
     async (wanted: string, options: Shown) => showOne(options, await findUser(connect(), wanted)),
   )
-  leaf(user, 'create <username>', 'create a user; the password is asked for', [
+  addCommand(user, 'create <username>', 'create a user; the password is asked for', [
     'plat user create grace --email grace@example.com --role Operator --password-stdin < password.txt',
   ])
     .requiredOption('--email <address>', 'the e-mail address')
@@ -36,21 +36,21 @@ export function addUserCommands(program: Command): void {
     .option('--organisation <id>', 'seed another organisation with its first user')
     .option('--password-stdin', 'read the password from standard input; or set PLAT_NEW_PASSWORD; asked for if missing')
     .action(create)
-  leaf(user, 'update <user>', 'change e-mail or roles')
+  addCommand(user, 'update <user>', 'change e-mail or roles')
     .option('--email <address>', 'the e-mail address')
     .option('--role <role>', 'a role, in the place of those now; several times for several', several)
     .action(update)
-  leaf(user, 'delete <user>', 'remove a user').option('--yes', 'do not ask').action(remove)
+  addCommand(user, 'delete <user>', 'remove a user').option('--yes', 'do not ask').action(remove)
 }
 
 const listUsers = (api: Api, extent: Extent) =>
-  readList(extent, (query) => answer(api.GET('/api/v1/users', { params: { query } })))
+  readList(extent, (query) => unwrap(api.GET('/api/v1/users', { params: { query } })))
 
 async function findUser(api: Api, wanted: string): Promise<User> {
-  if (wanted.startsWith('user_')) return answer(api.GET('/api/v1/users/{id}', { params: { path: { id: wanted } } }))
+  if (wanted.startsWith('user_')) return unwrap(api.GET('/api/v1/users/{id}', { params: { path: { id: wanted } } }))
   const { items } = await listUsers(api, { limit: Infinity, all: true })
   const found = items.find(({ username }) => username.toLowerCase() === wanted.toLowerCase())
-  if (found === undefined) throw new Failure('refused', `No user is called ${cellOf(wanted)}. See: plat user list`)
+  if (found === undefined) throw new CliError('refused', `No user is called ${cellOf(wanted)}. See: plat user list`)
   return found
 }
 
@@ -65,7 +65,7 @@ async function create(username: string, options: Creation): Promise<void> {
   const { email, role: roles, organisation: organisationId } = options
   const password = await newPassword(options.passwordStdin)
   const body = { username, email, roles, password, ...(organisationId !== undefined && { organisationId }) }
-  await showOne(options, await answer(connect().POST('/api/v1/users', { body })))
+  await showOne(options, await unwrap(connect().POST('/api/v1/users', { body })))
 }
 
 interface Update extends Shown {
@@ -74,17 +74,17 @@ interface Update extends Shown {
 }
 
 async function update(wanted: string, { email, role: roles, ...options }: Update): Promise<void> {
-  if (email === undefined && roles === undefined) throw new Failure('usage', 'Say what to change: --email or --role.')
+  if (email === undefined && roles === undefined) throw new CliError('usage', 'Say what to change: --email or --role.')
   const api = connect()
   const { id } = await findUser(api, wanted)
   const body = { ...(email !== undefined && { email }), ...(roles && { roles }) }
-  await showOne(options, await answer(api.PATCH('/api/v1/users/{id}', { params: { path: { id } }, body })))
+  await showOne(options, await unwrap(api.PATCH('/api/v1/users/{id}', { params: { path: { id } }, body })))
 }
 
 async function remove(wanted: string, { json, yes }: Shown & { yes?: true }): Promise<void> {
   const api = connect()
   const { id, username } = await findUser(api, wanted)
   await confirm(`Remove ${username} (${id})?`, { ...(yes && { yes }) })
-  await done(api.DELETE('/api/v1/users/{id}', { params: { path: { id } } }))
+  await expectNoBody(api.DELETE('/api/v1/users/{id}', { params: { path: { id } } }))
   await (json ? writeJson({ id, deleted: true }) : say(`${username} is removed.`))
 }

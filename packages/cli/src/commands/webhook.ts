@@ -1,11 +1,11 @@
 import type { Command } from 'commander'
-import { answer, done } from '../api/unwrap.ts'
+import { unwrap, expectNoBody } from '../api/unwrap.ts'
 import type { Schemas } from '../api/client.ts'
 import { type Extent, readList } from '../api/pages.ts'
 import { connect } from '../connect.ts'
 import { type Shown, showList, showOne } from '../print/show.ts'
 import { say, writeJson } from '../print/write.ts'
-import { leaf, listLeaf, several } from './add-command.ts'
+import { addCommand, addListCommand, several } from './add-command.ts'
 
 const path = '/api/v1/webhooks/{id}'
 type Events = Schemas['WebhookCreation']['events']
@@ -13,8 +13,8 @@ type Events = Schemas['WebhookCreation']['events']
 /** `plat webhook …`. */
 export function addWebhookCommands(program: Command): void {
   const webhook = program.command('webhook').description('events, delivered to addresses of yours')
-  leaf(webhook, 'list', 'list webhooks').action(async (options: Shown) =>
-    showList(options, await answer(connect().GET('/api/v1/webhooks')), [
+  addCommand(webhook, 'list', 'list webhooks').action(async (options: Shown) =>
+    showList(options, await unwrap(connect().GET('/api/v1/webhooks')), [
       { title: 'ID', of: ({ id }) => id },
       { title: 'URL', of: ({ url }) => url, isFlexible: true },
       { title: 'EVENTS', of: ({ events }) => events, isFlexible: true },
@@ -22,38 +22,38 @@ export function addWebhookCommands(program: Command): void {
       { title: 'FAILURES', of: ({ failureCount }) => failureCount },
     ]),
   )
-  leaf(webhook, 'create <url>', 'subscribe an address; prints the secret once', [
+  addCommand(webhook, 'create <url>', 'subscribe an address; prints the secret once', [
     `plat webhook create https://hooks.example.com/platform --event 'platform.job.*'`,
   ])
     .requiredOption('--event <type>', 'what to deliver, such as platform.job.failed or *; several times', several)
     .action(async (url: string, { event: events, ...options }: Shown & { event: Events }) =>
-      showOne(options, await answer(connect().POST('/api/v1/webhooks', { body: { url, events } }))),
+      showOne(options, await unwrap(connect().POST('/api/v1/webhooks', { body: { url, events } }))),
     )
-  leaf(webhook, 'enable <id>', 'switch a webhook on').action(switched(true))
-  leaf(webhook, 'disable <id>', 'switch a webhook off').action(switched(false))
-  leaf(webhook, 'test <id>', 'send a test event to a webhook').action(async (id: string, options: Shown) =>
-    showOne(options, await answer(connect().POST(`${path}/test`, { params: { path: { id } } }))),
+  addCommand(webhook, 'enable <id>', 'switch a webhook on').action(switched(true))
+  addCommand(webhook, 'disable <id>', 'switch a webhook off').action(switched(false))
+  addCommand(webhook, 'test <id>', 'send a test event to a webhook').action(async (id: string, options: Shown) =>
+    showOne(options, await unwrap(connect().POST(`${path}/test`, { params: { path: { id } } }))),
   )
-  listLeaf(webhook, 'deliveries <id>', 'list what was delivered, or was not').action(deliveries)
-  leaf(webhook, 'redeliver <id> <delivery>', 'deliver an event again').action(
+  addListCommand(webhook, 'deliveries <id>', 'list what was delivered, or was not').action(deliveries)
+  addCommand(webhook, 'redeliver <id> <delivery>', 'deliver an event again').action(
     async (id: string, deliveryId: string, options: Shown) => {
       const call = connect().POST(`${path}/deliveries/{deliveryId}/redeliver`, { params: { path: { id, deliveryId } } })
-      await showOne(options, await answer(call))
+      await showOne(options, await unwrap(call))
     },
   )
-  leaf(webhook, 'delete <id>', 'remove a webhook').action(async (id: string, { json }: Shown) => {
-    await done(connect().DELETE(path, { params: { path: { id } } }))
+  addCommand(webhook, 'delete <id>', 'remove a webhook').action(async (id: string, { json }: Shown) => {
+    await expectNoBody(connect().DELETE(path, { params: { path: { id } } }))
     await (json ? writeJson({ id, deleted: true }) : say(`${id} is removed.`))
   })
 }
 
 const switched = (enabled: boolean) => async (id: string, options: Shown) =>
-  showOne(options, await answer(connect().PATCH(path, { params: { path: { id } }, body: { enabled } })))
+  showOne(options, await unwrap(connect().PATCH(path, { params: { path: { id } }, body: { enabled } })))
 
 async function deliveries(id: string, { limit, all, ...options }: Shown & Extent): Promise<void> {
   const api = connect()
   const read = (query: { page: number; pageSize: number }) =>
-    answer(api.GET(`${path}/deliveries`, { params: { path: { id }, query } }))
+    unwrap(api.GET(`${path}/deliveries`, { params: { path: { id }, query } }))
   await showList(options, await readList({ limit, ...(all && { all }) }, read), [
     { title: 'ID', of: (delivery) => delivery.id },
     { title: 'STATUS', of: ({ status }) => status },

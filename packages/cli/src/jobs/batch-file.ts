@@ -1,5 +1,5 @@
 import type { Schemas } from '../api/client.ts'
-import { Failure, messageOf } from '../exit.ts'
+import { CliError, messageOf } from '../exit.ts'
 import { cellOf } from '../print/table.ts'
 
 /** A job of a batch file, its cluster by name or identifier. */
@@ -21,7 +21,7 @@ export interface BatchFile {
 export function readBatchFile(text: string): BatchFile {
   const fields = fieldsOf(valueOf(text))
   const { jobs } = fields
-  if (!Array.isArray(jobs) || jobs.length === 0) throw new Failure('usage', 'The batch holds no jobs.')
+  if (!Array.isArray(jobs) || jobs.length === 0) throw new CliError('usage', 'The batch holds no jobs.')
   const unknown = Object.keys(fields).find((name) => !batchFields.has(name))
   if (unknown !== undefined) throw ofBatch(`has ${cellOf(unknown)}, which no batch has`)
   return {
@@ -32,8 +32,8 @@ export function readBatchFile(text: string): BatchFile {
 
 const batchFields = new Set(['jobs', 'maxConcurrency', 'maxErrors'])
 
-type Fault = (what: string) => Failure
-const ofBatch: Fault = (what) => new Failure('usage', `The batch ${what}.`)
+type Fault = (what: string) => CliError
+const ofBatch: Fault = (what) => new CliError('usage', `The batch ${what}.`)
 
 /** A limit that is there but no number is refused: without it more would run, and for longer, than somebody wants. */
 function numberOf<Name extends string>(fields: Fields, name: Name, fault: Fault): { [name in Name]?: number } {
@@ -61,7 +61,7 @@ function valueOf(text: string): unknown {
   } catch (error) {
     const lines = text.split('\n').map((line, index) => ({ line: line.trim(), number: index + 1 }))
     const filled = lines.filter(({ line }) => line !== '')
-    if (filled.length < 2) throw new Failure('usage', `The batch is not JSON: ${messageOf(error)}`, error)
+    if (filled.length < 2) throw new CliError('usage', `The batch is not JSON: ${messageOf(error)}`, error)
     return filled.map(({ line, number }) => lineOf(line, number))
   }
 }
@@ -70,7 +70,7 @@ function lineOf(line: string, number: number): unknown {
   try {
     return JSON.parse(line)
   } catch (error) {
-    throw new Failure('usage', `Line ${number} of the batch is not JSON: ${messageOf(error)}`, error)
+    throw new CliError('usage', `Line ${number} of the batch is not JSON: ${messageOf(error)}`, error)
   }
 }
 
@@ -86,7 +86,7 @@ const jobFields = new Set([
 
 function entryOf(job: unknown, number: number): Entry {
   const fields = isFields(job) ? job : {}
-  const fault = (what: string) => new Failure('usage', `Job ${number} of the batch ${what}.`)
+  const fault = (what: string) => new CliError('usage', `Job ${number} of the batch ${what}.`)
   const unknown = Object.keys(fields).find((name) => !jobFields.has(name))
   if (unknown !== undefined) throw fault(`has ${cellOf(unknown)}, which no job has`)
   const { cluster, clusterId = cluster, type = 'InvokeScript' } = fields

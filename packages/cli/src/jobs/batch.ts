@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { answer } from '../api/unwrap.ts'
+import { unwrap } from '../api/unwrap.ts'
 import type { Api, Schemas } from '../api/client.ts'
 import { readList } from '../api/pages.ts'
 import { getJob } from './job.ts'
@@ -19,12 +19,12 @@ const longestPauseMs = 1000
 
 /** One batch with its counts. */
 export const getBatch = (api: Api, batchId: string): Promise<Schemas['Batch']> =>
-  answer(api.GET('/api/v1/jobs/batch/{batchId}', { params: { path: { batchId } } }))
+  unwrap(api.GET('/api/v1/jobs/batch/{batchId}', { params: { path: { batchId } } }))
 
 /** The jobs of a batch, newest first. */
 export const jobsOfBatch = (api: Api, batchId: string, status?: JobSummary['status']) =>
   readList({ limit: Infinity, all: true }, (paging) =>
-    answer(api.GET('/api/v1/jobs', { params: { query: { batchId, ...(status && { status }), ...paging } } })),
+    unwrap(api.GET('/api/v1/jobs', { params: { query: { batchId, ...(status && { status }), ...paging } } })),
   )
 
 export const endedOf = ({ completed, failed, cancelled }: BatchCounts): number => completed + failed + cancelled
@@ -70,7 +70,7 @@ export const pauseMsOf = (count: number): number => Math.min(longestPauseMs, fir
 /** Asks to cancel a batch; one that has finished meanwhile is as good. */
 export async function cancelBatch(api: Api, batchId: string): Promise<void> {
   const { error, response } = await api.POST('/api/v1/jobs/batch/{batchId}/cancel', { params: { path: { batchId } } })
-  if (error && response.status !== 409) await answer(Promise.resolve({ error, response }))
+  if (error && response.status !== 409) await unwrap(Promise.resolve({ error, response }))
 }
 
 /** Parts of a list that the platform takes as one batch each: at most 500 jobs, and so many bytes of JSON. */

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { answer } from '../api/unwrap.ts'
+import { unwrap } from '../api/unwrap.ts'
 import type { Api, Schemas } from '../api/client.ts'
 import { exitCodes } from '../exit.ts'
 
@@ -14,7 +14,7 @@ const beyondOutput = 999_999_999_999_999
 
 /** One job with its result. */
 export const getJob = (api: Api, id: string): Promise<Job> =>
-  answer(api.GET('/api/v1/jobs/{id}', { params: { path: { id } } }))
+  unwrap(api.GET('/api/v1/jobs/{id}', { params: { path: { id } } }))
 
 /** Waits until a job has ended; answers it with its result. */
 export async function untilEnded(api: Api, id: string): Promise<Job> {
@@ -32,7 +32,7 @@ export async function* outputOf(
   for (let from = offset; ;) {
     const askedAtMs = performance.now()
     const query = { offset: from, waitSeconds: isOver ? 0 : waitSeconds }
-    const { items, nextOffset, finished } = await answer(
+    const { items, nextOffset, finished } = await unwrap(
       api.GET('/api/v1/jobs/{id}/output', { params: { path: { id }, query } }),
     )
     yield* items

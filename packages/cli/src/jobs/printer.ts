@@ -1,5 +1,5 @@
 import type { Schemas } from '../api/client.ts'
-import { harmless, oneLine } from '../print/text.ts'
+import { sanitiseText, oneLine } from '../print/text.ts'
 import { say, write, writeError } from '../print/write.ts'
 
 type Chunk = Schemas['OutputChunk']
@@ -52,4 +52,4 @@ function labelled(name: string, text: string): string {
 }
 
 /** Text of a script under a heading or a label: a terminal is not driven by it, a file gets it as it is. */
-export const forReader = (text: string): string => (process.stdout.isTTY ? harmless(text) : text)
+export const forReader = (text: string): string => (process.stdout.isTTY ? sanitiseText(text) : text)

@@ -1,10 +1,10 @@
 import { mkdirSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { answer } from '../api/unwrap.ts'
+import { unwrap } from '../api/unwrap.ts'
 import type { Api } from '../api/client.ts'
 import type { Cluster } from '../clusters.ts'
-import { exitCodes, Failure } from '../exit.ts'
+import { exitCodes, CliError } from '../exit.ts'
 import { Progress } from '../print/progress.ts'
 import { cellOf } from '../print/table.ts'
 import { counted } from '../print/text.ts'
@@ -25,7 +25,7 @@ export async function runOnMany(
   script: string,
   options: RunOptions,
 ): Promise<number> {
-  if (options.node) throw new Failure('usage', '--node names nodes of one cluster.')
+  if (options.node) throw new CliError('usage', '--node names nodes of one cluster.')
   if (options.outputDir !== undefined) mkdirSync(options.outputDir, { recursive: true })
   const run = new Run(api, clusters, options)
   using interrupt = new Interrupt()
@@ -36,7 +36,7 @@ export async function runOnMany(
     const body = { jobs, ...(maxConcurrency && { maxConcurrency }), ...left }
     run.add(
       jobs.map(({ clusterId }) => clusterId),
-      await answer(api.POST('/api/v1/jobs/batch', { body })),
+      await unwrap(api.POST('/api/v1/jobs/batch', { body })),
     )
     await interrupt.cancelWith(() => run.cancel())
     // What is limited must not grow with the number of batches.

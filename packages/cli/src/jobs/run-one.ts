@@ -1,7 +1,7 @@
-import { answer } from '../api/unwrap.ts'
+import { unwrap } from '../api/unwrap.ts'
 import type { Api, Schemas } from '../api/client.ts'
 import type { Cluster } from '../clusters.ts'
-import { exitCodes, Failure } from '../exit.ts'
+import { exitCodes, CliError } from '../exit.ts'
 import { cellOf } from '../print/table.ts'
 import type { Shown } from '../print/show.ts'
 import { say, write, writeJson, writeJsonLine } from '../print/write.ts'
@@ -39,12 +39,12 @@ export function submissionOf(
 /** Runs a script on one cluster and prints its output as it comes. Answers the exit code of the job. */
 export async function runOnOne(api: Api, cluster: Cluster, script: string, options: RunOptions): Promise<number> {
   const many = (['maxConcurrency', 'maxErrors', 'outputDir'] as const).find((name) => options[name] !== undefined)
-  if (many) throw new Failure('usage', 'One cluster needs no --max-concurrency, --max-errors or --output-dir.')
+  if (many) throw new CliError('usage', 'One cluster needs no --max-concurrency, --max-errors or --output-dir.')
   const nodes = cluster.nodeCount > 1 || options.node ? await nodesOf(api, cluster) : []
   const targets = options.node && nodeIdsOf(options.node, nodes, cluster)
   const body = submissionOf(cluster.id, script, options, targets)
   using interrupt = new Interrupt()
-  const job = await answer(api.POST('/api/v1/jobs', { body }))
+  const job = await unwrap(api.POST('/api/v1/jobs', { body }))
   await interrupt.cancelWith(() => cancelJob(api, job.id))
   if (options.detach) {
     await (options.json ? writeJson(job) : write(`${job.id}\n`))
@@ -64,14 +64,14 @@ const hintOf = ({ name, status }: Cluster): string =>
 type Node = Schemas['Node']
 
 const nodesOf = async (api: Api, { id }: Cluster): Promise<Node[]> =>
-  (await answer(api.GET('/api/v1/clusters/{id}', { params: { path: { id } } }))).nodes
+  (await unwrap(api.GET('/api/v1/clusters/{id}', { params: { path: { id } } }))).nodes
 
 const nodeIdsOf = (wanted: readonly string[], nodes: readonly Node[], cluster: Cluster): string[] =>
   wanted.map((one) => {
     const found = nodes.filter(({ id, name }) => id === one || name === one)
     if (found[0] !== undefined && found.length === 1) return found[0].id
     const problem = found.length === 0 ? 'is no node' : 'means more than one node'
-    throw new Failure(
+    throw new CliError(
       'usage',
       `${cellOf(one)} ${problem} of ${cellOf(cluster.name)}. See: plat cluster get ${cluster.id}`,
     )
@@ -92,7 +92,7 @@ export async function printOutput(
 /** Asks to cancel a job; one that has ended meanwhile is as good. */
 async function cancelJob(api: Api, id: string): Promise<void> {
   const { error, response } = await api.POST('/api/v1/jobs/{id}/cancel', { params: { path: { id } } })
-  if (error && response.status !== 409) await answer(Promise.resolve({ error, response }))
+  if (error && response.status !== 409) await unwrap(Promise.resolve({ error, response }))
 }
 
 /** Says how a job ended where its exit code does not; answers the code to end with. */

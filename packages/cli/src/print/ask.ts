@@ -1,7 +1,7 @@
 import { createInterface } from 'node:readline/promises'
 import { Writable } from 'node:stream'
 import { text } from 'node:stream/consumers'
-import { Failure } from '../exit.ts'
+import { CliError } from '../exit.ts'
 
 /** Whether a person can be asked. */
 export const canAsk = (): boolean => process.stdin.isTTY && process.stderr.isTTY
@@ -23,7 +23,7 @@ export async function askSecret(question: string): Promise<string> {
 async function asked(question: string, output: NodeJS.WritableStream): Promise<string> {
   const left = new AbortController()
   const lines = createInterface({ input: process.stdin, output, terminal: true })
-  const leave = () => left.abort(new Failure('interrupted', 'Nothing was done.'))
+  const leave = () => left.abort(new CliError('interrupted', 'Nothing was done.'))
   lines.on('SIGINT', leave).on('close', leave)
   try {
     return await lines.question(question, { signal: left.signal })
@@ -40,6 +40,6 @@ export const readInput = (): Promise<string> => text(process.stdin)
 /** Asks before something is gone for good; `--yes` answers beforehand, and has to where nobody can be asked. */
 export async function confirm(question: string, { yes }: { yes?: true }): Promise<void> {
   if (yes) return
-  if (!canAsk()) throw new Failure('usage', `${question} Say --yes if so.`)
-  if (!/^y(es)?$/i.test((await ask(`${question} [y/N] `)).trim())) throw new Failure('interrupted', 'Nothing was done.')
+  if (!canAsk()) throw new CliError('usage', `${question} Say --yes if so.`)
+  if (!/^y(es)?$/i.test((await ask(`${question} [y/N] `)).trim())) throw new CliError('interrupted', 'Nothing was done.')
 }

@@ -5,7 +5,7 @@ const redrawMs = 100
 const lineEveryMs = 5000
 
 /** How far work is. */
-export interface Standing {
+export interface ProgressState {
   total: number
   ended: number
   /** What else there is to say: `running 3, failed 1`. */
@@ -20,7 +20,7 @@ export class Progress {
   #shown = ''
 
   /** Shows where things stand, unless something was shown a moment ago. */
-  update(standing: Standing): void {
+  update(standing: ProgressState): void {
     const sinceMs = performance.now() - this.#shownAtMs
     if (sinceMs < (this.#isBar ? redrawMs : lineEveryMs)) return
     this.#show(standing)
@@ -33,7 +33,7 @@ export class Progress {
     if (this.#isBar) this.#shown = ''
   }
 
-  #show({ total, ended, note }: Standing): void {
+  #show({ total, ended, note }: ProgressState): void {
     const text = `${ended}/${total} ${note}`
     this.#shownAtMs = performance.now()
     if (!this.#isBar) {

@@ -1,5 +1,5 @@
 import { type Column, cellOf, tableOf } from './table.ts'
-import { harmless, padded, widthOf } from './text.ts'
+import { sanitiseText, padded, widthOf } from './text.ts'
 import { say, terminalWidth, write, writeJson } from './write.ts'
 
 /** What every command that answers something can be told. */
@@ -46,7 +46,7 @@ function fieldsOf(value: object): string {
   const width = Math.max(0, ...single.map(([name]) => widthOf(name)))
   const lines = single.map(([name, field]) => `${padded(name, width)}  ${cellOf(field)}\n`)
   const below = fields.flatMap(([name, field]) => {
-    if (isText(field)) return [`\n${name}:\n${harmless(field)}${field.endsWith('\n') ? '' : '\n'}`]
+    if (isText(field)) return [`\n${name}:\n${sanitiseText(field)}${field.endsWith('\n') ? '' : '\n'}`]
     return isRows(field) ? [`\n${name}:\n${anyTable(field)}`] : []
   })
   return [...lines, ...below].join('')

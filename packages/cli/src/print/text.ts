@@ -11,7 +11,7 @@ const visible = (character: string): string => names[character] ?? `\\u{${charac
 export const oneLine = (text: string): string => text.replaceAll(unsafe, visible)
 
 /** Text from elsewhere that cannot drive a terminal; lines and tabs stay. */
-export const harmless = (text: string): string => text.replaceAll(unsafeButLines, visible)
+export const sanitiseText = (text: string): string => text.replaceAll(unsafeButLines, visible)
 
 const segmenter = new Intl.Segmenter(undefined, { granularity: 'grapheme' })
 const charactersOf = (text: string): string[] => Array.from(segmenter.segment(text), ({ segment }) => segment)

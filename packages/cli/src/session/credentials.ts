@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { answer, Refusal } from '../api/unwrap.ts'
-import type { Patience } from '../api/retry.ts'
+import { unwrap, ApiRejection } from '../api/unwrap.ts'
+import type { RetryPolicy } from '../api/retry.ts'
 import { anonymous, type Credentials, type Schemas } from '../api/client.ts'
-import { exitCodes, Failure } from '../exit.ts'
+import { exitCodes, CliError } from '../exit.ts'
 import { withLock } from './lock.ts'
 import { readSession, removeSession, type Session, writeSession } from './store.ts'
 
@@ -14,7 +14,7 @@ const pauseMs = 1000
 /** The platform's address without a slash at its end. Throws for what is none. */
 export function serverOf(text: string): string {
   if (!URL.canParse(text) || !/^https?:\/\//i.test(text)) {
-    throw new Failure('usage', 'The server must be an http or https address, such as https://platform.example.com')
+    throw new CliError('usage', 'The server must be an http or https address, such as https://platform.example.com')
   }
   const { origin, pathname } = new URL(text)
   return `${origin}${pathname}`.replace(/\/+$/, '')
@@ -32,13 +32,13 @@ export function credentials(environment = process.env): Credentials {
   return stored(session)
 }
 
-const notSignedIn = (what: string): Failure =>
-  new Failure('notSignedIn', `${what} Sign in with: plat login --server URL, or set PLAT_TOKEN.`)
+const notSignedIn = (what: string): CliError =>
+  new CliError('notSignedIn', `${what} Sign in with: plat login --server URL, or set PLAT_TOKEN.`)
 
 function stored(session: Session): Credentials {
   let current = session
   let renewing: Promise<Session> | undefined
-  const bearer = async (patience: Patience, refused?: string): Promise<string> => {
+  const bearer = async (patience: RetryPolicy, refused?: string): Promise<string> => {
     const isDue = refused === current.accessToken || current.expiresAtMs - marginMs < Date.now()
     if (isDue) {
       renewing ??= renewed(current, patience).finally(() => (renewing = undefined))
@@ -50,13 +50,13 @@ function stored(session: Session): Credentials {
 }
 
 /** Renews the session, though the platform may be away for a while. Each try may have been the one that counted. */
-async function renewed(expired: Session, { seconds }: Patience): Promise<Session> {
+async function renewed(expired: Session, { seconds }: RetryPolicy): Promise<Session> {
   const deadlineMs = performance.now() + 1000 * seconds
   for (;;) {
     try {
       return await withLock(() => renewedOnce(expired))
     } catch (error) {
-      const isAway = error instanceof Failure && error.exitCode === exitCodes.unreachable
+      const isAway = error instanceof CliError && error.exitCode === exitCodes.unreachable
       if (!isAway || performance.now() > deadlineMs) throw error
       await sleep(pauseMs)
     }
@@ -78,9 +78,9 @@ async function renewedOnce(expired: Session): Promise<Session> {
 async function refreshed({ server, refreshToken }: Session) {
   const client = anonymous(server, { seconds: 0, answerWithinSeconds: 15 })
   try {
-    return tokensOf(await answer(client.POST('/api/v1/auth/refresh', { body: { refreshToken } })))
+    return tokensOf(await unwrap(client.POST('/api/v1/auth/refresh', { body: { refreshToken } })))
   } catch (error) {
-    if (!(error instanceof Refusal) || error.code !== 'invalid_refresh_token') throw error
+    if (!(error instanceof ApiRejection) || error.code !== 'invalid_refresh_token') throw error
     removeSession()
     throw notSignedIn('The session has ended.')
   }

@@ -3,7 +3,7 @@ import { linkSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, utimes
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Failure, hasCode } from '../exit.ts'
+import { CliError, hasCode } from '../exit.ts'
 import { folder } from './store.ts'
 
 const pollMs = 25
@@ -35,7 +35,7 @@ async function take(path: string, mine: string): Promise<void> {
     while (!claimed(own, path)) {
       clearStale(path)
       if (performance.now() > deadlineMs) {
-        throw new Failure('refused', `Another plat process holds ${path}. Remove the file if there is none.`)
+        throw new CliError('refused', `Another plat process holds ${path}. Remove the file if there is none.`)
       }
       await sleep(pollMs)
     }

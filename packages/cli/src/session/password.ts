@@ -1,4 +1,4 @@
-import { Failure } from '../exit.ts'
+import { CliError } from '../exit.ts'
 import { askSecret, canAsk, readInput } from '../print/ask.ts'
 
 /** The password of somebody who signs in: from standard input, PLAT_PASSWORD, or the person. */
@@ -9,7 +9,7 @@ export const ownPassword = (isFromInput: true | undefined): Promise<string> =>
 export const newPassword = (isFromInput: true | undefined): Promise<string> =>
   passwordFrom(isFromInput, 'PLAT_NEW_PASSWORD', async () => {
     const password = await askSecret('New password: ')
-    if ((await askSecret('Once more: ')) !== password) throw new Failure('usage', 'These are two different passwords.')
+    if ((await askSecret('Once more: ')) !== password) throw new CliError('usage', 'These are two different passwords.')
     return password
   })
 
@@ -21,6 +21,6 @@ async function passwordFrom(
   if (isFromInput) return (await readInput()).replace(/\r?\n$/, '')
   const password = process.env[variable]
   if (password) return password
-  if (!canAsk()) throw new Failure('usage', `Give the password with --password-stdin or in ${variable}.`)
+  if (!canAsk()) throw new CliError('usage', `Give the password with --password-stdin or in ${variable}.`)
   return asked()
 }

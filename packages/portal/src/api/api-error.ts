@@ -1,5 +1,5 @@
 /** One field of a request that the platform did not take (D32). */
-export interface FaultDetail {
+export interface ErrorDetail {
   in: string
   /** A JSON Pointer. */
   path: string
@@ -10,14 +10,14 @@ interface ErrorBody {
   error?: string
   message?: string
   traceId?: string
-  details?: FaultDetail[]
+  details?: ErrorDetail[]
 }
 
 const bodyOf = (value: unknown): ErrorBody & Record<string, unknown> =>
   typeof value === 'object' && value !== null ? { ...value } : {}
 
 /** What went wrong with a call: what the platform said, or that it said nothing. */
-export class ApiFault extends Error {
+export class ApiError extends Error {
   override readonly name = 'ApiFault'
   /** The HTTP status; 0 where no answer came. */
   readonly status: number
@@ -25,7 +25,7 @@ export class ApiFault extends Error {
   readonly code: string
   /** Leads to the server's log lines; undefined where no answer came. */
   readonly traceId: string | undefined
-  readonly details: readonly FaultDetail[]
+  readonly details: readonly ErrorDetail[]
   /** Everything that the body holds: some errors tell more, such as `howToRetrieve`. */
   readonly body: Readonly<Record<string, unknown>>
   readonly retryAfterSeconds: number | undefined
@@ -43,9 +43,9 @@ export class ApiFault extends Error {
   }
 
   /** No answer came: the connection, the proxy or the platform is away. */
-  static unreachable(cause: unknown): ApiFault {
+  static unreachable(cause: unknown): ApiError {
     const message = 'The platform cannot be reached. Check the connection and try again.'
-    return new ApiFault(0, { error: 'unreachable', message }, undefined, { cause })
+    return new ApiError(0, { error: 'unreachable', message }, undefined, { cause })
   }
 
   /** Whether the same call may well succeed a little later. */
@@ -54,9 +54,9 @@ export class ApiFault extends Error {
   }
 }
 
-export const isFault = (error: unknown, code: string): error is ApiFault =>
-  error instanceof ApiFault && error.code === code
+export const isApiError = (error: unknown, code: string): error is ApiError =>
+  error instanceof ApiError && error.code === code
 
 /** The same fault in other words, where the portal knows more about the moment than the platform does. */
-export const reworded = (fault: ApiFault, message: string, details: readonly FaultDetail[] = fault.details): ApiFault =>
-  new ApiFault(fault.status, { ...fault.body, message, details })
+export const withMessage = (fault: ApiError, message: string, details: readonly ErrorDetail[] = fault.details): ApiError =>
+  new ApiError(fault.status, { ...fault.body, message, details })

@@ -1,6 +1,6 @@
 import type { components, paths } from '@platform/contract/openapi-types'
 import createClient from 'openapi-fetch'
-import { ApiFault } from './api-error.ts'
+import { ApiError } from './api-error.ts'
 import { fetchInSession } from './session.ts'
 
 /** The shapes that the API speaks of, by their names. */
@@ -16,18 +16,18 @@ interface Answered<Data> {
 }
 
 /** The body of an answer; throws an `ApiFault` for any other than a success, or where there is none. */
-export async function ask<Data>(call: Promise<Answered<Data>>): Promise<NonNullable<Data>> {
-  const data = await tell(call)
+export async function unwrap<Data>(call: Promise<Answered<Data>>): Promise<NonNullable<Data>> {
+  const data = await expectNoBody(call)
   // Only what answers without a body has none: such calls are told, not asked.
-  if (data === undefined || data === null) throw new ApiFault(204, {})
+  if (data === undefined || data === null) throw new ApiError(204, {})
   return data
 }
 
 /** As `ask`, for calls whose answer may have no body. */
-export async function tell<Data>(call: Promise<Answered<Data>>): Promise<Data | undefined> {
+export async function expectNoBody<Data>(call: Promise<Answered<Data>>): Promise<Data | undefined> {
   const { data, error, response } = await call.catch((cause: unknown) => {
-    throw ApiFault.unreachable(cause)
+    throw ApiError.unreachable(cause)
   })
-  if (!response.ok) throw new ApiFault(response.status, error, response.headers)
+  if (!response.ok) throw new ApiError(response.status, error, response.headers)
   return data
 }

@@ -8,7 +8,7 @@ const sameMs = 5 * 60_000
 const atTheDoor = new Set([401, 403, 429])
 
 /** What a POST is known by. */
-export interface Repeatable {
+export interface IdempotentCall {
   /** The value of its `Idempotency-Key`. */
   key: string
   /** Hears what became of it; undefined: no answer came. */
@@ -19,7 +19,7 @@ export interface Repeatable {
  * The key under which the platform does a POST once, however often it is sent (D28): a fresh one, unless the same was sent
  * just now and nobody knows what became of it.
  */
-export async function repeatable(request: Request): Promise<Repeatable> {
+export async function withIdempotencyKey(request: Request): Promise<IdempotentCall> {
   const sent = await digestOf(request.clone())
   const before = unanswered.get(sent)
   const key = before !== undefined && Date.now() - before.atMs < sameMs ? before.key : freshKey()

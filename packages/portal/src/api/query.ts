@@ -1,12 +1,12 @@
 import { type DataTag, QueryClient, type QueryKey } from '@tanstack/react-query'
-import { ApiFault } from './api-error.ts'
+import { ApiError } from './api-error.ts'
 
 const secondMs = 1000
 const longestPauseMs = 60 * secondMs
 
 /** How long to wait after so many failures in a row: twice as long each time, or what the platform asked for. */
 export const backOffMs = (failures: number, error: unknown): number => {
-  const asked = error instanceof ApiFault ? (error.retryAfterSeconds ?? 0) * secondMs : 0
+  const asked = error instanceof ApiError ? (error.retryAfterSeconds ?? 0) * secondMs : 0
   return Math.min(longestPauseMs, Math.max(asked, secondMs * 2 ** failures))
 }
 
@@ -15,7 +15,7 @@ export const queries = new QueryClient({
   defaultOptions: {
     queries: {
       staleTime: 5 * secondMs,
-      retry: (failures, error) => failures < 3 && error instanceof ApiFault && error.isPassing,
+      retry: (failures, error) => failures < 3 && error instanceof ApiError && error.isPassing,
       retryDelay: backOffMs,
       throwOnError: false,
     },
@@ -27,7 +27,7 @@ export const queries = new QueryClient({
  * Puts what a write has done into what is known. A look that is under way may have begun before the write and would undo it: it is
  * given up, and begins once more. So it does where nothing is known yet.
  */
-export async function put<Data>(
+export async function setQueryData<Data>(
   queryKey: DataTag<QueryKey, Data, Error>,
   change: (before: Data) => Data,
 ): Promise<void> {
@@ -39,13 +39,13 @@ export async function put<Data>(
 }
 
 /** Marks, as a query's `meta`, what anybody may know: it is kept when the user has gone. */
-export const anybodys = { isPublic: true }
+export const publicQuery = { isPublic: true }
 
 /**
  * Asks again every so often while the tab is seen; while it fails, after as long as it has failed so far. Hand it to
  * `refetchInterval`. Shared by key: however many parts of a page use a query, it is one poll.
  */
-export const every =
+export const pollEvery =
   (seconds: number) =>
   ({ state }: { state: PollState }): number =>
     Math.min(longestPauseMs, Math.max(seconds * secondMs, state.status === 'error' ? failingMs(state) : 0))

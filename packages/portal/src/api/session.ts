@@ -3,7 +3,7 @@
  * the refresh token, and all calls of all tabs go on. A refresh token works once (D4): it is never tried twice at a time.
  */
 
-import { repeatable } from './idempotency-key.ts'
+import { withIdempotencyKey } from './idempotency-key.ts'
 
 const sessionPath = '/api/v1/auth/session'
 const listeners = new Set<() => void>()
@@ -18,7 +18,7 @@ export function onSignedOut(listener: () => void): () => void {
 export async function fetchInSession(request: Request): Promise<Response> {
   // A module's page may bring a key of its own.
   const isKeyless = request.method === 'POST' && !request.headers.has('idempotency-key')
-  const repeat = isKeyless ? await repeatable(request) : undefined
+  const repeat = isKeyless ? await withIdempotencyKey(request) : undefined
   if (repeat !== undefined) request.headers.set('idempotency-key', repeat.key)
   try {
     const response = await send(request)
@@ -55,7 +55,7 @@ let renewal: Promise<Response> | undefined
  * the calls that wait for it. All who ask while it is renewed hear the same.
  */
 function renewed(): Promise<Response> {
-  renewal ??= inTurn(renew).finally(() => (renewal = undefined))
+  renewal ??= withTabLock(renew).finally(() => (renewal = undefined))
   return renewal
 }
 
@@ -63,7 +63,7 @@ function renewed(): Promise<Response> {
  * One tab after the other, for whatever changes the session: the cookies of an answer that comes late would undo those of a later
  * one. Without TLS there are no locks, and no session that tabs could share.
  */
-export const inTurn = async <Result>(work: () => Promise<Result>): Promise<Result> =>
+export const withTabLock = async <Result>(work: () => Promise<Result>): Promise<Result> =>
   'locks' in navigator ? navigator.locks.request('session', work) : work()
 
 async function renew(): Promise<Response> {

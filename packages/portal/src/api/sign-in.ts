@@ -1,10 +1,10 @@
 import { meQuery } from './account.ts'
-import { api, tell } from './client.ts'
-import { anybodys, queries } from './query.ts'
-import { inTurn } from './session.ts'
+import { api, expectNoBody } from './client.ts'
+import { publicQuery, queries } from './query.ts'
+import { withTabLock } from './session.ts'
 
 /** Forgets all that was seen but what anybody may know. */
-export const forgetUser = (): void => queries.removeQueries({ predicate: ({ meta }) => meta !== anybodys })
+export const forgetUser = (): void => queries.removeQueries({ predicate: ({ meta }) => meta !== publicQuery })
 
 /** Where tabs tell each other that they have signed in or out. */
 const tabs = new BroadcastChannel('session')
@@ -20,13 +20,13 @@ export type Proof = { username: string; password: string } | { code: string } | 
 
 /** Opens a session: its cookies are set by the answer. Forgets whatever was known before. */
 export async function signIn(proof: Proof): Promise<void> {
-  await inTurn(() => tell(api.POST('/api/v1/auth/session', { body: proof })))
+  await withTabLock(() => expectNoBody(api.POST('/api/v1/auth/session', { body: proof })))
   forgetUser()
   tellTabs()
 }
 
 /** Ends the session, in all tabs and on the server. What was seen is still to be forgotten. */
 export async function endSession(): Promise<void> {
-  await inTurn(() => tell(api.DELETE('/api/v1/auth/session')))
+  await withTabLock(() => expectNoBody(api.DELETE('/api/v1/auth/session')))
   tellTabs()
 }

@@ -1,5 +1,5 @@
 import { lazyRouteComponent } from '@tanstack/react-router'
-import { ApiFault } from '../api/api-error.ts'
+import { ApiError } from '../api/api-error.ts'
 
 /**
  * A page that is loaded when it is first needed. Where its file does not come, that is told as any call that gets no answer: the
@@ -10,7 +10,7 @@ export const lazyPage: typeof lazyRouteComponent = (load, name) =>
   lazyRouteComponent(
     () =>
       load().catch((cause: unknown) => {
-        throw ApiFault.unreachable(cause)
+        throw ApiError.unreachable(cause)
       }),
     name,
   )

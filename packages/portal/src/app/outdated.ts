@@ -8,7 +8,7 @@ const pauseSeconds = 60
  * loads the portal anew, at the same address. Not where the platform does not answer at all, and not again within a minute:
  * then something else is wrong, and is shown.
  */
-export function reloadOnceWhenOutdated(): void {
+export function reloadOnceAfterUpdate(): void {
   addEventListener('vite:preloadError', () => {
     if (remembered(name) === undefined) void reloadWhereAnswered()
   })

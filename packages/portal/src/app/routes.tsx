@@ -1,7 +1,7 @@
 import { openedPage } from '@platform/contract/portal-paths'
 import { createRootRoute, createRoute, Outlet, redirect } from '@tanstack/react-router'
 import { configurationQuery, meQuery, navigationQuery } from '../api/account.ts'
-import { ApiFault } from '../api/api-error.ts'
+import { ApiError } from '../api/api-error.ts'
 import { queries } from '../api/query.ts'
 import { Toasts } from '../ui/toast.tsx'
 import { lazyPage } from './lazy-page.ts'
@@ -56,7 +56,7 @@ const signedIn = createRoute({
     try {
       await Promise.all([queries.ensureQueryData(meQuery), queries.ensureQueryData(navigationQuery)])
     } catch (error) {
-      if (!(error instanceof ApiFault) || error.status !== 401) throw error
+      if (!(error instanceof ApiError) || error.status !== 401) throw error
       throw redirect({ to: '/sign-in', search: location.href === '/' ? {} : { returnTo: location.href } })
     }
   },

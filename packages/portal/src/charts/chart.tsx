@@ -5,7 +5,7 @@ import styles from './chart.module.css'
 import { ChartTable } from './chart-table.tsx'
 import { Legend } from './legend.tsx'
 import { Plot } from './plot.tsx'
-import { type ChartData, highest } from './series.ts'
+import { type ChartData, maxValue } from './series.ts'
 
 interface ChartProps extends ChartData {
   /** Instead of a chart of nothing. */
@@ -16,7 +16,7 @@ interface ChartProps extends ChartData {
 export function Chart({ empty, ...chart }: ChartProps) {
   const [isTable, setIsTable] = useState(false)
   const id = useId()
-  if (highest(chart.points) === 0) return empty
+  if (maxValue(chart.points) === 0) return empty
   return (
     <figure className={styles['chart']} aria-labelledby={id}>
       <figcaption className={styles['caption']}>

@@ -1,7 +1,7 @@
 import { classes } from '../ui/class-names.ts'
 import { countTicks, tickText, timeTicks } from './axis.ts'
 import styles from './chart.module.css'
-import { type ChartData, type ChartPoint, highest, tops } from './series.ts'
+import { type ChartData, type ChartPoint, maxValue, stackedTops } from './series.ts'
 
 interface DrawingProps extends Omit<ChartData, 'label'> {
   width: number
@@ -23,7 +23,7 @@ export const stepsOf = (width: number, count: number): { left: number; step: num
 export function Drawing({ look, series, points, stepMinutes, width, height, marked }: DrawingProps) {
   const stepMs = stepMinutes * 60_000
   const { left, step } = stepsOf(width, points.length)
-  const ticks = countTicks(highest(points))
+  const ticks = countTicks(maxValue(points))
   const most = ticks.at(-1) ?? 1
   const bottom = height - room.bottom
   const yOf = (value: number) => bottom - (value / most) * (bottom - room.top)
@@ -75,7 +75,7 @@ interface Scale {
 
 /** The bottom and top edge of a series at a point, in pixels. */
 function edges(values: readonly number[], index: number, yOf: Scale['yOf']): [bottom: string, top: string] {
-  const all = tops(values)
+  const all = stackedTops(values)
   return [yOf(all[index - 1] ?? 0).toFixed(1), yOf(all[index] ?? 0).toFixed(1)]
 }
 

@@ -1,13 +1,13 @@
 import { useRouter } from '@tanstack/react-router'
 import { CloudOff } from 'lucide-react'
 import { useEffect, useRef } from 'react'
-import { useIsAway } from '../api/account.ts'
+import { useIsOffline } from '../api/account.ts'
 import { queries } from '../api/query.ts'
 import styles from './shell.module.css'
 
 /** Says, once for the whole page, that the platform does not answer. When it does again, what has failed meanwhile is asked anew. */
-export function Away() {
-  const isAway = useIsAway()
+export function OfflineBanner() {
+  const isAway = useIsOffline()
   const wasAway = useRef(false)
   const router = useRouter()
   useEffect(() => {

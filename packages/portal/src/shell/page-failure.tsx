@@ -1,5 +1,5 @@
 import { type ErrorComponentProps, useRouter } from '@tanstack/react-router'
-import { ApiFault } from '../api/api-error.ts'
+import { ApiError } from '../api/api-error.ts'
 import { ErrorNote } from '../ui/error-note.tsx'
 import { Page } from '../ui/page.tsx'
 import { NotFound } from './not-found.tsx'
@@ -11,7 +11,7 @@ export function PageFailure({ error, reset }: ErrorComponentProps) {
     reset()
     void router.invalidate()
   }
-  if (error instanceof ApiFault && error.status === 404) return <NotFound />
+  if (error instanceof ApiError && error.status === 404) return <NotFound />
   return (
     <Page title="This page could not be shown">
       <ErrorNote error={error} onRetry={retry} />

@@ -1,6 +1,6 @@
 import { Lock } from 'lucide-react'
 import type { ReactNode } from 'react'
-import { type Permission, useMay } from '../api/account.ts'
+import { type Permission, useHasPermission } from '../api/account.ts'
 import { Page } from '../ui/page.tsx'
 import { EmptyState } from '../ui/state.tsx'
 
@@ -12,8 +12,8 @@ interface OnlyWithProps {
 }
 
 /** A page for those who hold a permission. Others are told so, instead of being shown what the platform refuses them. */
-export const OnlyWith = ({ permission, title, children }: OnlyWithProps) =>
-  useMay(permission) ? (
+export const RequirePermission = ({ permission, title, children }: OnlyWithProps) =>
+  useHasPermission(permission) ? (
     children
   ) : (
     <Page title={title}>

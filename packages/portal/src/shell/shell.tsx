@@ -3,9 +3,9 @@ import { Menu as MenuIcon } from 'lucide-react'
 import { Suspense, useEffect, useRef, useState } from 'react'
 import { IconButton } from '../ui/button.tsx'
 import { Loading } from '../ui/state.tsx'
-import { prepareToasts } from '../ui/toast.tsx'
-import { useLate } from '../ui/use-lazy-part.ts'
-import { Away } from './offline-banner.tsx'
+import { loadToasts } from '../ui/toast.tsx'
+import { useLazyPart } from '../ui/use-lazy-part.ts'
+import { OfflineBanner } from './offline-banner.tsx'
 import { Navigation } from './navigation.tsx'
 import styles from './shell.module.css'
 import { TopBar } from './top-bar.tsx'
@@ -15,7 +15,7 @@ const loadDrawer = () => import('./drawer.tsx')
 /** What stands around every page behind the sign-in. */
 export function Shell() {
   const main = useFocusOnNavigation()
-  useEffect(prepareToasts, [])
+  useEffect(loadToasts, [])
   return (
     <div className={styles['shell']}>
       <a href="#main" className={styles['skip']}>
@@ -26,7 +26,7 @@ export function Shell() {
         <Navigation />
       </aside>
       <main id="main" ref={main} tabIndex={-1} className={styles['main']}>
-        <Away />
+        <OfflineBanner />
         <Suspense fallback={<Loading what="the page" />}>
           <Outlet />
         </Suspense>
@@ -51,7 +51,7 @@ function useFocusOnNavigation() {
 /** Opens the navigation where there is no room for it beside the page. */
 function DrawerButton() {
   const [isOpen, setIsOpen] = useState(false)
-  const [drawer, fetchDrawer] = useLate(loadDrawer, 'The navigation could not be opened')
+  const [drawer, fetchDrawer] = useLazyPart(loadDrawer, 'The navigation could not be opened')
   const open = () => {
     setIsOpen(true)
     fetchDrawer()

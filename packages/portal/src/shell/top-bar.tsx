@@ -6,7 +6,7 @@ import { configurationQuery, useMe, useUnreadCount } from '../api/account.ts'
 import { chooseTheme, type Theme, useTheme } from '../app/theme.ts'
 import { IconButton } from '../ui/button.tsx'
 import { Menu } from '../ui/menu.tsx'
-import { useLate } from '../ui/use-lazy-part.ts'
+import { useLazyPart } from '../ui/use-lazy-part.ts'
 import { Brand } from './brand.tsx'
 import styles from './shell.module.css'
 import { useSignOut } from './use-sign-out.ts'
@@ -31,7 +31,7 @@ export function TopBar({ menu }: { menu: ReactNode }) {
 /** Opens the command palette, as Ctrl K and ⌘ K do from anywhere. */
 function PaletteButton() {
   const [isOpen, setIsOpen] = useState(false)
-  const [palette, fetchPalette] = useLate(loadPalette, 'The search could not be opened')
+  const [palette, fetchPalette] = useLazyPart(loadPalette, 'The search could not be opened')
   const open = () => {
     setIsOpen(true)
     fetchPalette()

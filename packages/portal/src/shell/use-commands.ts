@@ -1,7 +1,7 @@
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { type LinkProps, useNavigate } from '@tanstack/react-router'
 import { type Permission, useMe } from '../api/account.ts'
-import { api, ask } from '../api/client.ts'
+import { api, unwrap } from '../api/client.ts'
 import { addressOf } from '../app/address-of.ts'
 import { chooseTheme } from '../app/theme.ts'
 import { useDebounced } from '../ui/use-debounced.ts'
@@ -92,7 +92,7 @@ function useClusters(text: string, mayRead: boolean, navigate: Navigate) {
   const query = useQuery({
     queryKey: ['clusters', 'search', search],
     enabled: isWanted && search !== '' && addressOf(search) === undefined,
-    queryFn: ({ signal }) => ask(api.GET('/api/v1/clusters', { params: { query: { search, pageSize } }, signal })),
+    queryFn: ({ signal }) => unwrap(api.GET('/api/v1/clusters', { params: { query: { search, pageSize } }, signal })),
     placeholderData: keepPreviousData,
   })
   const found = isWanted && search !== '' ? (query.data?.items ?? []) : []

@@ -1,6 +1,6 @@
 import { useNavigate } from '@tanstack/react-router'
 import { endSession, forgetUser } from '../api/sign-in.ts'
-import { announceFailure } from '../ui/toast.tsx'
+import { showErrorToast } from '../ui/toast.tsx'
 
 /** Signs out, and shows the sign-in. */
 export function useSignOut(): () => void {
@@ -11,5 +11,5 @@ export function useSignOut(): () => void {
     // Only when nothing that needs it is shown any more.
     forgetUser()
   }
-  return () => void leave().catch((error: unknown) => announceFailure('You are still signed in', error))
+  return () => void leave().catch((error: unknown) => showErrorToast('You are still signed in', error))
 }

@@ -14,10 +14,10 @@ import styles from './badge.module.css'
 import { classes } from './class-names.ts'
 
 /** What a badge says at a glance. Colour never says it alone: there is a word, and mostly an icon. */
-export type Tone = 'good' | 'warn' | 'bad' | 'busy' | 'quiet'
+export type BadgeVariant = 'good' | 'warn' | 'bad' | 'busy' | 'quiet'
 
 interface BadgeProps {
-  tone?: Tone
+  tone?: BadgeVariant
   icon?: LucideIcon | undefined
   children: ReactNode
   title?: string | undefined
@@ -31,7 +31,7 @@ export const Badge = ({ tone = 'quiet', icon: Icon, children, title }: BadgeProp
   </span>
 )
 
-const looks: Record<string, [Tone, LucideIcon]> = {
+const looks: Record<string, [BadgeVariant, LucideIcon]> = {
   Healthy: ['good', CircleCheck],
   Online: ['good', CircleCheck],
   Connected: ['good', CircleCheck],
@@ -67,4 +67,4 @@ export function StatusBadge({ status, title }: { status: string; title?: string 
 }
 
 /** The tone of a status, for what is drawn by it. */
-export const toneOf = (status: string): Tone => looks[status]?.[0] ?? 'quiet'
+export const variantOf = (status: string): BadgeVariant => looks[status]?.[0] ?? 'quiet'

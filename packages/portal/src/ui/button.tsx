@@ -5,14 +5,14 @@ import styles from './button.module.css'
 import { classes } from './class-names.ts'
 
 /** How much a button stands out: one `primary` a page or dialog, `danger` for what cannot be undone. */
-export type ButtonLook = 'default' | 'primary' | 'danger' | 'quiet'
+export type ButtonVariant = 'default' | 'primary' | 'danger' | 'quiet'
 
 interface Looks {
-  look?: ButtonLook
+  look?: ButtonVariant
   icon?: LucideIcon | undefined
 }
 
-const classOf = (look: ButtonLook): string => classes(styles['button'], look !== 'default' && styles[look])
+const classOf = (look: ButtonVariant): string => classes(styles['button'], look !== 'default' && styles[look])
 
 type ButtonProps = ComponentProps<'button'> & Looks & { isBusy?: boolean | undefined }
 

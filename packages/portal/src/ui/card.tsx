@@ -23,7 +23,7 @@ export function Card({ title, actions, children }: CardProps) {
 }
 
 /** Names and values of a thing. */
-export const Facts = ({ items }: { items: readonly (readonly [name: string, value: ReactNode])[] }) => (
+export const DescriptionList = ({ items }: { items: readonly (readonly [name: string, value: ReactNode])[] }) => (
   <dl className={styles['facts']}>
     {items.map(([name, value]) => (
       <div key={name}>

@@ -1,12 +1,12 @@
 import { CircleAlert, RotateCw } from 'lucide-react'
-import { ApiFault } from '../api/api-error.ts'
+import { ApiError } from '../api/api-error.ts'
 import { Button } from './button.tsx'
 import { CopyButton } from './copy.tsx'
 import styles from './error-note.module.css'
 
 /** What went wrong, in the platform's words, with the trace id that leads whoever looks into it to the log. */
 export function ErrorNote({ error, onRetry }: { error: unknown; onRetry?: () => void }) {
-  const isTold = error instanceof ApiFault
+  const isTold = error instanceof ApiError
   const message = isTold ? error.message : 'Something went wrong in the portal. Reload the page and try again.'
   const traceId = isTold ? error.traceId : undefined
   const details = isTold ? error.details : []

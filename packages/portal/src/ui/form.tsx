@@ -1,10 +1,10 @@
 import { Form as Base } from '@base-ui/react/form'
 import { type ReactNode, useEffect, useMemo, useRef, useState } from 'react'
-import { ApiFault } from '../api/api-error.ts'
+import { ApiError } from '../api/api-error.ts'
 import { Button } from './button.tsx'
 import { ErrorNote } from './error-note.tsx'
 import styles from './field.module.css'
-import { announceFailure } from './toast.tsx'
+import { showErrorToast } from './toast.tsx'
 
 /** What the fields of a form hold, by their names. Of a checkbox that is not checked there is nothing. */
 export type FormValues = Record<string, string>
@@ -42,7 +42,7 @@ export function Form({ onSubmit, submitLabel, children, actions, look = 'primary
     } catch (error) {
       // Its dialog may have been closed meanwhile.
       if (isShown.current) setFailure(error)
-      else announceFailure(`${submitLabel}: ${outcomeOf(error)}`, error)
+      else showErrorToast(`${submitLabel}: ${outcomeOf(error)}`, error)
     } finally {
       setIsBusy(false)
     }
@@ -63,13 +63,13 @@ export function Form({ onSubmit, submitLabel, children, actions, look = 'primary
 
 /** What is known of what was to be done: where the platform has not said no itself, nothing. */
 function outcomeOf(error: unknown): string {
-  const isRefused = error instanceof ApiFault && error.status >= 400 && error.status < 500
+  const isRefused = error instanceof ApiError && error.status >= 400 && error.status < 500
   return isRefused ? 'that was not done' : 'it may not have been done'
 }
 
 /** What the platform said of each field, by the first segment of its pointer. */
 function fieldErrors(failure: unknown): Record<string, string> {
-  if (!(failure instanceof ApiFault)) return {}
+  if (!(failure instanceof ApiError)) return {}
   const named = failure.details.map(({ path, message }) => [path.split('/')[1] ?? '', message] as const)
   return Object.fromEntries(named.filter(([name]) => name !== ''))
 }

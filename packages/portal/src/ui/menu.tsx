@@ -1,6 +1,6 @@
 import type { LucideIcon } from 'lucide-react'
 import { cloneElement, type KeyboardEvent, type ReactElement, type ReactNode } from 'react'
-import { useLate } from './use-lazy-part.ts'
+import { useLazyPart } from './use-lazy-part.ts'
 
 /** One thing to do from a menu. */
 export interface MenuAction {
@@ -23,7 +23,7 @@ const prepare = () => void load().catch(() => undefined)
 
 /** A menu of actions. What opens it is a button alone until somebody is about to: menus are large, and seldom needed. */
 export function Menu(props: MenuProps) {
-  const [popup, open] = useLate(load, 'The menu could not be opened')
+  const [popup, open] = useLazyPart(load, 'The menu could not be opened')
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.key !== 'ArrowDown' && event.key !== 'ArrowUp') return
     event.preventDefault()

@@ -3,10 +3,10 @@ import type { ReactNode } from 'react'
 import { ErrorNote } from './error-note.tsx'
 import { Loading } from './state.tsx'
 import { type PageSource, usePages } from './use-pages.ts'
-import { type VirtualLook, VirtualTable } from './virtual-table.tsx'
+import { type VirtualVariant, VirtualTable } from './virtual-table.tsx'
 import styles from './virtual-table.module.css'
 
-interface PagedTableProps<Row> extends PageSource<Row>, VirtualLook<Row> {
+interface PagedTableProps<Row> extends PageSource<Row>, VirtualVariant<Row> {
   /** Says how many there are, above the list: `(total) => `${total} jobs``. */
   summary?: (total: number) => ReactNode
   /** Instead of a list without rows. */

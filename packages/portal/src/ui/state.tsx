@@ -1,7 +1,7 @@
 import type { UseQueryResult } from '@tanstack/react-query'
 import type { LucideIcon } from 'lucide-react'
 import type { ReactNode } from 'react'
-import { useIsAway } from '../api/account.ts'
+import { useIsOffline } from '../api/account.ts'
 import { Spinner } from './button.tsx'
 import { ErrorNote } from './error-note.tsx'
 import styles from './state.module.css'
@@ -42,7 +42,7 @@ interface LoadedProps<Data> {
 /** What a query has brought; what it waits for, or what went wrong. Old data stay in sight while a refresh fails. */
 export function Loaded<Data>({ query: { data, error, refetch }, what, children }: LoadedProps<Data>) {
   // Then the shell says so, once: a note in every part of the page would push away what is still worth reading.
-  const isAway = useIsAway()
+  const isAway = useIsOffline()
   if (data === undefined) {
     return error === null ? <Loading what={what} /> : <ErrorNote error={error} onRetry={() => void refetch()} />
   }

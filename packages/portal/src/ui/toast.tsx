@@ -1,5 +1,5 @@
 import { type ReactNode, useSyncExternalStore } from 'react'
-import { ApiFault } from '../api/api-error.ts'
+import { ApiError } from '../api/api-error.ts'
 
 /** What is told in passing. */
 export interface Message {
@@ -20,7 +20,7 @@ const listeners = new Set<() => void>()
  * Loads what shows messages: when there is one, or before, so that it is there when the platform is not. Where it does not come,
  * what is to be told waits for the next try.
  */
-export function prepareToasts(): void {
+export function loadToasts(): void {
   void load().catch(() => undefined)
 }
 
@@ -33,16 +33,16 @@ async function load(): Promise<void> {
 function tell(message: Message): void {
   if (show !== undefined) return show(message)
   waiting.push(message)
-  prepareToasts()
+  loadToasts()
 }
 
 /** Tells in passing that something was done. */
-export const announce = (title: string, description?: string): void =>
+export const showToast = (title: string, description?: string): void =>
   tell({ title, ...(description !== undefined && { description }) })
 
 /** Tells in passing what went wrong, where there is no place of its own for it. */
-export function announceFailure(title: string, error: unknown): void {
-  const isTold = error instanceof ApiFault
+export function showErrorToast(title: string, error: unknown): void {
+  const isTold = error instanceof ApiError
   const trace = isTold && error.traceId !== undefined ? ` (trace id ${error.traceId})` : ''
   const description = isTold ? error.message + trace : 'Reload the page and try again.'
   tell({ title, description, type: 'bad', priority: 'high', timeout: 15_000 })

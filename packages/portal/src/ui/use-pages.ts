@@ -1,6 +1,6 @@
 import { type QueryKey, useQueries, useQueryClient } from '@tanstack/react-query'
 import { useCallback, useEffect, useRef, useState } from 'react'
-import { every } from '../api/query.ts'
+import { pollEvery } from '../api/query.ts'
 
 /** Rows that are fetched at a time: the most that a page of the API holds. */
 export const pageRows = 100
@@ -39,7 +39,7 @@ export function usePages<Row>({ queryKey, fetchPage, pollSeconds }: PageSource<R
     queries: wanted.map((page) => ({
       queryKey: keyOf(page),
       queryFn: ({ signal }: { signal: AbortSignal }) => fetchPage(page, signal),
-      ...(pollSeconds !== undefined && { refetchInterval: every(pollSeconds) }),
+      ...(pollSeconds !== undefined && { refetchInterval: pollEvery(pollSeconds) }),
     })),
   })
   const [total, setTotal] = useState<number>()

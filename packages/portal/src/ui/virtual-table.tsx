@@ -20,7 +20,7 @@ export interface VirtualColumn<Row> {
 }
 
 /** What every long list is told, wherever its rows are from. */
-export interface VirtualLook<Row> {
+export interface VirtualVariant<Row> {
   /** What the list is of, for assistive technology. */
   label: string
   columns: readonly VirtualColumn<Row>[]
@@ -37,7 +37,7 @@ const marginRem = 1.5
 const roomRem = (columns: readonly { width: string }[]): number =>
   columns.reduce((sum, { width }) => sum + gapRem + Number(/[\d.]+(?=rem)/.exec(width)?.[0] ?? 0), marginRem - gapRem)
 
-interface VirtualTableProps<Row> extends VirtualLook<Row> {
+interface VirtualTableProps<Row> extends VirtualVariant<Row> {
   count: number
   /** Undefined for a row that has not come yet: its place is shown. */
   rowAt: (index: number) => Row | undefined

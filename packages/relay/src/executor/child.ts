@@ -15,10 +15,10 @@ const notFound = 127
 export type Pipes = Record<Stream, Readable>
 
 /** How a child is stopped gently; by default with SIGTERM to its group. */
-export type GentleStop = { ask: () => void; killAfterMs: number }
+export type GracefulStop = { ask: () => void; killAfterMs: number }
 
 /** Follows a child that leads its own process group until it, its group and its output have ended. */
-export function follow(child: ChildProcess, pipes: Pipes, task: Task, gentle?: GentleStop): Running {
+export function pipeOutput(child: ChildProcess, pipes: Pipes, task: Task, gentle?: GracefulStop): Running {
   const { pid } = child
   // Without a number it could not be started, which its `error` event tells.
   if (pid === undefined) return { ended: outcome(child, pipes, task), stop: () => false }

@@ -12,7 +12,7 @@ export type Task = {
   onSpawned: (leader: Leader) => void
 }
 
-export type StopManner = 'gently' | 'now'
+export type StopMode = 'gently' | 'now'
 
 export type Running = {
   /** The exit code as a shell tells it: 128 + signal after a signal, 126 or 127 when it could not be started. */
@@ -21,7 +21,7 @@ export type Running = {
    * Gently: SIGTERM to everything the script started, SIGKILL five seconds later. Now: SIGKILL. Answers false when the
    * script has ended already.
    */
-  stop: (how: StopManner) => boolean
+  stop: (how: StopMode) => boolean
 }
 
 /** Runs scripts on one node. */

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { removeFolder } from '../files.ts'
-import { failedStart, follow } from './child.ts'
+import { failedStart, pipeOutput } from './child.ts'
 import { type Executor, type Running, scriptEnvironment, type Task } from './executor.ts'
 import { FifoPair } from './fifo.ts'
 
@@ -44,7 +44,7 @@ function start(folder: string, task: Task): Running {
       detached: true,
       stdio: ['ignore', fifos.writers.stdout, fifos.writers.stderr, 'pipe'],
     })
-    const running = follow(child, fifos.pipes, task)
+    const running = pipeOutput(child, fifos.pipes, task)
     openGate(child)
     return running
   } finally {

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import type { SshNode } from '../nodes.ts'
-import { failedStart, follow } from './child.ts'
+import { failedStart, pipeOutput } from './child.ts'
 import { type Executor, type Running, scriptEnvironment, type Task } from './executor.ts'
 import { remoteCommand } from './remote-script.ts'
 
@@ -32,7 +32,7 @@ function start(node: SshNode, task: Task): Running {
   // A connection that breaks while the script is sent shows in the exit code.
   child.stdin.on('error', () => {})
   child.once('exit', () => child.stdin.destroy())
-  const running = follow(child, child, task, { ask: () => child.stdin.end(), killAfterMs })
+  const running = pipeOutput(child, child, task, { ask: () => child.stdin.end(), killAfterMs })
   // Once it is noted who leads it: what has not got its script runs nothing.
   child.stdin.write(task.script)
   return running

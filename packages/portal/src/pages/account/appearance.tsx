@@ -1,7 +1,7 @@
 import { useSuspenseQuery } from '@tanstack/react-query'
 import { configurationQuery } from '../../api/account.ts'
 import { chooseTheme, type Theme, useTheme } from '../../app/theme.ts'
-import { Card, Facts } from '../../ui/card.tsx'
+import { Card, DescriptionList } from '../../ui/card.tsx'
 import { Time, useNow } from '../../ui/time.tsx'
 import styles from './account.module.css'
 
@@ -28,7 +28,7 @@ export function Appearance() {
       </Card>
       <Card title="Time zone">
         <p className={styles['text']}>Times are shown in the zone of your browser.</p>
-        <Facts
+        <DescriptionList
           items={[
             ['Your browser', new Intl.DateTimeFormat().resolvedOptions().timeZone],
             ['The platform', timezone ?? 'not set'],

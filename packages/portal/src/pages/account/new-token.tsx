@@ -1,7 +1,7 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { type Permission, useMe } from '../../api/account.ts'
-import { api, ask, type Schemas } from '../../api/client.ts'
+import { api, unwrap, type Schemas } from '../../api/client.ts'
 import { permissionTexts } from '../../api/permissions.ts'
 import { Button } from '../../ui/button.tsx'
 import { CheckGroup } from '../../ui/check-group.tsx'
@@ -62,7 +62,7 @@ function TokenForm({ onClose, onCreated }: TokenFormProps) {
     if (chosen.length === 0) return
     const expiresAt = days === '0' ? {} : { expiresAt: new Date(Date.now() + Number(days) * dayMs).toISOString() }
     const body = { name: name.trim(), permissions: chosen, ...expiresAt }
-    onCreated(await ask(api.POST('/api/v1/users/me/tokens', { body })))
+    onCreated(await unwrap(api.POST('/api/v1/users/me/tokens', { body })))
     await queries.invalidateQueries({ queryKey: ['api-tokens'] })
   }
   return (

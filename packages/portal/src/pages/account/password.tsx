@@ -1,12 +1,12 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { useMe } from '../../api/account.ts'
-import { api, tell } from '../../api/client.ts'
-import { isFault, reworded } from '../../api/api-error.ts'
+import { api, expectNoBody } from '../../api/client.ts'
+import { isApiError, withMessage } from '../../api/api-error.ts'
 import { Card } from '../../ui/card.tsx'
 import { Form, type FormValues } from '../../ui/form.tsx'
 import { PasswordField } from '../../ui/password-field.tsx'
-import { announce } from '../../ui/toast.tsx'
+import { showToast } from '../../ui/toast.tsx'
 import styles from './account.module.css'
 
 /** Changes the own password. */
@@ -23,7 +23,7 @@ export function Password() {
   }
   const change = async ({ currentPassword = '', newPassword = '' }: FormValues) => {
     await send(currentPassword, newPassword)
-    announce('Password changed', 'All your other sessions have ended.')
+    showToast('Password changed', 'All your other sessions have ended.')
     setChanges(changes + 1)
     await queries.invalidateQueries({ queryKey: ['sessions'] })
   }
@@ -67,10 +67,10 @@ export function Password() {
 
 async function send(currentPassword: string, newPassword: string): Promise<void> {
   try {
-    await tell(api.PUT('/api/v1/users/me/password', { body: { currentPassword, newPassword } }))
+    await expectNoBody(api.PUT('/api/v1/users/me/password', { body: { currentPassword, newPassword } }))
   } catch (error) {
-    if (!isFault(error, 'invalid_credentials')) throw error
+    if (!isApiError(error, 'invalid_credentials')) throw error
     const message = 'This is not your current password.'
-    throw reworded(error, message, [{ in: 'body', path: '/currentPassword', message }])
+    throw withMessage(error, message, [{ in: 'body', path: '/currentPassword', message }])
   }
 }

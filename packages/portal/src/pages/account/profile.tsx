@@ -1,6 +1,6 @@
 import { useMe } from '../../api/account.ts'
 import { permissionTexts } from '../../api/permissions.ts'
-import { Card, Facts } from '../../ui/card.tsx'
+import { Card, DescriptionList } from '../../ui/card.tsx'
 import { Time } from '../../ui/time.tsx'
 import styles from './account.module.css'
 
@@ -10,7 +10,7 @@ export function Profile() {
   return (
     <div className={styles['parts']}>
       <Card title="Profile">
-        <Facts
+        <DescriptionList
           items={[
             ['User name', username],
             ['E-mail', email],

@@ -1,7 +1,7 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
-import { api, ask, type Schemas, tell } from '../../api/client.ts'
-import { isFault } from '../../api/api-error.ts'
+import { api, unwrap, type Schemas, expectNoBody } from '../../api/client.ts'
+import { isApiError } from '../../api/api-error.ts'
 import { Badge } from '../../ui/badge.tsx'
 import { Button } from '../../ui/button.tsx'
 import { Card } from '../../ui/card.tsx'
@@ -9,14 +9,14 @@ import { Confirm } from '../../ui/dialog.tsx'
 import { Loaded } from '../../ui/state.tsx'
 import { Table } from '../../ui/table.tsx'
 import { Time } from '../../ui/time.tsx'
-import { announce } from '../../ui/toast.tsx'
+import { showToast } from '../../ui/toast.tsx'
 import styles from './account.module.css'
 
 type Session = Schemas['Session']
 
 /** Where the user is signed in. */
 export function Sessions() {
-  const query = useQuery({ queryKey: ['sessions'], queryFn: () => ask(api.GET('/api/v1/users/me/sessions')) })
+  const query = useQuery({ queryKey: ['sessions'], queryFn: () => unwrap(api.GET('/api/v1/users/me/sessions')) })
   return (
     <Loaded query={query} what="your sessions">
       {({ items }) => <SessionList sessions={items} />}
@@ -31,7 +31,7 @@ function SessionList({ sessions }: { sessions: readonly Session[] }) {
   const endAll = async () => {
     try {
       for (const { id } of ending) await end(id)
-      announce(ending.length === 1 ? 'The session has ended' : `${ending.length} sessions have ended`)
+      showToast(ending.length === 1 ? 'The session has ended' : `${ending.length} sessions have ended`)
     } finally {
       await queries.invalidateQueries({ queryKey: ['sessions'] })
     }
@@ -64,9 +64,9 @@ function SessionList({ sessions }: { sessions: readonly Session[] }) {
 /** What has ended meanwhile has ended. */
 async function end(id: string): Promise<void> {
   try {
-    await tell(api.DELETE('/api/v1/users/me/sessions/{id}', { params: { path: { id } } }))
+    await expectNoBody(api.DELETE('/api/v1/users/me/sessions/{id}', { params: { path: { id } } }))
   } catch (error) {
-    if (!isFault(error, 'session_not_found')) throw error
+    if (!isApiError(error, 'session_not_found')) throw error
   }
 }
 

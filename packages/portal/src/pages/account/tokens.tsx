@@ -1,14 +1,14 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { KeyRound, Plus } from 'lucide-react'
 import { useState } from 'react'
-import { api, ask, type Schemas, tell } from '../../api/client.ts'
+import { api, unwrap, type Schemas, expectNoBody } from '../../api/client.ts'
 import { Button } from '../../ui/button.tsx'
 import { Card } from '../../ui/card.tsx'
 import { Confirm } from '../../ui/dialog.tsx'
 import { EmptyState, Loaded } from '../../ui/state.tsx'
 import { Table } from '../../ui/table.tsx'
 import { Time, useNow } from '../../ui/time.tsx'
-import { announce } from '../../ui/toast.tsx'
+import { showToast } from '../../ui/toast.tsx'
 import styles from './account.module.css'
 import { NewToken } from './new-token.tsx'
 
@@ -17,7 +17,7 @@ type ApiToken = Schemas['ApiToken']
 /** The user's API tokens. */
 export function Tokens() {
   const [isNew, setIsNew] = useState(false)
-  const query = useQuery({ queryKey: ['api-tokens'], queryFn: () => ask(api.GET('/api/v1/users/me/tokens')) })
+  const query = useQuery({ queryKey: ['api-tokens'], queryFn: () => unwrap(api.GET('/api/v1/users/me/tokens')) })
   return (
     <Card
       title="API tokens"
@@ -49,8 +49,8 @@ function TokenList({ tokens }: { tokens: readonly ApiToken[] }) {
     )
   }
   const revoke = async (id: string) => {
-    await tell(api.DELETE('/api/v1/users/me/tokens/{id}', { params: { path: { id } } }))
-    announce('The API token is revoked')
+    await expectNoBody(api.DELETE('/api/v1/users/me/tokens/{id}', { params: { path: { id } } }))
+    showToast('The API token is revoked')
     await queries.invalidateQueries({ queryKey: ['api-tokens'] })
   }
   return (

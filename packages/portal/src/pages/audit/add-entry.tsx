@@ -1,12 +1,12 @@
 import { Plus } from 'lucide-react'
 import { useState } from 'react'
-import { api, tell } from '../../api/client.ts'
+import { api, expectNoBody } from '../../api/client.ts'
 import { queries } from '../../api/query.ts'
 import { Button } from '../../ui/button.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
 import { TextArea, TextField } from '../../ui/field.tsx'
 import { Form } from '../../ui/form.tsx'
-import { announce } from '../../ui/toast.tsx'
+import { showToast } from '../../ui/toast.tsx'
 
 /** Writes an extra entry, about what has happened elsewhere. */
 export function AddEntry() {
@@ -27,9 +27,9 @@ export function AddEntry() {
           submitLabel="Add entry"
           actions={<Button onClick={close}>Cancel</Button>}
           onSubmit={async ({ action = '', resource = '', detail = '' }) => {
-            await tell(api.POST('/api/v1/platform/audit', { body: { action, resource, detail } }))
+            await expectNoBody(api.POST('/api/v1/platform/audit', { body: { action, resource, detail } }))
             await queries.invalidateQueries({ queryKey: ['audit'] })
-            announce('The entry joins the trail within moments')
+            showToast('The entry joins the trail within moments')
             close()
           }}
         >

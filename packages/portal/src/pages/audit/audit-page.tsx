@@ -1,8 +1,8 @@
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import { ScrollText } from 'lucide-react'
 import { useState } from 'react'
-import { useMay } from '../../api/account.ts'
-import { api, ask, type Schemas } from '../../api/client.ts'
+import { useHasPermission } from '../../api/account.ts'
+import { api, unwrap, type Schemas } from '../../api/client.ts'
 import { Badge } from '../../ui/badge.tsx'
 import { Button } from '../../ui/button.tsx'
 import { Page } from '../../ui/page.tsx'
@@ -12,7 +12,7 @@ import { TextButton } from '../../ui/text-button.tsx'
 import { Time } from '../../ui/time.tsx'
 import { pageRows } from '../../ui/use-pages.ts'
 import type { VirtualColumn } from '../../ui/virtual-table.tsx'
-import { OnlyWith } from '../../shell/require-permission.tsx'
+import { RequirePermission } from '../../shell/require-permission.tsx'
 import { Actor } from './actor.tsx'
 import { AddEntry } from './add-entry.tsx'
 import { type AuditFilter, AuditFilters } from './audit-filters.tsx'
@@ -51,9 +51,9 @@ const columnsOf = (show: (entry: Entry) => void): VirtualColumn<Entry>[] => [
 
 /** Who did what, and that nobody has rewritten it since. */
 export const AuditPage = () => (
-  <OnlyWith permission="audit:read" title="Audit trail">
+  <RequirePermission permission="audit:read" title="Audit trail">
     <AuditTrail />
-  </OnlyWith>
+  </RequirePermission>
 )
 
 function AuditTrail() {
@@ -74,7 +74,7 @@ function AuditTrail() {
         label="Audit entries"
         queryKey={['audit', filter]}
         fetchPage={(page, signal) =>
-          ask(api.GET('/api/v1/platform/audit', { params: { query: { ...filter, page, pageSize: pageRows } }, signal }))
+          unwrap(api.GET('/api/v1/platform/audit', { params: { query: { ...filter, page, pageSize: pageRows } }, signal }))
         }
         columns={columns}
         rowKey={({ id }) => id}
@@ -95,7 +95,7 @@ function AuditTrail() {
 }
 
 function AuditActions() {
-  const mayAdd = useMay('platform:admin')
+  const mayAdd = useHasPermission('platform:admin')
   return (
     <>
       {mayAdd && <AddEntry />}

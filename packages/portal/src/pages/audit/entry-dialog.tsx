@@ -2,7 +2,7 @@ import { Link } from '@tanstack/react-router'
 import type { Schemas } from '../../api/client.ts'
 import { addressOf } from '../../app/address-of.ts'
 import { Button } from '../../ui/button.tsx'
-import { Facts } from '../../ui/card.tsx'
+import { DescriptionList } from '../../ui/card.tsx'
 import { CopyField } from '../../ui/copy.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
 import { Time } from '../../ui/time.tsx'
@@ -29,7 +29,7 @@ export const EntryDialog = ({ entry, onClose, onNarrow }: EntryDialogProps) => (
 const EntryView = ({ entry, onNarrow }: Pick<EntryDialogProps, 'onNarrow'> & { entry: Entry }) => (
   <div className={styles['found']}>
     {entry.detail !== '' && <p className={styles['detail']}>{entry.detail}</p>}
-    <Facts
+    <DescriptionList
       items={[
         ['When', <Time key="w" at={entry.at} isAbsolute />],
         ['Who', <Actor key="a" actor={entry.actor} isWhole />],

@@ -1,11 +1,11 @@
 import { Download } from 'lucide-react'
 import { useState } from 'react'
-import { ApiFault } from '../../api/api-error.ts'
+import { ApiError } from '../../api/api-error.ts'
 import { fetchInSession } from '../../api/session.ts'
 import { Button } from '../../ui/button.tsx'
 import { Menu } from '../../ui/menu.tsx'
 import { saveFile } from '../../ui/save-file.ts'
-import { announce, announceFailure } from '../../ui/toast.tsx'
+import { showToast, showErrorToast } from '../../ui/toast.tsx'
 
 const formats = [
   { name: 'ndjson', label: 'As NDJSON', type: 'application/x-ndjson' },
@@ -20,9 +20,9 @@ export function ExportMenu() {
     setIsBusy(true)
     try {
       saveFile(`audit-trail.${name}`, await fetchParts(name), type)
-      announce('The audit trail was saved')
+      showToast('The audit trail was saved')
     } catch (error) {
-      announceFailure('The audit trail could not be saved', error)
+      showErrorToast('The audit trail could not be saved', error)
     } finally {
       setIsBusy(false)
     }
@@ -58,9 +58,9 @@ async function fetchParts(format: Format['name']): Promise<string[]> {
 
 async function fetchPart(path: string): Promise<Response> {
   const response = await fetchInSession(new Request(new URL(path, location.origin))).catch((cause: unknown) => {
-    throw ApiFault.unreachable(cause)
+    throw ApiError.unreachable(cause)
   })
-  if (!response.ok) throw new ApiFault(response.status, await response.json().catch(() => ({})), response.headers)
+  if (!response.ok) throw new ApiError(response.status, await response.json().catch(() => ({})), response.headers)
   return response
 }
 

@@ -1,6 +1,6 @@
 import { ShieldCheck, ShieldX } from 'lucide-react'
 import { useEffect, useRef, useState } from 'react'
-import { api, ask, type Schemas } from '../../api/client.ts'
+import { api, unwrap, type Schemas } from '../../api/client.ts'
 import { Button, Spinner } from '../../ui/button.tsx'
 import { CopyField } from '../../ui/copy.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
@@ -55,7 +55,7 @@ async function verifyAll(
   let entries = 0
   let after = 0
   for (;;) {
-    const last = await ask(api.GET('/api/v1/platform/audit/verify', { params: { query: { after } }, signal }))
+    const last = await unwrap(api.GET('/api/v1/platform/audit/verify', { params: { query: { after } }, signal }))
     entries += last.entries
     if (!last.valid || last.next === undefined) return { entries, last }
     after = last.next

@@ -1,6 +1,6 @@
 import { KeyRound, Pencil, Play, Trash2 } from 'lucide-react'
 import { useState } from 'react'
-import { useMay } from '../../api/account.ts'
+import { useHasPermission } from '../../api/account.ts'
 import { Button, ButtonLink } from '../../ui/button.tsx'
 import { Confirm } from '../../ui/dialog.tsx'
 import type { Cluster } from './cluster-queries.ts'
@@ -15,9 +15,9 @@ interface ActionsProps {
 
 /** What the user may do with a cluster. */
 export function ClusterActions({ cluster, onIssued }: ActionsProps) {
-  const mayRun = useMay('jobs:write')
-  const mayWrite = useMay('clusters:write')
-  const mayRemove = useMay('clusters:admin')
+  const mayRun = useHasPermission('jobs:write')
+  const mayWrite = useHasPermission('clusters:write')
+  const mayRemove = useHasPermission('clusters:admin')
   const [open, setOpen] = useState<'edit' | 'token' | 'remove'>()
   const close = () => setOpen(undefined)
   return (

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { SearchX, Server } from 'lucide-react'
-import { useMay } from '../../api/account.ts'
-import { api, ask } from '../../api/client.ts'
+import { useHasPermission } from '../../api/account.ts'
+import { api, unwrap } from '../../api/client.ts'
 import { StatusBadge } from '../../ui/badge.tsx'
 import { Button, ButtonLink } from '../../ui/button.tsx'
 import { PagedTable } from '../../ui/paged-table.tsx'
@@ -52,7 +52,7 @@ export const ClusterList = ({ filter, onClear }: ListProps) => (
     label="Clusters"
     queryKey={[...clusterListKey, filter]}
     fetchPage={(page, signal) =>
-      ask(api.GET('/api/v1/clusters', { params: { query: { ...filter, page, pageSize: pageRows } }, signal }))
+      unwrap(api.GET('/api/v1/clusters', { params: { query: { ...filter, page, pageSize: pageRows } }, signal }))
     }
     columns={columns}
     rowKey={({ id }) => id}
@@ -69,7 +69,7 @@ const NoneFits = ({ filter, onClear }: ListProps) => (
 )
 
 function NoneYet() {
-  const mayWrite = useMay('clusters:write')
+  const mayWrite = useHasPermission('clusters:write')
   return (
     <EmptyState
       icon={Server}

@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
-import { api, ask } from '../../api/client.ts'
+import { api, unwrap } from '../../api/client.ts'
 
 /** The most that one request asks for. */
 const most = 100
@@ -19,7 +19,7 @@ function begin(): Round {
     await new Promise((resolve) => setTimeout(resolve))
     if (next?.ids === ids) next = undefined
     const query = { ids: [...ids].join(','), pageSize: most }
-    const { items } = await ask(api.GET('/api/v1/clusters', { params: { query } }))
+    const { items } = await unwrap(api.GET('/api/v1/clusters', { params: { query } }))
     return new Map(items.map(({ id, name }) => [id, name]))
   }
   return { ids, names: tell() }

@@ -2,8 +2,8 @@ import { useQuery, type UseQueryResult } from '@tanstack/react-query'
 import { useNavigate, useParams, useSearch } from '@tanstack/react-router'
 import { ServerOff } from 'lucide-react'
 import { useState } from 'react'
-import { useMay } from '../../api/account.ts'
-import { every } from '../../api/query.ts'
+import { useHasPermission } from '../../api/account.ts'
+import { pollEvery } from '../../api/query.ts'
 import { StatusBadge } from '../../ui/badge.tsx'
 import { ButtonLink } from '../../ui/button.tsx'
 import { ErrorNote } from '../../ui/error-note.tsx'
@@ -25,7 +25,7 @@ export function ClusterPage() {
   const { clusterId } = useParams({ from: '/signed-in/clusters/$clusterId' })
   const query = useQuery({
     ...clusterQuery(clusterId),
-    refetchInterval: (it) => (isGone(it.state.error) ? false : every(5)(it)),
+    refetchInterval: (it) => (isGone(it.state.error) ? false : pollEvery(5)(it)),
   })
   if (isGone(query.error)) return <Gone />
   if (query.data !== undefined) return <ClusterView key={clusterId} cluster={query.data} query={query} />
@@ -77,7 +77,7 @@ function ClusterView({ cluster, query: { error, refetch } }: ViewProps) {
 function ClusterTabs({ cluster }: { cluster: Cluster }) {
   const { tab } = useSearch({ from: '/signed-in/clusters/$clusterId' })
   const navigate = useNavigate({ from: '/clusters/$clusterId' })
-  const maySeeJobs = useMay('jobs:read')
+  const maySeeJobs = useHasPermission('jobs:read')
   const tabs = [
     { name: 'overview', label: 'Overview', content: <OverviewTab cluster={cluster} /> },
     {

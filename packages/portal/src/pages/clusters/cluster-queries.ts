@@ -1,7 +1,7 @@
 import { queryOptions } from '@tanstack/react-query'
-import { api, ask, type Schemas } from '../../api/client.ts'
-import { isFault } from '../../api/api-error.ts'
-import { put } from '../../api/query.ts'
+import { api, unwrap, type Schemas } from '../../api/client.ts'
+import { isApiError } from '../../api/api-error.ts'
+import { setQueryData } from '../../api/query.ts'
 
 export type Cluster = Schemas['ClusterDetail']
 export type ClusterSummary = Schemas['ClusterSummary']
@@ -11,7 +11,7 @@ export type Site = Schemas['Site']
 export const clusterQuery = (clusterId: string) =>
   queryOptions({
     queryKey: ['clusters', 'one', clusterId],
-    queryFn: ({ signal }) => ask(api.GET('/api/v1/clusters/{id}', { params: { path: { id: clusterId } }, signal })),
+    queryFn: ({ signal }) => unwrap(api.GET('/api/v1/clusters/{id}', { params: { path: { id: clusterId } }, signal })),
   })
 
 /** What every list of clusters begins its key with. */
@@ -19,17 +19,17 @@ export const clusterListKey = ['clusters', 'list']
 
 export const sitesQuery = queryOptions({
   queryKey: ['sites'],
-  queryFn: async ({ signal }) => (await ask(api.GET('/api/v1/sites', { signal }))).items,
+  queryFn: async ({ signal }) => (await unwrap(api.GET('/api/v1/sites', { signal }))).items,
   staleTime: 30_000,
 })
 
 /** Whether a cluster was removed, or never was. */
-export const isGone = (error: unknown): boolean => isFault(error, 'cluster_not_found')
+export const isGone = (error: unknown): boolean => isApiError(error, 'cluster_not_found')
 
 /** Creates a site and puts it among those that are known. */
 export async function createSite(name: string): Promise<Site> {
-  const site = await ask(api.POST('/api/v1/sites', { body: { name } }))
-  await put(sitesQuery.queryKey, (known) => [site, ...known.filter(({ id }) => id !== site.id)])
+  const site = await unwrap(api.POST('/api/v1/sites', { body: { name } }))
+  await setQueryData(sitesQuery.queryKey, (known) => [site, ...known.filter(({ id }) => id !== site.id)])
   return site
 }
 

@@ -1,7 +1,7 @@
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import { MapPin, Plus } from 'lucide-react'
 import { useState } from 'react'
-import { useMay } from '../../api/account.ts'
+import { useHasPermission } from '../../api/account.ts'
 import { Button, ButtonLink } from '../../ui/button.tsx'
 import { Page } from '../../ui/page.tsx'
 import type { ClusterFilter } from './cluster-filter.ts'
@@ -23,7 +23,7 @@ export function ClustersPage() {
 }
 
 function Actions() {
-  const mayWrite = useMay('clusters:write')
+  const mayWrite = useHasPermission('clusters:write')
   const [isOpen, setIsOpen] = useState(false)
   return (
     <>

@@ -1,11 +1,11 @@
 import { useState } from 'react'
-import { api, ask, type Schemas } from '../../api/client.ts'
-import { put, queries } from '../../api/query.ts'
+import { api, unwrap, type Schemas } from '../../api/client.ts'
+import { setQueryData, queries } from '../../api/query.ts'
 import { Button } from '../../ui/button.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
 import { TextField } from '../../ui/field.tsx'
 import { Form } from '../../ui/form.tsx'
-import { announce } from '../../ui/toast.tsx'
+import { showToast } from '../../ui/toast.tsx'
 import { clusterNameKey } from './cluster-names.ts'
 import { type Cluster, clusterListKey, clusterQuery } from './cluster-queries.ts'
 import { SiteField } from './site-field.tsx'
@@ -31,10 +31,10 @@ function EditForm({ cluster, onDone }: { cluster: Cluster; onDone: () => void })
     const body = changeOf(before, name, siteId)
     if (Object.keys(body).length > 0) {
       const { id } = cluster
-      const changed = await ask(api.PATCH('/api/v1/clusters/{id}', { params: { path: { id } }, body }))
-      await put(clusterQuery(id).queryKey, () => changed)
+      const changed = await unwrap(api.PATCH('/api/v1/clusters/{id}', { params: { path: { id } }, body }))
+      await setQueryData(clusterQuery(id).queryKey, () => changed)
       for (const queryKey of [clusterListKey, clusterNameKey]) void queries.invalidateQueries({ queryKey })
-      announce('The cluster was changed')
+      showToast('The cluster was changed')
     }
     onDone()
   }

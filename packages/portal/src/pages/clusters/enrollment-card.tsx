@@ -1,7 +1,7 @@
 import { KeyRound } from 'lucide-react'
 import { useState } from 'react'
-import { useMay } from '../../api/account.ts'
-import { api, ask } from '../../api/client.ts'
+import { useHasPermission } from '../../api/account.ts'
+import { api, unwrap } from '../../api/client.ts'
 import { Button } from '../../ui/button.tsx'
 import { Card } from '../../ui/card.tsx'
 import { ErrorNote } from '../../ui/error-note.tsx'
@@ -20,7 +20,7 @@ export interface Issued {
 /** Issues a new enrollment token for a cluster; those that were not used are void from then on. */
 export async function issueToken({ id, relay }: Cluster): Promise<Issued> {
   const path = '/api/v1/clusters/{id}/enrollment-token'
-  const { relayCommand } = await ask(api.POST(path, { params: { path: { id } } }))
+  const { relayCommand } = await unwrap(api.POST(path, { params: { path: { id } } }))
   return { relayCommand, previousRelayId: relay?.id }
 }
 
@@ -45,7 +45,7 @@ export const EnrollmentCard = ({ cluster, issued, onIssued }: EnrollmentCardProp
 )
 
 function FirstToken({ cluster, onIssued }: Pick<EnrollmentCardProps, 'cluster' | 'onIssued'>) {
-  const mayWrite = useMay('clusters:write')
+  const mayWrite = useHasPermission('clusters:write')
   const [isBusy, setIsBusy] = useState(false)
   const [failure, setFailure] = useState<unknown>()
   const issue = async () => {

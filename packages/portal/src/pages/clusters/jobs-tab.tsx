@@ -1,9 +1,9 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { SquareTerminal } from 'lucide-react'
-import { useMay } from '../../api/account.ts'
-import { api, ask, type Schemas } from '../../api/client.ts'
-import { every } from '../../api/query.ts'
+import { useHasPermission } from '../../api/account.ts'
+import { api, unwrap, type Schemas } from '../../api/client.ts'
+import { pollEvery } from '../../api/query.ts'
 import { StatusBadge } from '../../ui/badge.tsx'
 import { ButtonLink } from '../../ui/button.tsx'
 import { EmptyState, Loaded } from '../../ui/state.tsx'
@@ -42,8 +42,8 @@ export function JobsTab({ clusterId }: { clusterId: string }) {
   const query = useQuery({
     queryKey: ['jobs', 'of-cluster', clusterId],
     queryFn: ({ signal }) =>
-      ask(api.GET('/api/v1/jobs', { params: { query: { clusterId, pageSize: mostShown } }, signal })),
-    refetchInterval: every(5),
+      unwrap(api.GET('/api/v1/jobs', { params: { query: { clusterId, pageSize: mostShown } }, signal })),
+    refetchInterval: pollEvery(5),
   })
   return (
     <Loaded query={query} what="the jobs">
@@ -64,7 +64,7 @@ export function JobsTab({ clusterId }: { clusterId: string }) {
 }
 
 function NoJobs({ clusterId }: { clusterId: string }) {
-  const mayRun = useMay('jobs:write')
+  const mayRun = useHasPermission('jobs:write')
   return (
     <EmptyState
       icon={SquareTerminal}

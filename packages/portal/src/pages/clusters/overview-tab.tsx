@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { StatusBadge } from '../../ui/badge.tsx'
-import { Card, Facts } from '../../ui/card.tsx'
+import { Card, DescriptionList } from '../../ui/card.tsx'
 import { CopyButton } from '../../ui/copy.tsx'
 import { Time } from '../../ui/time.tsx'
 import { type Cluster, sitesQuery, typeNames } from './cluster-queries.ts'
@@ -20,7 +20,7 @@ function ClusterCard({ cluster }: { cluster: Cluster }) {
   const online = cluster.nodes.filter(({ status }) => status === 'Online').length
   return (
     <Card title="Cluster">
-      <Facts
+      <DescriptionList
         items={[
           ['Type', typeNames[cluster.type]],
           ['Site', site ?? 'none'],
@@ -39,7 +39,7 @@ const RelayCard = ({ relay }: { relay: Cluster['relay'] }) => (
     {relay === null ? (
       <p className={styles['quiet']}>No relay has enrolled yet.</p>
     ) : (
-      <Facts
+      <DescriptionList
         items={[
           ['Status', <StatusBadge key="status" status={relay.status} />],
           ['Name', relay.displayName],

@@ -1,7 +1,7 @@
 import { Navigate, useNavigate, useSearch } from '@tanstack/react-router'
 import { Plus } from 'lucide-react'
 import { useState } from 'react'
-import { api, ask, type Schemas } from '../../api/client.ts'
+import { api, unwrap, type Schemas } from '../../api/client.ts'
 import { queries } from '../../api/query.ts'
 import { oneOfIn } from '../../app/search.ts'
 import { Button } from '../../ui/button.tsx'
@@ -10,7 +10,7 @@ import { Dialog } from '../../ui/dialog.tsx'
 import { SelectField, TextField } from '../../ui/field.tsx'
 import { Form } from '../../ui/form.tsx'
 import { Page } from '../../ui/page.tsx'
-import { OnlyWith } from '../../shell/require-permission.tsx'
+import { RequirePermission } from '../../shell/require-permission.tsx'
 import { clusterTypes } from './cluster-filter.ts'
 import { clusterListKey, typeNames } from './cluster-queries.ts'
 import styles from './clusters.module.css'
@@ -23,9 +23,9 @@ type RegisteredCluster = Schemas['RegisteredCluster']
 
 /** Registers a cluster, shows what its relay is started with, and waits for it. */
 export const RegisterPage = () => (
-  <OnlyWith permission="clusters:write" title="Register a cluster">
+  <RequirePermission permission="clusters:write" title="Register a cluster">
     <Registration />
-  </OnlyWith>
+  </RequirePermission>
 )
 
 function Registration() {
@@ -55,7 +55,7 @@ function RegisterForm({ onRegistered }: { onRegistered: (cluster: RegisteredClus
   const register = async (values: Record<string, string>) => {
     const { name = '' } = values
     const type = oneOfIn(values, 'type', clusterTypes) ?? 'Hypervisor'
-    const cluster = await ask(api.POST('/api/v1/clusters', { body: { name, type, ...(siteId && { siteId }) } }))
+    const cluster = await unwrap(api.POST('/api/v1/clusters', { body: { name, type, ...(siteId && { siteId }) } }))
     onRegistered(cluster)
     void queries.invalidateQueries({ queryKey: clusterListKey })
   }

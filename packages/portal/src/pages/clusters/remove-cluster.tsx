@@ -1,11 +1,11 @@
 import { Link, useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
-import { api, tell } from '../../api/client.ts'
-import { isFault } from '../../api/api-error.ts'
+import { api, expectNoBody } from '../../api/client.ts'
+import { isApiError } from '../../api/api-error.ts'
 import { queries } from '../../api/query.ts'
 import { Confirm } from '../../ui/dialog.tsx'
 import { TextField } from '../../ui/field.tsx'
-import { announce } from '../../ui/toast.tsx'
+import { showToast } from '../../ui/toast.tsx'
 import { type Cluster, clusterListKey, clusterQuery } from './cluster-queries.ts'
 
 interface RemoveProps {
@@ -21,12 +21,12 @@ export function RemoveCluster({ cluster: { id, name }, isOpen, onClose }: Remove
   const remove = async () => {
     setHasActiveJobs(false)
     try {
-      await tell(api.DELETE('/api/v1/clusters/{id}', { params: { path: { id } } }))
+      await expectNoBody(api.DELETE('/api/v1/clusters/{id}', { params: { path: { id } } }))
     } catch (error) {
-      setHasActiveJobs(isFault(error, 'cluster_has_active_jobs'))
+      setHasActiveJobs(isApiError(error, 'cluster_has_active_jobs'))
       throw error
     }
-    announce('The cluster was removed', name)
+    showToast('The cluster was removed', name)
     // Nobody looks for it any more once its page is left.
     await queries.cancelQueries({ queryKey: clusterQuery(id).queryKey })
     await navigate({ to: '/clusters' })

@@ -1,14 +1,14 @@
 import { queryOptions, useQuery } from '@tanstack/react-query'
 import { Bookmark, Trash2 } from 'lucide-react'
 import { useState } from 'react'
-import { api, ask, type Schemas, tell } from '../../api/client.ts'
-import { put } from '../../api/query.ts'
+import { api, unwrap, type Schemas, expectNoBody } from '../../api/client.ts'
+import { setQueryData } from '../../api/query.ts'
 import { Button, IconButton } from '../../ui/button.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
 import { TextField } from '../../ui/field.tsx'
 import { Form } from '../../ui/form.tsx'
 import { Loaded } from '../../ui/state.tsx'
-import { announce, announceFailure } from '../../ui/toast.tsx'
+import { showToast, showErrorToast } from '../../ui/toast.tsx'
 import { type ClusterFilter, filterOf, filterText, isFiltered } from './cluster-filter.ts'
 import styles from './clusters.module.css'
 
@@ -19,7 +19,7 @@ const context = 'clusters'
 
 const savedQuery = queryOptions({
   queryKey: ['saved-filters'],
-  queryFn: async () => (await ask(api.GET('/api/v1/users/me/saved-filters'))).items,
+  queryFn: async () => (await unwrap(api.GET('/api/v1/users/me/saved-filters'))).items,
   staleTime: 60_000,
 })
 
@@ -83,10 +83,10 @@ function RemoveFilter({ saved: { id, name } }: { saved: SavedFilter }) {
     if (isBusy) return
     setIsBusy(true)
     try {
-      await tell(api.DELETE('/api/v1/users/me/saved-filters/{id}', { params: { path: { id } } }))
-      await put(savedQuery.queryKey, (known) => known.filter((each) => each.id !== id))
+      await expectNoBody(api.DELETE('/api/v1/users/me/saved-filters/{id}', { params: { path: { id } } }))
+      await setQueryData(savedQuery.queryKey, (known) => known.filter((each) => each.id !== id))
     } catch (error) {
-      announceFailure(`The filter ${name} is still there`, error)
+      showErrorToast(`The filter ${name} is still there`, error)
       setIsBusy(false)
     }
   }
@@ -98,9 +98,9 @@ const SaveForm = ({ filter, onSaved }: { filter: ClusterFilter; onSaved: () => v
     submitLabel="Save filter"
     onSubmit={async ({ name = '' }) => {
       const body = { name, context, filter: { ...filter } }
-      const saved = await ask(api.POST('/api/v1/users/me/saved-filters', { body }))
-      await put(savedQuery.queryKey, (known) => [saved, ...known])
-      announce('The filter was saved', name)
+      const saved = await unwrap(api.POST('/api/v1/users/me/saved-filters', { body }))
+      await setQueryData(savedQuery.queryKey, (known) => [saved, ...known])
+      showToast('The filter was saved', name)
       onSaved()
     }}
   >

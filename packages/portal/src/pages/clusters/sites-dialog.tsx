@@ -1,9 +1,9 @@
 import { useQuery } from '@tanstack/react-query'
 import { Trash2 } from 'lucide-react'
 import { useState } from 'react'
-import { useMay } from '../../api/account.ts'
-import { api, tell } from '../../api/client.ts'
-import { put } from '../../api/query.ts'
+import { useHasPermission } from '../../api/account.ts'
+import { api, expectNoBody } from '../../api/client.ts'
+import { setQueryData } from '../../api/query.ts'
 import { IconButton } from '../../ui/button.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
 import { ErrorNote } from '../../ui/error-note.tsx'
@@ -20,7 +20,7 @@ interface SitesDialogProps {
 
 /** The places that clusters stand in: all of them, a new one, and away with one that nothing stands in. */
 export function SitesDialog({ isOpen, onClose }: SitesDialogProps) {
-  const mayWrite = useMay('clusters:write')
+  const mayWrite = useHasPermission('clusters:write')
   return (
     <Dialog
       isOpen={isOpen}
@@ -69,8 +69,8 @@ function RemoveSite({ site: { id, name }, onFailure }: RemoveSiteProps) {
     setIsBusy(true)
     onFailure(undefined)
     try {
-      await tell(api.DELETE('/api/v1/sites/{id}', { params: { path: { id } } }))
-      await put(sitesQuery.queryKey, (known) => known.filter((site) => site.id !== id))
+      await expectNoBody(api.DELETE('/api/v1/sites/{id}', { params: { path: { id } } }))
+      await setQueryData(sitesQuery.queryKey, (known) => known.filter((site) => site.id !== id))
     } catch (error) {
       onFailure(error)
       setIsBusy(false)

@@ -1,7 +1,7 @@
 import { Link } from '@tanstack/react-router'
 import { Activity, CalendarClock, History, type LucideIcon, SquareTerminal, UserPen } from 'lucide-react'
 import { useMe } from '../../api/account.ts'
-import { api, ask, type Schemas } from '../../api/client.ts'
+import { api, unwrap, type Schemas } from '../../api/client.ts'
 import { PagedTable } from '../../ui/paged-table.tsx'
 import { EmptyState } from '../../ui/state.tsx'
 import { Time } from '../../ui/time.tsx'
@@ -32,7 +32,7 @@ export const TimelineTab = ({ clusterId }: { clusterId: string }) => (
     queryKey={['clusters', 'timeline', clusterId]}
     fetchPage={(page, signal) => {
       const params = { path: { id: clusterId }, query: { page, pageSize: pageRows } }
-      return ask(api.GET('/api/v1/clusters/{id}/timeline', { params, signal }))
+      return unwrap(api.GET('/api/v1/clusters/{id}/timeline', { params, signal }))
     }}
     columns={columns}
     rowKey={({ id }) => id}

@@ -1,8 +1,8 @@
 import { useQuery } from '@tanstack/react-query'
 import { CircleCheck } from 'lucide-react'
 import { useState } from 'react'
-import { useMay } from '../../api/account.ts'
-import { every } from '../../api/query.ts'
+import { useHasPermission } from '../../api/account.ts'
+import { pollEvery } from '../../api/query.ts'
 import { StatusBadge } from '../../ui/badge.tsx'
 import { ButtonLink, Spinner } from '../../ui/button.tsx'
 import { type Cluster, clusterQuery, isGone } from './cluster-queries.ts'
@@ -32,7 +32,7 @@ export function WaitingForRelay({ clusterId, previousRelayId, isElsewhere = fals
     refetchInterval: (query) =>
       isThere(query.state.data) || isGone(query.state.error)
         ? false
-        : Math.max(pauseMs(Date.now() - sinceMs), every(soonestMs / 1000)(query)),
+        : Math.max(pauseMs(Date.now() - sinceMs), pollEvery(soonestMs / 1000)(query)),
   })
   return (
     <>
@@ -56,7 +56,7 @@ export function WaitingForRelay({ clusterId, previousRelayId, isElsewhere = fals
 const mostNamed = 12
 
 function Enrolled({ cluster: { id, nodes }, isElsewhere }: { cluster: Cluster; isElsewhere: boolean }) {
-  const mayRun = useMay('jobs:write')
+  const mayRun = useHasPermission('jobs:write')
   const others = nodes.length - mostNamed
   return (
     <>

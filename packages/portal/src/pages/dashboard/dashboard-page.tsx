@@ -4,7 +4,7 @@ import { useState } from 'react'
 import { Button } from '../../ui/button.tsx'
 import { Page } from '../../ui/page.tsx'
 import { EmptyState, Loaded } from '../../ui/state.tsx'
-import { useLate } from '../../ui/use-lazy-part.ts'
+import { useLazyPart } from '../../ui/use-lazy-part.ts'
 import styles from './dashboard.module.css'
 import { useDashboard } from './use-dashboard.ts'
 import { WidgetGrid } from './widget-grid.tsx'
@@ -15,7 +15,7 @@ const loadEditing = () => import('./editing.tsx')
 /** What the user wants to see first, arranged as the user likes it. */
 export function DashboardPage() {
   const [isWanted, setIsWanted] = useState(false)
-  const [editing, fetchEditing] = useLate(loadEditing, 'The dashboard could not be opened for editing')
+  const [editing, fetchEditing] = useLazyPart(loadEditing, 'The dashboard could not be opened for editing')
   const isEditing = isWanted && editing !== undefined
   const beginEditing = () => {
     setIsWanted(true)

@@ -1,7 +1,7 @@
 import { type ReactNode, useState } from 'react'
 import GridLayout, { useContainerWidth } from 'react-grid-layout'
 import styles from './dashboard.module.css'
-import { columns, gapPixels, type Place, rowPixels } from './grid.ts'
+import { columns, gapPixels, type GridPosition, rowPixels } from './grid.ts'
 import { WidgetFrame } from './widget-frame.tsx'
 import type { Placed, Widget } from './widget.ts'
 
@@ -9,7 +9,7 @@ interface DragGridProps {
   placed: readonly Placed[]
   controlsOf: (widget: Widget) => ReactNode
   /** At the end of each gesture. */
-  onArrange: (places: readonly Place[]) => void
+  onArrange: (places: readonly GridPosition[]) => void
 }
 
 const gridConfig = {

@@ -3,7 +3,7 @@ import { useState } from 'react'
 import { Button } from '../../ui/button.tsx'
 import styles from './dashboard.module.css'
 import { DragGrid } from './drag-grid.tsx'
-import type { Place, Step } from './grid.ts'
+import type { GridPosition, Step } from './grid.ts'
 import type { Dashboard } from './use-dashboard.ts'
 import { useHasRoom } from './use-has-room.ts'
 import { WidgetControls } from './widget-controls.tsx'
@@ -59,5 +59,5 @@ export function Editing({ dashboard }: { dashboard: Dashboard }) {
   )
 }
 
-const positionText = ({ title }: Widget, { x, y, w, h }: Place): string =>
+const positionText = ({ title }: Widget, { x, y, w, h }: GridPosition): string =>
   `${title}: column ${x + 1}, row ${y + 1}, ${w} columns wide, ${h} rows tall.`

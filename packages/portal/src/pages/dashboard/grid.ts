@@ -10,7 +10,7 @@ export const gapPixels = 16
 const mostRows = 20
 
 /** A widget in its place. */
-export interface Place {
+export interface GridPosition {
   widgetId: string
   x: number
   y: number
@@ -19,7 +19,7 @@ export interface Place {
 }
 
 /** The least room that a widget needs. */
-export interface Least {
+export interface MinSize {
   w: number
   h: number
 }
@@ -27,20 +27,20 @@ export interface Least {
 const clamp = (value: number, least: number, most: number): number => Math.min(most, Math.max(least, value))
 
 /** A place that is one: whatever was stored may be of another release, or of somebody's script. */
-export function fitted(place: Place, least: Least): Place {
+export function fitToGrid(place: GridPosition, least: MinSize): GridPosition {
   const w = clamp(place.w, least.w, columns)
   return { ...place, w, h: clamp(place.h, least.h, mostRows), x: clamp(place.x, 0, columns - w) }
 }
 
-const meet = (a: Place, b: Place): boolean => a.x < b.x + b.w && b.x < a.x + a.w && a.y < b.y + b.h && b.y < a.y + a.h
+const meet = (a: GridPosition, b: GridPosition): boolean => a.x < b.x + b.w && b.x < a.x + a.w && a.y < b.y + b.h && b.y < a.y + a.h
 
 /** Top to bottom, then left to right: how one reads. Of two at the same place `first` comes first. */
-const inOrder = (places: readonly Place[], first?: string): Place[] =>
+const inOrder = (places: readonly GridPosition[], first?: string): GridPosition[] =>
   places.toSorted((a, b) => a.y - b.y || Number(b.widgetId === first) - Number(a.widgetId === first) || a.x - b.x)
 
 /** Lets every widget fall up as far as it goes, in reading order; what stands in another's place gives way downwards. */
-export function settled(places: readonly Place[], first?: string): Place[] {
-  const standing: Place[] = []
+export function compact(places: readonly GridPosition[], first?: string): GridPosition[] {
+  const standing: GridPosition[] = []
   for (const place of inOrder(places, first)) {
     const isFree = (y: number) => y >= 0 && !standing.some((other) => meet({ ...place, y }, other))
     const step = isFree(place.y) ? -1 : 1
@@ -51,26 +51,26 @@ export function settled(places: readonly Place[], first?: string): Place[] {
   return inOrder(standing)
 }
 
-const inColumn = (a: Place, b: Place): boolean => a.x < b.x + b.w && b.x < a.x + a.w
+const inColumn = (a: GridPosition, b: GridPosition): boolean => a.x < b.x + b.w && b.x < a.x + a.w
 
 /** One step that a widget can take without being dragged. */
 export type Step = 'left' | 'right' | 'up' | 'down' | 'narrower' | 'wider' | 'shorter' | 'taller'
 
 /** The places after one widget has taken a step; the same ones where it cannot. */
-export function stepped(places: readonly Place[], widgetId: string, step: Step, least: Least): Place[] {
+export function moveByKey(places: readonly GridPosition[], widgetId: string, step: Step, least: MinSize): GridPosition[] {
   const place = places.find((each) => each.widgetId === widgetId)
   if (place === undefined) return [...places]
   const others = places.filter((each) => each !== place)
-  return settled([...others, fitted(afterStep(place, others, step), least)], widgetId)
+  return compact([...others, fitToGrid(afterStep(place, others, step), least)], widgetId)
 }
 
-function afterStep(place: Place, others: readonly Place[], step: Step): Place {
+function afterStep(place: GridPosition, others: readonly GridPosition[], step: Step): GridPosition {
   const { x, y, w, h } = place
   const beside = others.filter((other) => inColumn(other, place))
   // In the place of what is above it, which then gives way; or below what is below it, which then rises.
   const above = beside.filter((other) => other.y < y).toSorted((a, b) => b.y + b.h - (a.y + a.h))[0]
   const below = beside.filter((other) => other.y > y).toSorted((a, b) => a.y - b.y)[0]
-  const changes: Record<Step, Partial<Place>> = {
+  const changes: Record<Step, Partial<GridPosition>> = {
     left: { x: x - 1 },
     right: { x: x + 1 },
     up: { y: above?.y ?? y },
@@ -84,11 +84,11 @@ function afterStep(place: Place, others: readonly Place[], step: Step): Place {
 }
 
 /** The places with one more widget, below all others. */
-export const added = (places: readonly Place[], widgetId: string, size: Least): Place[] =>
-  settled([...places, { widgetId, x: 0, y: Math.max(0, ...places.map(({ y, h }) => y + h)), ...size }])
+export const withWidget = (places: readonly GridPosition[], widgetId: string, size: MinSize): GridPosition[] =>
+  compact([...places, { widgetId, x: 0, y: Math.max(0, ...places.map(({ y, h }) => y + h)), ...size }])
 
 /** Whether two layouts show the same. */
-export const isSame = (a: readonly Place[], b: readonly Place[]): boolean =>
+export const isSame = (a: readonly GridPosition[], b: readonly GridPosition[]): boolean =>
   a.length === b.length &&
   a.every(({ widgetId, x, y, w, h }) =>
     b.some((o) => o.widgetId === widgetId && o.x === x && o.y === y && o.w === w && o.h === h),

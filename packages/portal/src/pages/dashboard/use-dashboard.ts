@@ -1,20 +1,20 @@
 import { useMe } from '../../api/account.ts'
 import type { Schemas } from '../../api/client.ts'
-import { added, fitted, isSame, type Place, settled, type Step, stepped } from './grid.ts'
+import { withWidget, fitToGrid, isSame, type GridPosition, compact, type Step, moveByKey } from './grid.ts'
 import { useLayout } from './use-layout.ts'
 import { type Placed, type Widget, widgetsFor } from './widget.ts'
 
 type Stored = Schemas['WidgetPlacement'][]
 
-const byDefault = (widgets: readonly Widget[]): Place[] => widgets.map(({ id, place }) => ({ widgetId: id, ...place }))
+const byDefault = (widgets: readonly Widget[]): GridPosition[] => widgets.map(({ id, place }) => ({ widgetId: id, ...place }))
 
 /** The places of the widgets that are shown, each once, as they stand. */
-function shownOf(stored: Stored, widgets: readonly Widget[]): Place[] {
+function shownOf(stored: Stored, widgets: readonly Widget[]): GridPosition[] {
   const places = widgets.flatMap(({ id, least }) => {
     const place = stored.find(({ widgetId }) => widgetId === id)
-    return place === undefined ? [] : [fitted(place, least)]
+    return place === undefined ? [] : [fitToGrid(place, least)]
   })
-  return settled(places)
+  return compact(places)
 }
 
 /** The dashboard of the user: what stands where, and what can be done about it. */
@@ -22,9 +22,9 @@ export function useDashboard() {
   const widgets = widgetsFor(useMe().permissions)
   const { query, change, isSaving } = useLayout()
   const stored = query.data?.layout
-  const places = stored === undefined ? settled(byDefault(widgets)) : shownOf(stored, widgets)
+  const places = stored === undefined ? compact(byDefault(widgets)) : shownOf(stored, widgets)
   const hidden = (stored ?? []).filter(({ widgetId }) => !widgets.some(({ id }) => id === widgetId))
-  const arrange = (next: readonly Place[]) => {
+  const arrange = (next: readonly GridPosition[]) => {
     if (!isSame(next, places)) change([...next, ...hidden])
   }
   const placed = places.flatMap((place): Placed[] => {
@@ -38,10 +38,10 @@ export function useDashboard() {
     /** Those that are not on the dashboard. */
     others: widgets.filter(({ id }) => !places.some(({ widgetId }) => widgetId === id)),
     arrange,
-    step: ({ id, least }: Widget, step: Step) => arrange(stepped(places, id, step, least)),
-    add: ({ id, place: { w, h } }: Widget) => arrange(added(places, id, { w, h })),
-    remove: ({ id }: Widget) => arrange(settled(places.filter(({ widgetId }) => widgetId !== id))),
-    reset: () => arrange(settled(byDefault(widgets))),
+    step: ({ id, least }: Widget, step: Step) => arrange(moveByKey(places, id, step, least)),
+    add: ({ id, place: { w, h } }: Widget) => arrange(withWidget(places, id, { w, h })),
+    remove: ({ id }: Widget) => arrange(compact(places.filter(({ widgetId }) => widgetId !== id))),
+    reset: () => arrange(compact(byDefault(widgets))),
   }
 }
 

@@ -1,8 +1,8 @@
 import { queryOptions, useIsMutating, useMutation, useQuery } from '@tanstack/react-query'
-import { api, type Schemas, tell } from '../../api/client.ts'
-import { isFault } from '../../api/api-error.ts'
+import { api, type Schemas, expectNoBody } from '../../api/client.ts'
+import { isApiError } from '../../api/api-error.ts'
 import { queries } from '../../api/query.ts'
-import { announce, announceFailure } from '../../ui/toast.tsx'
+import { showToast, showErrorToast } from '../../ui/toast.tsx'
 
 type Stored = Schemas['WidgetPlacement'][]
 
@@ -23,7 +23,7 @@ const layoutQuery = queryOptions({
       etag = answer.response.headers.get('etag') ?? undefined
       return answer
     })
-    const layout = (await tell(call))?.layout
+    const layout = (await expectNoBody(call))?.layout
     return { layout, saved: layout, etag, changes: 0 }
   },
 })
@@ -43,19 +43,19 @@ async function save(change: number): Promise<void> {
   const header = current.etag === undefined ? {} : { 'if-match': current.etag }
   const call = api.PATCH('/api/v1/users/me/dashboard-layout', { params: { header }, body: { layout } })
   try {
-    await tell(call)
+    await expectNoBody(call)
     const { response } = await call
     learn({ saved: layout, etag: response.headers.get('etag') ?? undefined })
   } catch (error) {
-    if (isFault(error, 'precondition_failed')) {
+    if (isApiError(error, 'precondition_failed')) {
       await queries.refetchQueries(layoutQuery)
-      announce('The dashboard was changed in another tab', 'Its layout is shown now; your last change was not saved.')
+      showToast('The dashboard was changed in another tab', 'Its layout is shown now; your last change was not saved.')
       return
     }
     // A newer change is tried all the same.
     if (known()?.changes !== change) return
     learn({ layout: current.saved })
-    announceFailure('The layout was not saved', error)
+    showErrorToast('The layout was not saved', error)
   }
 }
 

@@ -1,6 +1,6 @@
 import type { CSSProperties, ReactNode } from 'react'
 import styles from './dashboard.module.css'
-import { gapPixels, type Place, rowPixels } from './grid.ts'
+import { gapPixels, type GridPosition, rowPixels } from './grid.ts'
 import { WidgetFrame } from './widget-frame.tsx'
 import type { Placed, Widget } from './widget.ts'
 
@@ -14,7 +14,7 @@ type Style = CSSProperties & Record<`--${string}`, string | number>
 
 const gridStyle: Style = { '--row': `${rowPixels}px`, '--gap': `${gapPixels}px` }
 
-const placeStyle = ({ x, y, w, h }: Place): Style => ({
+const placeStyle = ({ x, y, w, h }: GridPosition): Style => ({
   '--column': x + 1,
   '--line': y + 1,
   '--width': w,

@@ -1,6 +1,6 @@
 import type { ComponentType } from 'react'
 import type { Permission } from '../../api/account.ts'
-import type { Least, Place } from './grid.ts'
+import type { MinSize, GridPosition } from './grid.ts'
 import { Attention } from './widgets/attention.tsx'
 import { ClusterNumbers } from './widgets/cluster-numbers.tsx'
 import { ClustersOverTime, JobsOverTime } from './widgets/history-charts.tsx'
@@ -18,9 +18,9 @@ export interface Widget {
   title: string
   /** Whoever may not read it is not offered it. */
   needs?: Permission
-  least: Least
+  least: MinSize
   /** Where it stands as long as nobody has moved anything. */
-  place: Omit<Place, 'widgetId'>
+  place: Omit<GridPosition, 'widgetId'>
   Content: ComponentType
 }
 
@@ -117,5 +117,5 @@ export const widgetsFor = (permissions: readonly Permission[]): Widget[] =>
 /** The widgets that have a place, with it; the others of a stored layout belong to another release or another role. */
 export interface Placed {
   widget: Widget
-  place: Place
+  place: GridPosition
 }

@@ -2,7 +2,7 @@ import { HeartPulse, RotateCw } from 'lucide-react'
 import type { Schemas } from '../../api/client.ts'
 import { Badge, StatusBadge } from '../../ui/badge.tsx'
 import { Button } from '../../ui/button.tsx'
-import { Card, Facts } from '../../ui/card.tsx'
+import { Card, DescriptionList } from '../../ui/card.tsx'
 import { Page } from '../../ui/page.tsx'
 import { EmptyState, Loaded } from '../../ui/state.tsx'
 import { Table } from '../../ui/table.tsx'
@@ -47,7 +47,7 @@ export function HealthPage() {
         )}
       </Loaded>
       <Card title="What the tags mean">
-        <Facts items={tags} />
+        <DescriptionList items={tags} />
       </Card>
     </Page>
   )

@@ -1,19 +1,19 @@
 import { useQuery } from '@tanstack/react-query'
-import { ApiFault } from '../../api/api-error.ts'
+import { ApiError } from '../../api/api-error.ts'
 import { api, type Schemas } from '../../api/client.ts'
-import { every } from '../../api/query.ts'
+import { pollEvery } from '../../api/query.ts'
 
 const pollSeconds = 10
 
 /** How the platform is. That it is not well is an answer like any other: it is 503, with the same body. */
 async function readiness(): Promise<Schemas['Readiness']> {
   const { data, error, response } = await api.GET('/health/ready').catch((cause: unknown) => {
-    throw ApiFault.unreachable(cause)
+    throw ApiError.unreachable(cause)
   })
   if (data !== undefined) return data
   if (response.status === 503 && typeof error === 'object' && 'checks' in error) return error
-  throw new ApiFault(response.status, error, response.headers)
+  throw new ApiError(response.status, error, response.headers)
 }
 
 export const useReadiness = () =>
-  useQuery({ queryKey: ['health', 'ready'], queryFn: readiness, staleTime: 0, refetchInterval: every(pollSeconds) })
+  useQuery({ queryKey: ['health', 'ready'], queryFn: readiness, staleTime: 0, refetchInterval: pollEvery(pollSeconds) })

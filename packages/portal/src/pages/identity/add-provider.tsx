@@ -1,12 +1,12 @@
 import { useState } from 'react'
-import { api, ask } from '../../api/client.ts'
-import { ApiFault } from '../../api/api-error.ts'
+import { api, unwrap } from '../../api/client.ts'
+import { ApiError } from '../../api/api-error.ts'
 import { Dialog } from '../../ui/dialog.tsx'
 import { SelectField } from '../../ui/field.tsx'
-import { announce } from '../../ui/toast.tsx'
-import { kinds, type Provider, type ProviderRequest, providerTypes } from './provider-types.ts'
+import { showToast } from '../../ui/toast.tsx'
+import { providerTypeSpecs, type Provider, type ProviderRequest, providerTypes } from './provider-types.ts'
 import { ProviderForm } from './provider-form.tsx'
-import { meantBy } from './request.ts'
+import { parseForm } from './request.ts'
 import { refreshProviders } from './use-providers.ts'
 
 interface AddProviderProps {
@@ -20,11 +20,11 @@ export function AddProvider({ providers, onClose, onAdded }: AddProviderProps) {
   const [type, setType] = useState<Provider['type']>('OIDC')
   const choose = (value: string) => setType(providerTypes.find((each) => each === value) ?? type)
   const add = async (request: ProviderRequest) => {
-    const same = meantBy(request, providers)
+    const same = parseForm(request, providers)
     if (same !== undefined) throw isThere(same)
-    const { id, displayName } = await ask(api.POST('/api/v1/platform/identity/providers', { body: request }))
+    const { id, displayName } = await unwrap(api.POST('/api/v1/platform/identity/providers', { body: request }))
     await refreshProviders()
-    announce(`${displayName} was added`)
+    showToast(`${displayName} was added`)
     onAdded(id)
   }
   return (
@@ -33,7 +33,7 @@ export function AddProvider({ providers, onClose, onAdded }: AddProviderProps) {
         name="type"
         label="Type"
         value={type}
-        options={providerTypes.map((each) => ({ value: each, label: kinds[each].label }))}
+        options={providerTypes.map((each) => ({ value: each, label: providerTypeSpecs[each].label }))}
         onChange={choose}
       />
       <ProviderForm key={type} type={type} submitLabel="Add provider" onSubmit={add} />
@@ -41,8 +41,8 @@ export function AddProvider({ providers, onClose, onAdded }: AddProviderProps) {
   )
 }
 
-const isThere = ({ displayName }: Provider): ApiFault =>
-  new ApiFault(0, {
+const isThere = ({ displayName }: Provider): ApiError =>
+  new ApiError(0, {
     error: 'provider_exists',
     message: `There is ${displayName} at this address already: change that one.`,
   })

@@ -6,10 +6,10 @@ import { Page } from '../../ui/page.tsx'
 import { EmptyState, Loaded } from '../../ui/state.tsx'
 import { type Column, Table } from '../../ui/table.tsx'
 import { TextButton } from '../../ui/text-button.tsx'
-import { OnlyWith } from '../../shell/require-permission.tsx'
+import { RequirePermission } from '../../shell/require-permission.tsx'
 import { AddProvider } from './add-provider.tsx'
 import { ConsentNote } from './consent-note.tsx'
-import { kinds, offerOf, type Provider } from './provider-types.ts'
+import { providerTypeSpecs, signInLabelOf, type Provider } from './provider-types.ts'
 import { ProviderDialog } from './provider-dialog.tsx'
 import { ProviderStatus } from './provider-status.tsx'
 import { useProviders } from './use-providers.ts'
@@ -19,19 +19,19 @@ const columnsOf = (open: (id: string) => void): Column<Provider>[] => [
     title: 'Name',
     cell: ({ id, displayName }) => <TextButton onClick={() => open(id)}>{displayName}</TextButton>,
   },
-  { title: 'Type', cell: ({ type }) => kinds[type].label },
+  { title: 'Type', cell: ({ type }) => providerTypeSpecs[type].label },
   { title: 'Status', cell: ({ status }) => <ProviderStatus status={status} />, isNarrow: true },
   {
     title: 'On the sign-in page',
-    cell: ({ enabled, type, displayName }) => (enabled ? offerOf(type, displayName) : 'Not offered'),
+    cell: ({ enabled, type, displayName }) => (enabled ? signInLabelOf(type, displayName) : 'Not offered'),
   },
 ]
 
 /** With whom people sign in beside the platform itself. */
 export const IdentityPage = () => (
-  <OnlyWith permission="platform:admin" title="Identity providers">
+  <RequirePermission permission="platform:admin" title="Identity providers">
     <ProviderList />
-  </OnlyWith>
+  </RequirePermission>
 )
 
 function ProviderList() {

@@ -1,11 +1,11 @@
 import { ListChecks, ShieldQuestion, Trash2 } from 'lucide-react'
 import { useState } from 'react'
-import { api, ask, type Schemas, tell } from '../../api/client.ts'
-import { ApiFault } from '../../api/api-error.ts'
+import { api, unwrap, type Schemas, expectNoBody } from '../../api/client.ts'
+import { ApiError } from '../../api/api-error.ts'
 import { Button } from '../../ui/button.tsx'
 import { Confirm } from '../../ui/dialog.tsx'
 import { ErrorNote } from '../../ui/error-note.tsx'
-import { announce } from '../../ui/toast.tsx'
+import { showToast } from '../../ui/toast.tsx'
 import styles from './identity.module.css'
 import type { Provider } from './provider-types.ts'
 import { TestOutcome } from './test-outcome.tsx'
@@ -32,17 +32,17 @@ export function ProviderActions({ provider: { id, type, displayName }, onRemoved
   }
   const test = () =>
     run('test', async () =>
-      setOutcome(await ask(api.POST('/api/v1/platform/identity/providers/{id}/test', { params }))),
+      setOutcome(await unwrap(api.POST('/api/v1/platform/identity/providers/{id}/test', { params }))),
     )
   const askForConsent = () =>
     run('consent', async () => {
-      const { url } = await ask(api.POST('/api/v1/platform/identity/providers/{id}/consent', { params }))
+      const { url } = await unwrap(api.POST('/api/v1/platform/identity/providers/{id}/consent', { params }))
       await refreshProviders()
       openSafely(url)
     })
   const remove = async () => {
-    await tell(api.DELETE('/api/v1/platform/identity/providers/{id}', { params }))
-    announce(`${displayName} was removed`)
+    await expectNoBody(api.DELETE('/api/v1/platform/identity/providers/{id}', { params }))
+    showToast(`${displayName} was removed`)
     onRemoved()
     await refreshProviders()
   }
@@ -79,5 +79,5 @@ export function ProviderActions({ provider: { id, type, displayName }, onRemoved
 function openSafely(url: string): void {
   if (URL.parse(url)?.protocol === 'https:') return location.assign(url)
   const message = 'The provider asks for consent at an address without TLS: the portal does not open it.'
-  throw new ApiFault(0, { error: 'consent_url_not_https', message })
+  throw new ApiError(0, { error: 'consent_url_not_https', message })
 }

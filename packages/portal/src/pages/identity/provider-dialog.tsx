@@ -1,16 +1,16 @@
 import { useState } from 'react'
-import { api, ask } from '../../api/client.ts'
-import { Facts } from '../../ui/card.tsx'
+import { api, unwrap } from '../../api/client.ts'
+import { DescriptionList } from '../../ui/card.tsx'
 import { CopyField } from '../../ui/copy.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
 import { Time } from '../../ui/time.tsx'
-import { announce } from '../../ui/toast.tsx'
+import { showToast } from '../../ui/toast.tsx'
 import styles from './identity.module.css'
-import { kinds, type Provider, type ProviderRequest } from './provider-types.ts'
+import { providerTypeSpecs, type Provider, type ProviderRequest } from './provider-types.ts'
 import { ProviderActions } from './provider-actions.tsx'
 import { ProviderForm } from './provider-form.tsx'
 import { ProviderStatus } from './provider-status.tsx'
-import { textOf } from './request.ts'
+import { valueText } from './request.ts'
 import { refreshProviders } from './use-providers.ts'
 
 interface ProviderDialogProps {
@@ -30,18 +30,18 @@ function ProviderView({ provider, onClose }: { provider: Provider; onClose: () =
   const [saved, setSaved] = useState(0)
   const { type, displayName, status, createdAt, updatedAt } = provider
   const change = async (body: ProviderRequest) => {
-    await ask(api.POST('/api/v1/platform/identity/providers', { body }))
+    await unwrap(api.POST('/api/v1/platform/identity/providers', { body }))
     await refreshProviders()
     setSaved(saved + 1)
-    announce(`${body.displayName ?? displayName} was changed`)
+    showToast(`${body.displayName ?? displayName} was changed`)
   }
   return (
     <div className={styles['stack']}>
-      <Facts
+      <DescriptionList
         items={[
-          ['Type', kinds[type].label],
-          ...kinds[type].place.map(
-            ({ name, label }) => [label, <code key={name}>{textOf(provider, name)}</code>] as const,
+          ['Type', providerTypeSpecs[type].label],
+          ...providerTypeSpecs[type].place.map(
+            ({ name, label }) => [label, <code key={name}>{valueText(provider, name)}</code>] as const,
           ),
           ['Status', <ProviderStatus key="s" status={status} />],
           ['Added', <Time key="a" at={createdAt} />],

@@ -3,15 +3,15 @@ import { CheckField, TextField } from '../../ui/field.tsx'
 import { Form, type FormValues } from '../../ui/form.tsx'
 import styles from './identity.module.css'
 import {
-  isNeeded,
-  kinds,
-  offerOf,
+  isRequiredSetting,
+  providerTypeSpecs,
+  signInLabelOf,
   type Provider,
   type ProviderRequest,
   type ProviderType,
   type Setting,
 } from './provider-types.ts'
-import { requestOf, textOf } from './request.ts'
+import { requestOf, valueText } from './request.ts'
 import { RoleField, RoleMappings } from './role-mappings.tsx'
 import { SettingField } from './setting-field.tsx'
 
@@ -25,7 +25,7 @@ interface ProviderFormProps {
 
 /** Everything that is configured of a provider. */
 export function ProviderForm({ type, before, submitLabel, onSubmit }: ProviderFormProps) {
-  const kind = kinds[type]
+  const kind = providerTypeSpecs[type]
   const [displayName, setDisplayName] = useState(before?.displayName ?? '')
   const [enabled, setEnabled] = useState(before?.enabled ?? true)
   const [defaultRole, setDefaultRole] = useState(before?.defaultRole ?? 'Viewer')
@@ -35,9 +35,9 @@ export function ProviderForm({ type, before, submitLabel, onSubmit }: ProviderFo
     <SettingField
       key={setting.name}
       setting={setting}
-      isNeeded={isNeeded(kind, setting)}
+      isNeeded={isRequiredSetting(kind, setting)}
       isStored={before !== undefined}
-      text={before ? textOf(before, setting.name) : ''}
+      text={before ? valueText(before, setting.name) : ''}
     />
   )
   return (
@@ -47,7 +47,7 @@ export function ProviderForm({ type, before, submitLabel, onSubmit }: ProviderFo
       <TextField
         name="displayName"
         label="Name"
-        hint={`On the sign-in page: “${offerOf(type, displayName.trim() || '…')}”`}
+        hint={`On the sign-in page: “${signInLabelOf(type, displayName.trim() || '…')}”`}
         value={displayName}
         onChange={setDisplayName}
         maxLength={100}

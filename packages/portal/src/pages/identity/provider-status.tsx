@@ -1,8 +1,8 @@
 import { CircleAlert, CircleCheck, CircleDashed, CircleOff, type LucideIcon } from 'lucide-react'
-import { Badge, type Tone } from '../../ui/badge.tsx'
+import { Badge, type BadgeVariant } from '../../ui/badge.tsx'
 import type { Provider } from './provider-types.ts'
 
-const looks: Record<Provider['status'], [Tone, LucideIcon, string]> = {
+const looks: Record<Provider['status'], [BadgeVariant, LucideIcon, string]> = {
   Configured: ['good', CircleCheck, 'Configured'],
   ConsentPending: ['busy', CircleDashed, 'Consent pending'],
   ConsentGranted: ['good', CircleCheck, 'Consent granted'],

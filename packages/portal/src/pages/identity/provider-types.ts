@@ -25,7 +25,7 @@ export interface Setting {
   look?: Look
 }
 
-export interface Kind {
+export interface ProviderTypeSpec {
   label: string
   /** By these a provider is known: of another place it is another provider. */
   place: readonly Setting[]
@@ -42,7 +42,7 @@ const claims = [
   { name: 'groupsClaim', label: 'Claim of the groups', usual: 'groups' },
 ] as const satisfies Setting[]
 
-export const kinds: Readonly<Record<ProviderType, Kind>> = {
+export const providerTypeSpecs: Readonly<Record<ProviderType, ProviderTypeSpec>> = {
   OIDC: {
     label: 'OpenID Connect',
     place: [
@@ -119,9 +119,9 @@ export const kinds: Readonly<Record<ProviderType, Kind>> = {
 export const providerTypes = ['OIDC', 'CloudDirectory', 'OpenSourceIdp', 'LDAP'] as const satisfies ProviderType[]
 
 /** Whether a type cannot do without a setting: what has a usual value can. */
-export const isNeeded = ({ place, needs }: Kind, setting: Setting): boolean =>
+export const isRequiredSetting = ({ place, needs }: ProviderTypeSpec, setting: Setting): boolean =>
   setting.usual === undefined && (place.includes(setting) || needs.includes(setting))
 
 /** What the sign-in page says of a provider. */
-export const offerOf = (type: ProviderType, displayName: string): string =>
+export const signInLabelOf = (type: ProviderType, displayName: string): string =>
   type === 'LDAP' ? `Accounts of ${displayName} sign in here too.` : `Continue with ${displayName}`

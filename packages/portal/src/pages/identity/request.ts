@@ -1,6 +1,6 @@
 import type { FormValues } from '../../ui/form.tsx'
 import {
-  kinds,
+  providerTypeSpecs,
   type Provider,
   type ProviderRequest,
   type ProviderType,
@@ -23,9 +23,9 @@ type Known = { type: ProviderType } & { [Name in SettingName]?: ProviderRequest[
  * request leaves out is not kept, but for secrets.
  */
 export function requestOf(type: ProviderType, values: FormValues, rules: Rules, before?: Provider): ProviderRequest {
-  const { place, needs, more } = kinds[type]
+  const { place, needs, more } = providerTypeSpecs[type]
   const typed = (setting: Setting) => [setting.name, typedIn(values, setting)] as const
-  const placed = ({ name }: Setting) => [name, before && textOf(before, name)] as const
+  const placed = ({ name }: Setting) => [name, before && valueText(before, name)] as const
   const entries = [...place.map(before ? placed : typed), ...[...needs, ...more].map(typed)]
   const { scopes, ...texts } = Object.fromEntries(entries.filter(([, text]) => text !== undefined && text !== ''))
   const name = values['displayName']?.trim() ?? ''
@@ -45,22 +45,22 @@ const typedIn = (values: FormValues, { name, look }: Setting): string | undefine
   look === 'secret' ? values[name] : values[name]?.trim()
 
 /** A setting of a provider as a form holds it; '' where there is none. Secrets are never known. */
-export function textOf(provider: Known, name: SettingName): string {
+export function valueText(provider: Known, name: SettingName): string {
   const value = provider[name]
   return typeof value === 'object' ? value.join(' ') : (value ?? '')
 }
 
 /** The one of the list that a request would change: it is of the same type and place. */
-export const meantBy = (request: ProviderRequest, providers: readonly Provider[]): Provider | undefined =>
+export const parseForm = (request: ProviderRequest, providers: readonly Provider[]): Provider | undefined =>
   providers.find((provider) => provider.type === request.type && placeOf(provider) === placeOf(request))
 
 /** Where a provider is, spelled in one way. */
 function placeOf(known: Known): string {
-  const text = (name: SettingName): string => textOf(known, name)
+  const text = (name: SettingName): string => valueText(known, name)
   if (known.type === 'LDAP') return directory(text('url'))
   if (known.type === 'OIDC') return address(text('issuer'))
   if (known.type === 'OpenSourceIdp') return address(`${trimmed(text('baseUrl'))}/realms/${text('realm')}`)
-  const host = text('authorityHost') || kinds.CloudDirectory.place.find(({ name }) => name === 'authorityHost')?.usual
+  const host = text('authorityHost') || providerTypeSpecs.CloudDirectory.place.find(({ name }) => name === 'authorityHost')?.usual
   return address(`${trimmed(host ?? '')}/${text('tenantId')}`)
 }
 

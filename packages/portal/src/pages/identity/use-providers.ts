@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
-import { api, ask } from '../../api/client.ts'
-import { every, queries } from '../../api/query.ts'
+import { api, unwrap } from '../../api/client.ts'
+import { pollEvery, queries } from '../../api/query.ts'
 
 const queryKey = ['identity-providers']
 const pollSeconds = 15
@@ -9,8 +9,8 @@ const pollSeconds = 15
 export const useProviders = () =>
   useQuery({
     queryKey,
-    queryFn: () => ask(api.GET('/api/v1/platform/identity/providers')),
-    refetchInterval: every(pollSeconds),
+    queryFn: () => unwrap(api.GET('/api/v1/platform/identity/providers')),
+    refetchInterval: pollEvery(pollSeconds),
   })
 
 /** Something has changed: the sign-in page offers something else now, too. */

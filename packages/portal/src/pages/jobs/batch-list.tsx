@@ -1,5 +1,5 @@
 import { Layers } from 'lucide-react'
-import { api, ask, type Schemas } from '../../api/client.ts'
+import { api, unwrap, type Schemas } from '../../api/client.ts'
 import { Badge } from '../../ui/badge.tsx'
 import { PagedTable } from '../../ui/paged-table.tsx'
 import { EmptyState } from '../../ui/state.tsx'
@@ -38,7 +38,7 @@ export const BatchList = () => (
     label="Batches"
     queryKey={['batches', 'list']}
     fetchPage={(page, signal) =>
-      ask(api.GET('/api/v1/jobs/batch', { params: { query: { page, pageSize: pageRows } }, signal }))
+      unwrap(api.GET('/api/v1/jobs/batch', { params: { query: { page, pageSize: pageRows } }, signal }))
     }
     columns={columns}
     rowKey={({ id }) => id}

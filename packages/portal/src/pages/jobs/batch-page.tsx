@@ -2,20 +2,20 @@ import { queryOptions, useQuery } from '@tanstack/react-query'
 import { Link, useNavigate, useParams } from '@tanstack/react-router'
 import { Ban, RotateCw } from 'lucide-react'
 import { useEffect, useState } from 'react'
-import { useMay } from '../../api/account.ts'
-import { api, ask, type Schemas } from '../../api/client.ts'
-import { isFault } from '../../api/api-error.ts'
-import { every, put, queries } from '../../api/query.ts'
+import { useHasPermission } from '../../api/account.ts'
+import { api, unwrap, type Schemas } from '../../api/client.ts'
+import { isApiError } from '../../api/api-error.ts'
+import { pollEvery, setQueryData, queries } from '../../api/query.ts'
 import { Badge } from '../../ui/badge.tsx'
 import { Button } from '../../ui/button.tsx'
-import { Card, Facts } from '../../ui/card.tsx'
+import { Card, DescriptionList } from '../../ui/card.tsx'
 import { Confirm } from '../../ui/dialog.tsx'
 import { Page } from '../../ui/page.tsx'
 import { Loaded } from '../../ui/state.tsx'
 import { Time } from '../../ui/time.tsx'
-import { announce } from '../../ui/toast.tsx'
+import { showToast } from '../../ui/toast.tsx'
 import { BatchProgress } from './batch-progress.tsx'
-import { Gone } from './not-found-notice.tsx'
+import { NotFoundNotice } from './not-found-notice.tsx'
 import { JobList } from './job-list.tsx'
 
 type Batch = Schemas['Batch']
@@ -23,7 +23,7 @@ type Batch = Schemas['Batch']
 const batchQuery = (batchId: string) =>
   queryOptions({
     queryKey: ['batches', 'one', batchId],
-    queryFn: () => ask(api.GET('/api/v1/jobs/batch/{batchId}', { params: { path: { batchId } } })),
+    queryFn: () => unwrap(api.GET('/api/v1/jobs/batch/{batchId}', { params: { path: { batchId } } })),
   })
 
 /** One batch: how far it is, and its jobs. */
@@ -31,7 +31,7 @@ export function BatchPage() {
   const { batchId } = useParams({ from: '/signed-in/jobs/batches/$batchId' })
   const query = useQuery({
     ...batchQuery(batchId),
-    refetchInterval: (it) => (it.state.data?.status === 'Finished' ? false : every(2)(it)),
+    refetchInterval: (it) => (it.state.data?.status === 'Finished' ? false : pollEvery(2)(it)),
   })
   const batch = query.data
   const isOver = batch?.status === 'Finished'
@@ -40,7 +40,7 @@ export function BatchPage() {
     // The list says what the numbers above it say, and is not looked at by itself when the batch is over.
     void queries.invalidateQueries({ queryKey: ['jobs', 'list'] })
   }, [isOver, progress])
-  if (isFault(query.error, 'batch_not_found')) return <Gone what="batch" />
+  if (isApiError(query.error, 'batch_not_found')) return <NotFoundNotice what="batch" />
   return (
     <Page
       title={batch === undefined ? 'Batch' : titleOf(batch)}
@@ -68,7 +68,7 @@ const titleOf = ({ submittedCount }: Batch): string =>
 const BatchOverview = ({ batch }: { batch: Batch }) => (
   <Card title="Progress">
     <BatchProgress counts={batch.counts} />
-    <Facts
+    <DescriptionList
       items={[
         ['Submitted', <Time key="s" at={batch.createdAt} isAbsolute />],
         ['Finished', batch.finishedAt === undefined ? 'not yet' : <Time key="f" at={batch.finishedAt} isAbsolute />],
@@ -87,7 +87,7 @@ const BatchLink = ({ id }: { id: string }) => (
 )
 
 function BatchActions({ batch }: { batch: Batch }) {
-  const mayWrite = useMay('jobs:write')
+  const mayWrite = useHasPermission('jobs:write')
   const [asking, setAsking] = useState<'cancel' | 'retry'>()
   const actions = useBatchActions(batch.id)
   if (!mayWrite) return null
@@ -131,14 +131,14 @@ function useBatchActions(batchId: string) {
   const params = { path: { batchId } }
   return {
     cancel: async () => {
-      const batch = await ask(api.POST('/api/v1/jobs/batch/{batchId}/cancel', { params }))
-      await put(batchQuery(batchId).queryKey, () => batch)
+      const batch = await unwrap(api.POST('/api/v1/jobs/batch/{batchId}/cancel', { params }))
+      await setQueryData(batchQuery(batchId).queryKey, () => batch)
       void queries.invalidateQueries({ queryKey: ['batches', 'list'] })
       await queries.invalidateQueries({ queryKey: ['jobs'] })
     },
     retry: async () => {
-      const { batchId: newId, submittedCount } = await ask(api.POST('/api/v1/jobs/batch/{batchId}/retry', { params }))
-      announce(`${submittedCount} jobs were submitted again`)
+      const { batchId: newId, submittedCount } = await unwrap(api.POST('/api/v1/jobs/batch/{batchId}/retry', { params }))
+      showToast(`${submittedCount} jobs were submitted again`)
       void queries.invalidateQueries({ queryKey: ['batches', 'list'] })
       await navigate({ to: '/jobs/batches/$batchId', params: { batchId: newId } })
     },

@@ -1,5 +1,5 @@
 import type { Schemas } from '../../api/client.ts'
-import { Badge, toneOf } from '../../ui/badge.tsx'
+import { Badge, variantOf } from '../../ui/badge.tsx'
 import styles from './jobs.module.css'
 import { isOver } from './status.ts'
 
@@ -27,14 +27,14 @@ export function BatchProgress({ counts }: { counts: Schemas['BatchCounts'] }) {
         aria-valuenow={ended}
       >
         {over.map(({ status, count }) => (
-          <span key={status} data-tone={toneOf(status)} style={{ flexGrow: count }} />
+          <span key={status} data-tone={variantOf(status)} style={{ flexGrow: count }} />
         ))}
         <span style={{ flexGrow: total - ended }} />
       </div>
       <ul className={styles['counts']} aria-label="Jobs by status">
         {there.map(({ status, count }) => (
           <li key={status}>
-            <Badge tone={toneOf(status)}>
+            <Badge tone={variantOf(status)}>
               {count} {status}
             </Badge>
           </li>

@@ -1,7 +1,7 @@
 import { Link } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
 import type { Schemas } from '../../api/client.ts'
-import { Card, Facts } from '../../ui/card.tsx'
+import { Card, DescriptionList } from '../../ui/card.tsx'
 import { CopyButton } from '../../ui/copy.tsx'
 import { durationText, Time, useSeconds } from '../../ui/time.tsx'
 import { reasonText } from './reasons.ts'
@@ -13,7 +13,7 @@ interface JobFactsProps {
 }
 
 /** Where and when a job ran, and why it ended. */
-export function JobFacts({ job, clusterName }: JobFactsProps) {
+export function JobDetails({ job, clusterName }: JobFactsProps) {
   const { clusterId, statusReason, result, lateResult } = job
   const items: (readonly [string, ReactNode])[] = [
     [
@@ -40,7 +40,7 @@ export function JobFacts({ job, clusterName }: JobFactsProps) {
       {job.cancelRequestedAt !== undefined && job.status === 'Running' && (
         <p>Cancelling: the relay is asked to end it.</p>
       )}
-      <Facts items={items} />
+      <DescriptionList items={items} />
       {lateResult !== undefined && (
         <p>
           After that its relay reported <strong>{lateResult.outcome}</strong>, exit code {lateResult.exitCode ?? 'none'}{' '}

@@ -1,7 +1,7 @@
 import { Link } from '@tanstack/react-router'
 import { SquareTerminal } from 'lucide-react'
-import { useMay } from '../../api/account.ts'
-import { api, ask, type Schemas } from '../../api/client.ts'
+import { useHasPermission } from '../../api/account.ts'
+import { api, unwrap, type Schemas } from '../../api/client.ts'
 import { StatusBadge } from '../../ui/badge.tsx'
 import { ButtonLink } from '../../ui/button.tsx'
 import { PagedTable } from '../../ui/paged-table.tsx'
@@ -60,7 +60,7 @@ export const JobList = ({ filter, isLive }: JobListProps) => (
     label="Jobs"
     queryKey={['jobs', 'list', filter]}
     fetchPage={(page, signal) =>
-      ask(api.GET('/api/v1/jobs', { params: { query: { ...filter, page, pageSize: pageRows } }, signal }))
+      unwrap(api.GET('/api/v1/jobs', { params: { query: { ...filter, page, pageSize: pageRows } }, signal }))
     }
     columns={columns}
     rowKey={({ id }) => id}
@@ -71,7 +71,7 @@ export const JobList = ({ filter, isLive }: JobListProps) => (
 )
 
 function NoJobs({ isFiltered }: { isFiltered: boolean }) {
-  const mayRun = useMay('jobs:write')
+  const mayRun = useHasPermission('jobs:write')
   if (isFiltered) {
     return (
       <EmptyState icon={SquareTerminal} title="No job fits">

@@ -2,10 +2,10 @@ import { useQuery } from '@tanstack/react-query'
 import { Link, useParams } from '@tanstack/react-router'
 import { Ban, Play } from 'lucide-react'
 import { useState } from 'react'
-import { useMay } from '../../api/account.ts'
-import { api, ask, type Schemas } from '../../api/client.ts'
-import { isFault } from '../../api/api-error.ts'
-import { every, put } from '../../api/query.ts'
+import { useHasPermission } from '../../api/account.ts'
+import { api, unwrap, type Schemas } from '../../api/client.ts'
+import { isApiError } from '../../api/api-error.ts'
+import { pollEvery, setQueryData } from '../../api/query.ts'
 import { StatusBadge } from '../../ui/badge.tsx'
 import { Button, ButtonLink } from '../../ui/button.tsx'
 import { Card } from '../../ui/card.tsx'
@@ -13,8 +13,8 @@ import { CopyButton } from '../../ui/copy.tsx'
 import { Confirm } from '../../ui/dialog.tsx'
 import { Page } from '../../ui/page.tsx'
 import { Loaded } from '../../ui/state.tsx'
-import { Gone } from './not-found-notice.tsx'
-import { JobFacts } from './job-details.tsx'
+import { NotFoundNotice } from './not-found-notice.tsx'
+import { JobDetails } from './job-details.tsx'
 import { jobQuery } from './job-query.ts'
 import { JobSteps } from './job-steps.tsx'
 import styles from './jobs.module.css'
@@ -28,9 +28,9 @@ export function JobPage() {
   const { jobId } = useParams({ from: '/signed-in/jobs/$jobId' })
   const query = useQuery({
     ...jobQuery(jobId),
-    refetchInterval: (it) => (it.state.data && isOver(it.state.data.status) ? false : every(2)(it)),
+    refetchInterval: (it) => (it.state.data && isOver(it.state.data.status) ? false : pollEvery(2)(it)),
   })
-  if (isFault(query.error, 'job_not_found')) return <Gone what="job" />
+  if (isApiError(query.error, 'job_not_found')) return <NotFoundNotice what="job" />
   const job = query.data
   return (
     <Page
@@ -52,7 +52,7 @@ function JobView({ job }: { job: Schemas['Job'] }) {
   const { script } = job.payload
   return (
     <>
-      <JobFacts job={job} clusterName={cluster?.name} />
+      <JobDetails job={job} clusterName={cluster?.name} />
       {job.steps !== undefined && job.steps.length > 0 && <JobSteps steps={job.steps} />}
       {job.result !== undefined && job.result.nodes.length > 0 && (
         <NodeResults nodes={job.result.nodes} nameOf={nameOf} />
@@ -70,12 +70,12 @@ function JobView({ job }: { job: Schemas['Job'] }) {
 }
 
 function JobActions({ job }: { job: Schemas['Job'] }) {
-  const mayWrite = useMay('jobs:write')
+  const mayWrite = useHasPermission('jobs:write')
   const [isAsking, setIsAsking] = useState(false)
   if (!mayWrite || job.type !== 'InvokeScript') return null
   const cancel = async () => {
-    const answer = await ask(api.POST('/api/v1/jobs/{id}/cancel', { params: { path: { id: job.id } } }))
-    await put(jobQuery(job.id).queryKey, () => answer)
+    const answer = await unwrap(api.POST('/api/v1/jobs/{id}/cancel', { params: { path: { id: job.id } } }))
+    await setQueryData(jobQuery(job.id).queryKey, () => answer)
   }
   return (
     <>

@@ -1,6 +1,6 @@
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import { Play } from 'lucide-react'
-import { useMay } from '../../api/account.ts'
+import { useHasPermission } from '../../api/account.ts'
 import { ButtonLink } from '../../ui/button.tsx'
 import { Page } from '../../ui/page.tsx'
 import { Tabs } from '../../ui/tabs.tsx'
@@ -13,7 +13,7 @@ import styles from './jobs.module.css'
 export function JobsPage() {
   const { tab = 'jobs', ...filter } = useSearch({ from: '/signed-in/jobs' })
   const navigate = useNavigate({ from: '/jobs' })
-  const mayRun = useMay('jobs:write')
+  const mayRun = useHasPermission('jobs:write')
   const run = mayRun && (
     <ButtonLink to="/jobs/new" look="primary" icon={Play}>
       Run a script

@@ -1,14 +1,14 @@
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import { useState } from 'react'
-import { api, ask, type Schemas } from '../../api/client.ts'
+import { api, unwrap, type Schemas } from '../../api/client.ts'
 import { queries } from '../../api/query.ts'
 import { Card } from '../../ui/card.tsx'
 import { Form, type FormValues } from '../../ui/form.tsx'
 import { Page } from '../../ui/page.tsx'
 import { Loaded } from '../../ui/state.tsx'
-import { announce } from '../../ui/toast.tsx'
-import { OnlyWith } from '../../shell/require-permission.tsx'
+import { showToast } from '../../ui/toast.tsx'
+import { RequirePermission } from '../../shell/require-permission.tsx'
 import { BatchLimits, JobLimits } from './job-limits.tsx'
 import { jobQuery } from './job-query.ts'
 import styles from './jobs.module.css'
@@ -19,9 +19,9 @@ import { TargetPicker } from './target-picker.tsx'
 
 /** Writes a script and runs it: on one cluster as a job, on several as a batch. */
 export const NewJobPage = () => (
-  <OnlyWith permission="jobs:write" title="Run a script">
+  <RequirePermission permission="jobs:write" title="Run a script">
     <Writing />
-  </OnlyWith>
+  </RequirePermission>
 )
 
 function Writing() {
@@ -92,12 +92,12 @@ function useSubmit() {
     const { jobs, limits } = submissionsOf(draft, values)
     const [only] = jobs
     if (jobs.length === 1 && only !== undefined) {
-      const { id } = await ask(api.POST('/api/v1/jobs', { body: only }))
-      announce('The job was submitted')
+      const { id } = await unwrap(api.POST('/api/v1/jobs', { body: only }))
+      showToast('The job was submitted')
       await navigate({ to: '/jobs/$jobId', params: { jobId: id } })
     } else {
-      const { batchId } = await ask(api.POST('/api/v1/jobs/batch', { body: { jobs, ...limits } }))
-      announce(`${jobs.length} jobs were submitted`)
+      const { batchId } = await unwrap(api.POST('/api/v1/jobs/batch', { body: { jobs, ...limits } }))
+      showToast(`${jobs.length} jobs were submitted`)
       await navigate({ to: '/jobs/batches/$batchId', params: { batchId } })
     }
     await Promise.all(['jobs', 'batches'].map((noun) => queries.invalidateQueries({ queryKey: [noun] })))

@@ -1,4 +1,4 @@
-import { lostBetween, type Part } from './retained-output.ts'
+import { missingBetween, type Part } from './retained-output.ts'
 
 /** A part of the output as it is shown. */
 export interface OutputRow {
@@ -10,7 +10,7 @@ export interface OutputRow {
 /** The parts, each with what is missing before it; those of one node where one is chosen. */
 export const rowsOf = (parts: readonly Part[], nodeId: string): OutputRow[] =>
   parts
-    .map((part, index) => ({ part, lostBytes: lostBetween(parts[index - 1], part) }))
+    .map((part, index) => ({ part, lostBytes: missingBetween(parts[index - 1], part) }))
     .filter(({ part }) => nodeId === '' || part.nodeId === nodeId)
 
 /** Says so. */

@@ -31,13 +31,13 @@ const headBytes = 256 * 1024
 const tailBytes = 768 * 1024
 
 /** Of an output that does not end, as much as the platform keeps. */
-export function kept(parts: readonly Part[]): readonly Part[] {
+export function retain(parts: readonly Part[]): readonly Part[] {
   const tailFrom = endOf(parts.at(-1)) - tailBytes
   if (tailFrom <= headBytes) return parts
   return parts.filter((part) => part.offset < headBytes || endOf(part) > tailFrom)
 }
 
 /** Bytes that were written between two parts, and of which nothing is left. */
-export const lostBetween = (before: Part | undefined, part: Part): number => Math.max(0, part.offset - endOf(before))
+export const missingBetween = (before: Part | undefined, part: Part): number => Math.max(0, part.offset - endOf(before))
 
 const endOf = (part: Part | undefined): number => (part === undefined ? 0 : part.offset + part.sizeBytes)

@@ -1,4 +1,4 @@
-import { ApiFault } from '../../api/api-error.ts'
+import { ApiError } from '../../api/api-error.ts'
 import type { Schemas } from '../../api/client.ts'
 import type { FormValues } from '../../ui/form.tsx'
 
@@ -41,7 +41,7 @@ export function submissionsOf(draft: Draft, values: FormValues): { jobs: Submiss
   }
 }
 
-const missing = (message: string): ApiFault => new ApiFault(400, { error: 'incomplete', message })
+const missing = (message: string): ApiError => new ApiError(400, { error: 'incomplete', message })
 
 /** A number as a field holds it; undefined where it is empty. */
 function wholeNumber(text = ''): number | undefined {

@@ -2,7 +2,7 @@ import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { X } from 'lucide-react'
 import { type KeyboardEvent, useState } from 'react'
-import { api, ask, type Schemas } from '../../api/client.ts'
+import { api, unwrap, type Schemas } from '../../api/client.ts'
 import { StatusBadge } from '../../ui/badge.tsx'
 import { Button } from '../../ui/button.tsx'
 import { CheckField, TextField } from '../../ui/field.tsx'
@@ -27,7 +27,7 @@ export function TargetPicker({ chosen, onChange }: TargetPickerProps) {
   const query = useQuery({
     queryKey: ['clusters', 'targets', search],
     queryFn: ({ signal }) =>
-      ask(api.GET('/api/v1/clusters', { params: { query: { pageSize, ...(search && { search }) } }, signal })),
+      unwrap(api.GET('/api/v1/clusters', { params: { query: { pageSize, ...(search && { search }) } }, signal })),
     placeholderData: keepPreviousData,
     // Nothing asks again while one chooses: whoever comes to run something on a cluster that was just registered has to find it.
     refetchOnMount: 'always',

@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'react'
-import { api, ask } from '../../api/client.ts'
+import { api, unwrap } from '../../api/client.ts'
 import { backOffMs } from '../../api/query.ts'
-import { kept, outputReader, type Part } from './retained-output.ts'
+import { retain, outputReader, type Part } from './retained-output.ts'
 
 /** Live output as far as it has come. */
 export interface LiveOutput {
@@ -38,7 +38,7 @@ async function follow(jobId: string, signal: AbortSignal, onChange: (change: Cha
   while (!isFinished && !signal.aborted) {
     try {
       await seen(signal)
-      const page = await ask(
+      const page = await unwrap(
         api.GET('/api/v1/jobs/{id}/output', {
           params: { path: { id: jobId }, query: { offset, waitSeconds } },
           signal,
@@ -50,7 +50,7 @@ async function follow(jobId: string, signal: AbortSignal, onChange: (change: Cha
       isFinished = page.finished
       const more = read(page.items)
       onChange(({ parts }) => ({
-        parts: more.length > 0 ? kept([...parts, ...more]) : parts,
+        parts: more.length > 0 ? retain([...parts, ...more]) : parts,
         isFinished: page.finished,
         failure: undefined,
       }))

@@ -1,4 +1,4 @@
-import { api, ask, type Schemas } from '../../api/client.ts'
+import { api, unwrap, type Schemas } from '../../api/client.ts'
 import { Button } from '../../ui/button.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
 import { TextField } from '../../ui/field.tsx'
@@ -15,7 +15,7 @@ interface ImageDialogProps {
 export function ImageDialog({ isOpen, onClose, onBegun }: ImageDialogProps) {
   const install = async ({ imageRef = '', manifestUrl = '' }: FormValues) => {
     const wish = manifestUrl.trim() === '' ? {} : { manifestUrl: manifestUrl.trim() }
-    const accepted = await ask(api.POST('/api/modules/install', { body: { imageRef: imageRef.trim(), ...wish } }))
+    const accepted = await unwrap(api.POST('/api/modules/install', { body: { imageRef: imageRef.trim(), ...wish } }))
     void refreshModules()
     onClose()
     onBegun(accepted)

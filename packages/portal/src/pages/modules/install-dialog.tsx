@@ -1,4 +1,4 @@
-import { api, ask } from '../../api/client.ts'
+import { api, unwrap } from '../../api/client.ts'
 import { Button } from '../../ui/button.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
 import { TextField } from '../../ui/field.tsx'
@@ -21,7 +21,7 @@ export function InstallDialog({ entry: { id, name, offer, installed }, isOpen, o
   const install = async (version: string) => {
     const body = version === '' ? {} : { version }
     const call = api.POST('/api/v1/modules/{id}/install', { params: { path: { id } }, body })
-    const { jobId } = await ask(call)
+    const { jobId } = await unwrap(call)
     void refreshModules()
     onClose()
     onBegun(jobId)

@@ -1,7 +1,7 @@
 import { ArrowUpCircle, Download, ExternalLink, Trash2 } from 'lucide-react'
 import { useState } from 'react'
-import { useMay } from '../../api/account.ts'
-import { api, ask } from '../../api/client.ts'
+import { useHasPermission } from '../../api/account.ts'
+import { api, unwrap } from '../../api/client.ts'
 import { Button, ButtonLink } from '../../ui/button.tsx'
 import { Confirm } from '../../ui/dialog.tsx'
 import { InstallDialog } from './install-dialog.tsx'
@@ -21,13 +21,13 @@ interface ModuleActionsProps {
 /** What can be done with a module just now, by this user. */
 export function ModuleActions({ entry, describedBy, isWhole = false, onBegun }: ModuleActionsProps) {
   const [asked, setAsked] = useState<'install' | 'uninstall'>()
-  const mayInstall = useMay('modules:install')
+  const mayInstall = useHasPermission('modules:install')
   const page = usePageOf(entry)
   const { id, name, offer, installed } = entry
   const isFree = installed === undefined || !isUnderWay(installed)
   const close = () => setAsked(undefined)
   const uninstall = async () => {
-    const { jobId } = await ask(api.DELETE('/api/v1/modules/{id}', { params: { path: { id } } }))
+    const { jobId } = await unwrap(api.DELETE('/api/v1/modules/{id}', { params: { path: { id } } }))
     void refreshModules()
     onBegun(jobId)
   }

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { CircleCheck } from 'lucide-react'
-import { isFault } from '../../api/api-error.ts'
-import { useMay } from '../../api/account.ts'
+import { isApiError } from '../../api/api-error.ts'
+import { useHasPermission } from '../../api/account.ts'
 import { Badge, StatusBadge } from '../../ui/badge.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
 import { ErrorNote } from '../../ui/error-note.tsx'
@@ -9,7 +9,7 @@ import { Loading } from '../../ui/state.tsx'
 import { OperationProgress } from '../operation/operation-progress.tsx'
 import type { Operation } from '../operation/use-operation.ts'
 import { ModuleActions } from './module-actions.tsx'
-import { ModuleFacts } from './module-details.tsx'
+import { ModuleDetails } from './module-details.tsx'
 import styles from './modules.module.css'
 import { type Module, type ModuleEntry, moduleQuery } from './use-modules.ts'
 import { VerifiedBadge } from './verified-badge.tsx'
@@ -29,8 +29,8 @@ interface ModuleDetailProps {
 export function ModuleDetail({ moduleId, jobId, entry, isListed, onBegun, onClose }: ModuleDetailProps) {
   const isInstalled = entry?.installed !== undefined
   const one = useQuery({ ...moduleQuery(moduleId), enabled: isInstalled })
-  const mayFollow = useMay('jobs:read')
-  const isGone = !isInstalled || isFault(one.error, 'module_not_found')
+  const mayFollow = useHasPermission('jobs:read')
+  const isGone = !isInstalled || isApiError(one.error, 'module_not_found')
   const module = isGone ? undefined : one.data
   const shownJob = jobId ?? module?.jobId
   const nameId = `detail-${moduleId}`
@@ -69,7 +69,7 @@ export function ModuleDetail({ moduleId, jobId, entry, isListed, onBegun, onClos
       {entry && (
         <ModuleActions entry={{ ...entry, installed: module }} describedBy={nameId} isWhole onBegun={onBegun} />
       )}
-      <ModuleFacts module={module} offer={entry?.offer} />
+      <ModuleDetails module={module} offer={entry?.offer} />
     </Dialog>
   )
 }

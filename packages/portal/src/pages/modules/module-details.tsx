@@ -2,7 +2,7 @@ import type { ReactNode } from 'react'
 import { Link } from '@tanstack/react-router'
 import type { Schemas } from '../../api/client.ts'
 import { StatusBadge } from '../../ui/badge.tsx'
-import { Facts } from '../../ui/card.tsx'
+import { DescriptionList } from '../../ui/card.tsx'
 import { CopyField } from '../../ui/copy.tsx'
 import { durationText, Time } from '../../ui/time.tsx'
 import styles from './modules.module.css'
@@ -11,9 +11,9 @@ import type { CatalogItem } from './use-modules.ts'
 type Detail = Schemas['ModuleDetail']
 
 /** What is known of a module: of what runs, and of what the catalog offers. */
-export const ModuleFacts = ({ module, offer }: { module: Detail | undefined; offer: CatalogItem | undefined }) => (
+export const ModuleDetails = ({ module, offer }: { module: Detail | undefined; offer: CatalogItem | undefined }) => (
   <>
-    <Facts items={[...(module ? factsOf(module) : []), ...(offer ? offerFacts(offer) : [])]} />
+    <DescriptionList items={[...(module ? factsOf(module) : []), ...(offer ? offerFacts(offer) : [])]} />
     {module && (
       <>
         <section className={styles['part']} aria-label="Image">

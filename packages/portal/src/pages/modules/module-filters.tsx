@@ -1,7 +1,7 @@
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import { SelectField } from '../../ui/field.tsx'
 import { SearchField } from '../../ui/search-field.tsx'
-import { shows } from './filter.ts'
+import { visibilityOptions } from './filter.ts'
 import styles from './modules.module.css'
 
 /** Search and choice of modules; both stand in the address. */
@@ -33,7 +33,7 @@ export function ModuleFilters() {
       <SelectField
         name="show"
         label="Show"
-        options={shows}
+        options={visibilityOptions}
         value={show}
         onChange={(value) => change({ show: value })}
       />

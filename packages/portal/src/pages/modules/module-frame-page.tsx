@@ -1,8 +1,8 @@
 import { useQuery } from '@tanstack/react-query'
 import { useLocation, useParams } from '@tanstack/react-router'
 import { Compass, Info } from 'lucide-react'
-import { navigationQuery, useMay } from '../../api/account.ts'
-import { isFault } from '../../api/api-error.ts'
+import { navigationQuery, useHasPermission } from '../../api/account.ts'
+import { isApiError } from '../../api/api-error.ts'
 import { StatusBadge } from '../../ui/badge.tsx'
 import { ButtonLink } from '../../ui/button.tsx'
 import { ErrorNote } from '../../ui/error-note.tsx'
@@ -21,11 +21,11 @@ export function ModuleFramePage() {
   const path = address.pathname + address.searchStr
   const isOwn = isOwnPath(path, [`/modules/${moduleId}`])
   const page = useQuery({ ...pageQuery(path), enabled: isOwn })
-  const mayRead = useMay('modules:read')
+  const mayRead = useHasPermission('modules:read')
   const module = useQuery({ ...moduleQuery(moduleId), enabled: isOwn && mayRead })
   const name = useNameOf(moduleId, module.data?.name)
   useTitle(name)
-  if (!isOwn || isFault(page.error, 'route_not_found') || isFault(module.error, 'module_not_found')) return <NoModule />
+  if (!isOwn || isApiError(page.error, 'route_not_found') || isApiError(module.error, 'module_not_found')) return <NoModule />
   const isReady = page.isSuccess && !module.isLoading
   return (
     <div className={styles['page']}>

@@ -1,13 +1,13 @@
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import { Blocks, FileBox, RefreshCw } from 'lucide-react'
 import { useState } from 'react'
-import { useMay } from '../../api/account.ts'
+import { useHasPermission } from '../../api/account.ts'
 import { defined } from '../../app/search.ts'
 import { Button } from '../../ui/button.tsx'
 import { Page } from '../../ui/page.tsx'
 import { EmptyState, Loaded } from '../../ui/state.tsx'
 import { Time } from '../../ui/time.tsx'
-import { isWanted } from './filter.ts'
+import { matchesFilter } from './filter.ts'
 import { ImageDialog } from './image-dialog.tsx'
 import { ModuleDetail } from './module-detail.tsx'
 import { ModuleFilters } from './module-filters.tsx'
@@ -27,7 +27,7 @@ export function ModulesPage() {
   const follow = (module: string, job: string) => void navigate({ search: (old) => ({ ...old, module, job }) })
   const leave = () =>
     void navigate({ search: (old) => defined({ search: old.search, show: old.show }), resetScroll: false })
-  const wanted = entries.filter((entry) => isWanted(entry, search))
+  const wanted = entries.filter((entry) => matchesFilter(entry, search))
   return (
     <Page
       title="Modules"
@@ -84,7 +84,7 @@ export function ModulesPage() {
 function PageActions({ onBegun }: { onBegun: (moduleId: string, jobId: string) => void }) {
   const [isOpen, setIsOpen] = useState(false)
   const { isScanning, scan } = useScan()
-  if (!useMay('modules:install')) return null
+  if (!useHasPermission('modules:install')) return null
   return (
     <>
       <Button icon={RefreshCw} isBusy={isScanning} onClick={scan}>

@@ -1,6 +1,6 @@
 import { queryOptions, useQuery } from '@tanstack/react-query'
-import { api, ask, type Schemas } from '../../api/client.ts'
-import { every, queries } from '../../api/query.ts'
+import { api, unwrap, type Schemas } from '../../api/client.ts'
+import { pollEvery, queries } from '../../api/query.ts'
 
 export type CatalogItem = Schemas['CatalogItem']
 export type Module = Schemas['Module']
@@ -24,24 +24,24 @@ const [soonSeconds, listSeconds, catalogSeconds] = [2, 10, 30]
 
 const installedQuery = queryOptions({
   queryKey: ['modules', 'installed'],
-  queryFn: () => ask(api.GET('/api/v1/modules')),
+  queryFn: () => unwrap(api.GET('/api/v1/modules')),
   refetchInterval: (query) =>
-    every(query.state.data?.items.some(isUnderWay) === true ? soonSeconds : listSeconds)(query),
+    pollEvery(query.state.data?.items.some(isUnderWay) === true ? soonSeconds : listSeconds)(query),
 })
 
 export const catalogQuery = queryOptions({
   queryKey: ['modules', 'catalog'],
-  queryFn: () => ask(api.GET('/api/v1/modules/catalog')),
-  refetchInterval: every(catalogSeconds),
+  queryFn: () => unwrap(api.GET('/api/v1/modules/catalog')),
+  refetchInterval: pollEvery(catalogSeconds),
 })
 
 export const moduleQuery = (id: string) =>
   queryOptions({
     queryKey: ['module', id],
-    queryFn: () => ask(api.GET('/api/v1/modules/{id}', { params: { path: { id } } })),
+    queryFn: () => unwrap(api.GET('/api/v1/modules/{id}', { params: { path: { id } } })),
     refetchInterval: (query) => {
       const { data } = query.state
-      return every(data !== undefined && isUnderWay(data) ? soonSeconds : listSeconds)(query)
+      return pollEvery(data !== undefined && isUnderWay(data) ? soonSeconds : listSeconds)(query)
     },
   })
 

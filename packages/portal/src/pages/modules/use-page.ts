@@ -1,5 +1,5 @@
 import { queryOptions } from '@tanstack/react-query'
-import { ApiFault } from '../../api/api-error.ts'
+import { ApiError } from '../../api/api-error.ts'
 import { fetchInSession } from '../../api/session.ts'
 
 /**
@@ -22,12 +22,12 @@ async function look(path: string): Promise<true> {
   const response = await ask(path, 'GET')
   const isSaid = response.headers.get('content-type')?.startsWith('application/json') === true
   if (response.ok || !isSaid) return true
-  throw new ApiFault(response.status, await response.json().catch(() => undefined), response.headers)
+  throw new ApiError(response.status, await response.json().catch(() => undefined), response.headers)
 }
 
 const ask = (path: string, method: string): Promise<Response> =>
   fetchInSession(new Request(location.origin + path, { method, headers: { accept: 'text/html' } })).catch(
     (cause: unknown) => {
-      throw ApiFault.unreachable(cause)
+      throw ApiError.unreachable(cause)
     },
   )

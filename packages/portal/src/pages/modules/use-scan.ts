@@ -1,8 +1,8 @@
 import { useQuery } from '@tanstack/react-query'
 import { useEffect, useState } from 'react'
-import { api, ask } from '../../api/client.ts'
-import { every } from '../../api/query.ts'
-import { announce, announceFailure } from '../../ui/toast.tsx'
+import { api, unwrap } from '../../api/client.ts'
+import { pollEvery } from '../../api/query.ts'
+import { showToast, showErrorToast } from '../../ui/toast.tsx'
 import { catalogQuery } from './use-modules.ts'
 
 /** A registry has a minute to answer, and there may be some of them. */
@@ -15,12 +15,12 @@ export function useScan(): { isScanning: boolean; scan: () => void } {
   const { data } = useQuery(catalogQuery)
   // What is shown may be of a look before the one that came before the wish.
   const isScanning = wish !== undefined && (data?.scannedAt ?? '') <= (wish.before ?? '')
-  useQuery({ ...catalogQuery, ...(isScanning && { refetchInterval: every(1) }) })
+  useQuery({ ...catalogQuery, ...(isScanning && { refetchInterval: pollEvery(1) }) })
   const isDone = wish !== undefined && !isScanning
   const count = data?.totalCount ?? 0
 
   useEffect(() => {
-    if (isDone) announce('The catalog is up to date', `It holds ${count} ${count === 1 ? 'module' : 'modules'}.`)
+    if (isDone) showToast('The catalog is up to date', `It holds ${count} ${count === 1 ? 'module' : 'modules'}.`)
     // Told once a look, however the number changes afterwards.
     // oxlint-disable-next-line react/exhaustive-deps
   }, [isDone])
@@ -29,15 +29,15 @@ export function useScan(): { isScanning: boolean; scan: () => void } {
     if (!isScanning) return undefined
     const timer = setTimeout(() => {
       setWish(undefined)
-      announce('The sources take long to answer', 'The catalog shows what is found when they have.')
+      showToast('The sources take long to answer', 'The catalog shows what is found when they have.')
     }, patienceMs)
     return () => clearTimeout(timer)
   }, [isScanning])
 
   const scan = () =>
-    void ask(api.POST('/api/v1/modules/catalog/scan')).then(
+    void unwrap(api.POST('/api/v1/modules/catalog/scan')).then(
       ({ scannedAt }) => setWish({ before: scannedAt }),
-      (error: unknown) => announceFailure('The platform did not begin to look', error),
+      (error: unknown) => showErrorToast('The platform did not begin to look', error),
     )
   return { isScanning, scan }
 }

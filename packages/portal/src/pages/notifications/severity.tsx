@@ -1,12 +1,12 @@
 import { CircleAlert, Info, TriangleAlert } from 'lucide-react'
 import type { Schemas } from '../../api/client.ts'
-import { Badge, type Tone } from '../../ui/badge.tsx'
+import { Badge, type BadgeVariant } from '../../ui/badge.tsx'
 
 const looks = {
   info: ['Info', 'quiet', Info],
   warning: ['Warning', 'warn', TriangleAlert],
   critical: ['Critical', 'bad', CircleAlert],
-} as const satisfies Record<Schemas['Notification']['severity'], readonly [string, Tone, unknown]>
+} as const satisfies Record<Schemas['Notification']['severity'], readonly [string, BadgeVariant, unknown]>
 
 /** How grave a notification is. */
 export function Severity({ severity }: Pick<Schemas['Notification'], 'severity'>) {

@@ -1,8 +1,8 @@
 import { type InfiniteData, infiniteQueryOptions, useInfiniteQuery } from '@tanstack/react-query'
 import { summaryQuery } from '../../api/account.ts'
-import { api, ask, type Schemas, tell } from '../../api/client.ts'
+import { api, unwrap, type Schemas, expectNoBody } from '../../api/client.ts'
 import { queries } from '../../api/query.ts'
-import { announceFailure } from '../../ui/toast.tsx'
+import { showErrorToast } from '../../ui/toast.tsx'
 
 export type Notification = Schemas['Notification']
 
@@ -18,7 +18,7 @@ const listKey = ['notifications', 'list']
 
 const pageOf = (page: number, { unreadOnly, type, severity }: Filter) => {
   const query = { unreadOnly, ...(type && { type }), ...(severity && { severity }), page, pageSize }
-  return ask(api.GET('/api/v1/notifications', { params: { query } }))
+  return unwrap(api.GET('/api/v1/notifications', { params: { query } }))
 }
 
 const listQuery = (filter: Filter) =>
@@ -49,13 +49,13 @@ export async function markRead(which: 'all' | readonly string[]): Promise<void> 
   const summary = queries.getQueryData(summaryQuery.queryKey)
   show(which, summary?.unreadCount ?? 0)
   try {
-    await tell(
+    await expectNoBody(
       api.PATCH('/api/v1/notifications', { body: which === 'all' ? { markAllRead: true } : { ids: [...which] } }),
     )
   } catch (error) {
     for (const [key, data] of lists) queries.setQueryData(key, data)
     if (summary) queries.setQueryData(summaryQuery.queryKey, summary)
-    announceFailure('Nothing was marked as read', error)
+    showErrorToast('Nothing was marked as read', error)
   }
   await Promise.all([
     queries.invalidateQueries({ queryKey: ['notifications'] }),

@@ -1,5 +1,5 @@
 import { type ReactNode, useId } from 'react'
-import { ApiFault } from '../../api/api-error.ts'
+import { ApiError } from '../../api/api-error.ts'
 import { StatusBadge } from '../../ui/badge.tsx'
 import { classes } from '../../ui/class-names.ts'
 import { CopyButton } from '../../ui/copy.tsx'
@@ -23,7 +23,7 @@ export function OperationProgress({ jobId, title, after }: OperationProgressProp
   const { data: job, error, failureCount, refetch } = useOperation(jobId)
   const headingId = useId()
   if (job === undefined) {
-    const isAway = error === null || (error instanceof ApiFault && error.isPassing)
+    const isAway = error === null || (error instanceof ApiError && error.isPassing)
     return isAway ? <Loading what="the progress" /> : <ErrorNote error={error} onRetry={() => void refetch()} />
   }
   const isRunning = job.completedAt === undefined

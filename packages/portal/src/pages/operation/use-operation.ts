@@ -1,7 +1,7 @@
 import { queryOptions, useQuery } from '@tanstack/react-query'
 import { useEffect } from 'react'
 import type { Schemas } from '../../api/client.ts'
-import { every, queries } from '../../api/query.ts'
+import { pollEvery, queries } from '../../api/query.ts'
 import { jobQuery } from '../jobs/job-query.ts'
 import { refreshModules } from '../modules/use-modules.ts'
 
@@ -16,7 +16,7 @@ const isOver = (job: Operation | undefined): boolean => job?.completedAt !== und
 export const operationQuery = (jobId: string) =>
   queryOptions({
     ...jobQuery(jobId),
-    refetchInterval: (query) => (isOver(query.state.data) ? false : every(pollSeconds)(query)),
+    refetchInterval: (query) => (isOver(query.state.data) ? false : pollEvery(pollSeconds)(query)),
     staleTime: (query) => (isOver(query.state.data) ? Infinity : 0),
   })
 

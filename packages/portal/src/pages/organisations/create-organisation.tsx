@@ -1,10 +1,10 @@
 import { useQueryClient } from '@tanstack/react-query'
-import { api, ask, type Schemas } from '../../api/client.ts'
+import { api, unwrap, type Schemas } from '../../api/client.ts'
 import { Button } from '../../ui/button.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
 import { TextField } from '../../ui/field.tsx'
 import { Form, type FormValues } from '../../ui/form.tsx'
-import { announce } from '../../ui/toast.tsx'
+import { showToast } from '../../ui/toast.tsx'
 
 interface CreateOrganisationProps {
   onClose: () => void
@@ -15,8 +15,8 @@ interface CreateOrganisationProps {
 export function CreateOrganisation({ onClose, onCreated }: CreateOrganisationProps) {
   const queries = useQueryClient()
   const create = async ({ name = '' }: FormValues) => {
-    const organisation = await ask(api.POST('/api/v1/platform/organisations', { body: { name: name.trim() } }))
-    announce(`${organisation.name} was created`)
+    const organisation = await unwrap(api.POST('/api/v1/platform/organisations', { body: { name: name.trim() } }))
+    showToast(`${organisation.name} was created`)
     onClose()
     onCreated(organisation)
     await queries.invalidateQueries({ queryKey: ['organisations'] })

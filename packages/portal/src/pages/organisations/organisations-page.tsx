@@ -1,6 +1,6 @@
 import { Building2, Plus } from 'lucide-react'
 import { useState } from 'react'
-import { api, ask, type Schemas } from '../../api/client.ts'
+import { api, unwrap, type Schemas } from '../../api/client.ts'
 import { Badge } from '../../ui/badge.tsx'
 import { Button } from '../../ui/button.tsx'
 import { Page } from '../../ui/page.tsx'
@@ -10,16 +10,16 @@ import { Time } from '../../ui/time.tsx'
 import { pageRows } from '../../ui/use-pages.ts'
 import type { VirtualColumn } from '../../ui/virtual-table.tsx'
 import { CreateUser } from '../users/create-user.tsx'
-import { OnlyWith } from '../../shell/require-permission.tsx'
+import { RequirePermission } from '../../shell/require-permission.tsx'
 import { CreateOrganisation } from './create-organisation.tsx'
 
 type Organisation = Schemas['Organisation']
 
 /** The tenants of the platform. */
 export const OrganisationsPage = () => (
-  <OnlyWith permission="platform:admin" title="Organisations">
+  <RequirePermission permission="platform:admin" title="Organisations">
     <Administration />
-  </OnlyWith>
+  </RequirePermission>
 )
 
 function Administration() {
@@ -40,7 +40,7 @@ function Administration() {
         label="Organisations"
         queryKey={['organisations', 'list']}
         fetchPage={(page, signal) =>
-          ask(api.GET('/api/v1/platform/organisations', { params: { query: { page, pageSize: pageRows } }, signal }))
+          unwrap(api.GET('/api/v1/platform/organisations', { params: { query: { page, pageSize: pageRows } }, signal }))
         }
         columns={columns(setSeeded)}
         rowKey={({ id }) => id}

@@ -1,7 +1,7 @@
 import type { Schemas } from '../../api/client.ts'
 
 /** What the wizard asks: the members of the request that completes setup. */
-export type Answers = Schemas['SetupCompletion']
+export type SetupForm = Schemas['SetupCompletion']
 
 const usernamePattern = /^[A-Za-z0-9][A-Za-z0-9._@+-]{0,63}$/
 const emailPattern = /^[^\s@]+@[^\s@]+\.[^\s@]+$/
@@ -26,7 +26,7 @@ function publicUrlProblem(text: string): string | undefined {
 const unless = (isFit: boolean, problem: string): string | undefined => (isFit ? undefined : problem)
 
 /** What is wrong with an answer, as far as a browser can tell; the platform decides. */
-export const problemOf: Record<keyof Answers, (value: string) => string | undefined> = {
+export const errorOf: Record<keyof SetupForm, (value: string) => string | undefined> = {
   platformName: (name) => unless(name.trim() !== '' && name.trim().length <= 100, 'Enter a name of 1 to 100 letters.'),
   timezone: (name) => unless(isTimezone(name), 'Choose one of the list, such as Europe/Berlin.'),
   publicUrl: publicUrlProblem,
@@ -43,15 +43,15 @@ export const problemOf: Record<keyof Answers, (value: string) => string | undefi
 const kept = ['platformName', 'timezone', 'publicUrl', 'adminUsername', 'adminEmail'] as const
 
 /** What may be remembered between visits: never a secret. */
-export const withoutSecrets = (answers: Answers): Record<(typeof kept)[number], string> => {
+export const withoutSecrets = (answers: SetupForm): Record<(typeof kept)[number], string> => {
   const { platformName, timezone, publicUrl, adminUsername, adminEmail } = answers
   return { platformName, timezone, publicUrl, adminUsername, adminEmail }
 }
 
 /** The answers that begin the wizard: what was remembered, else what the browser can tell. */
-export function firstAnswers(remembered: Record<string, unknown>): Answers {
+export function initialForm(remembered: Record<string, unknown>): SetupForm {
   const { origin, protocol } = location
-  const blank: Answers = {
+  const blank: SetupForm = {
     platformName: '',
     timezone: Intl.DateTimeFormat().resolvedOptions().timeZone,
     publicUrl: protocol === 'https:' ? origin : '',
@@ -60,17 +60,17 @@ export function firstAnswers(remembered: Record<string, unknown>): Answers {
     adminPassword: '',
     initialAdminToken: '',
   }
-  return taken(blank, Object.fromEntries(kept.map((name) => [name, remembered[name]])))
+  return mergeValues(blank, Object.fromEntries(kept.map((name) => [name, remembered[name]])))
 }
 
 /** The answers with those that were given now. */
-export function taken(answers: Answers, given: Record<string, unknown>): Answers {
+export function mergeValues(answers: SetupForm, given: Record<string, unknown>): SetupForm {
   const isAnswer = ([name, value]: [string, unknown]) => Object.hasOwn(answers, name) && typeof value === 'string'
   return { ...answers, ...Object.fromEntries(Object.entries(given).filter(isAnswer)) }
 }
 
 /** As they are sent: what surrounds a name, an address or the token by accident is no part of it. */
-export function asSent(answers: Answers): Answers {
+export function toRequest(answers: SetupForm): SetupForm {
   const trimmed = Object.entries(answers).map(([name, value]) => [name, value.trim()])
-  return { ...taken(answers, Object.fromEntries(trimmed)), adminPassword: answers.adminPassword }
+  return { ...mergeValues(answers, Object.fromEntries(trimmed)), adminPassword: answers.adminPassword }
 }

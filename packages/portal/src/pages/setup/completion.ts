@@ -1,10 +1,10 @@
-import { api, ask, tell } from '../../api/client.ts'
-import { ApiFault, isFault, reworded } from '../../api/api-error.ts'
-import { type Answers, asSent } from './answers.ts'
+import { api, unwrap, expectNoBody } from '../../api/client.ts'
+import { ApiError, isApiError, withMessage } from '../../api/api-error.ts'
+import { type SetupForm, toRequest } from './answers.ts'
 
 /** What the platform says to the wizard. A request that it refuses changes nothing, and never uses the token up (D2). */
 
-const send = (body: Answers) => api.POST('/api/v1/setup/complete', { body })
+const send = (body: SetupForm) => api.POST('/api/v1/setup/complete', { body })
 
 const wrong = 'This is not the token. Get it again as shown above: a restart of the platform may have made another one.'
 const expired =
@@ -16,45 +16,45 @@ const lost =
 export async function howToRetrieve(): Promise<string> {
   const nothing = { platformName: '', timezone: '', publicUrl: '', adminUsername: '', adminEmail: '' }
   try {
-    await tell(send({ ...nothing, adminPassword: '', initialAdminToken: '' }))
+    await expectNoBody(send({ ...nothing, adminPassword: '', initialAdminToken: '' }))
   } catch (error) {
-    if (error instanceof ApiFault && typeof error.body['howToRetrieve'] === 'string') return error.body['howToRetrieve']
+    if (error instanceof ApiError && typeof error.body['howToRetrieve'] === 'string') return error.body['howToRetrieve']
     throw error
   }
   // A token is never empty.
-  throw new ApiFault(200, {})
+  throw new ApiError(200, {})
 }
 
 /**
  * Has the platform look at the token and all other answers before the last step, by a request that lacks the password: the
  * token is checked first, the fields after it. Throws what is wrong.
  */
-export async function checkToken(answers: Answers): Promise<void> {
+export async function checkToken(answers: SetupForm): Promise<void> {
   try {
-    await tell(send({ ...asSent(answers), adminPassword: '' }))
+    await expectNoBody(send({ ...toRequest(answers), adminPassword: '' }))
   } catch (error) {
     const isAllElseFit =
-      isFault(error, 'validation_failed') && error.details.every(({ path }) => path === '/adminPassword')
+      isApiError(error, 'validation_failed') && error.details.every(({ path }) => path === '/adminPassword')
     if (!isAllElseFit) throw inPlainWords(error)
   }
 }
 
 /** Completes setup; answers the refresh token of the administrator's first session. */
-export async function complete(answers: Answers): Promise<string> {
+export async function complete(answers: SetupForm): Promise<string> {
   try {
-    const { refreshToken } = await ask(send(asSent(answers)))
+    const { refreshToken } = await unwrap(send(toRequest(answers)))
     return refreshToken
   } catch (error) {
     throw inPlainWords(error)
   }
 }
 
-const ofToken = (fault: ApiFault, message: string): ApiFault =>
-  reworded(fault, message, [{ in: 'body', path: '/initialAdminToken', message }])
+const ofToken = (fault: ApiError, message: string): ApiError =>
+  withMessage(fault, message, [{ in: 'body', path: '/initialAdminToken', message }])
 
 function inPlainWords(error: unknown): unknown {
-  if (isFault(error, 'initial_admin_token_invalid')) return ofToken(error, wrong)
-  if (isFault(error, 'initial_admin_token_expired')) return ofToken(error, expired)
-  if (isFault(error, 'unreachable')) return reworded(error, lost)
+  if (isApiError(error, 'initial_admin_token_invalid')) return ofToken(error, wrong)
+  if (isApiError(error, 'initial_admin_token_expired')) return ofToken(error, expired)
+  if (isApiError(error, 'unreachable')) return withMessage(error, lost)
   return error
 }

@@ -1,5 +1,5 @@
 import { Link } from '@tanstack/react-router'
-import { Facts } from '../../ui/card.tsx'
+import { DescriptionList } from '../../ui/card.tsx'
 import styles from './setup.module.css'
 import type { StepName } from './steps.ts'
 import type { Setup } from './use-setup.ts'
@@ -35,6 +35,6 @@ const Part = ({ step, title, facts }: PartProps) => (
         Change
       </Link>
     </div>
-    <Facts items={Object.entries(facts)} />
+    <DescriptionList items={Object.entries(facts)} />
   </div>
 )

@@ -2,7 +2,7 @@ import { CopyField } from '../../ui/copy.tsx'
 import { TextField } from '../../ui/field.tsx'
 import { PasswordField } from '../../ui/password-field.tsx'
 import { Loaded } from '../../ui/state.tsx'
-import { type Answers, problemOf } from './answers.ts'
+import { type SetupForm, errorOf } from './answers.ts'
 import styles from './setup.module.css'
 import { TimezoneField } from './timezone-field.tsx'
 import type { Setup } from './use-setup.ts'
@@ -12,10 +12,10 @@ import type { Setup } from './use-setup.ts'
 type StepProps = { setup: Setup }
 
 /** What binds a field to its answer. */
-const bound = ({ setup: { answers, answer } }: StepProps, name: keyof Answers) => ({
+const bound = ({ setup: { answers, answer } }: StepProps, name: keyof SetupForm) => ({
   name,
   value: answers[name],
-  check: problemOf[name],
+  check: errorOf[name],
   onChange: (value: string) => answer({ [name]: value }),
 })
 

@@ -2,12 +2,12 @@ import { useQuery, type UseQueryResult } from '@tanstack/react-query'
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import { useEffect, useEffectEvent, useState } from 'react'
 import { configurationQuery } from '../../api/account.ts'
-import { ApiFault, isFault } from '../../api/api-error.ts'
+import { ApiError, isApiError } from '../../api/api-error.ts'
 import { queries } from '../../api/query.ts'
 import { signIn } from '../../api/sign-in.ts'
 import { remember, remembered } from '../../app/preferences.ts'
 import type { FormValues } from '../../ui/form.tsx'
-import { type Answers, firstAnswers, taken, withoutSecrets } from './answers.ts'
+import { type SetupForm, initialForm, mergeValues, withoutSecrets } from './answers.ts'
 import { checkToken, complete, howToRetrieve } from './completion.ts'
 import { reachable, stepFrom, stepOf, type StepName } from './steps.ts'
 
@@ -33,7 +33,7 @@ export interface Setup {
   step: StepName
   /** Whether a later step was asked for, which needs this one. */
   isSentBack: boolean
-  answers: Answers
+  answers: SetupForm
   /** The password as it was typed once more. */
   again: string
   setAgain: (typed: string) => void
@@ -41,7 +41,7 @@ export interface Setup {
   failure: unknown
   /** How one gets the token. */
   hint: UseQueryResult<string>
-  answer: (given: Partial<Answers>) => void
+  answer: (given: Partial<SetupForm>) => void
   /** Goes on with what the step's form holds. Throws what the platform says. */
   next: (values: FormValues) => Promise<void>
   back: () => void
@@ -50,7 +50,7 @@ export interface Setup {
 /** All but the secrets outlives a reload, and the end of the browser, in a cookie that ends with the wizard. */
 export function useSetup(): Setup {
   const [draft] = useState(rememberedDraft)
-  const [answers, setAnswers] = useState(() => firstAnswers(draft))
+  const [answers, setAnswers] = useState(() => initialForm(draft))
   const [again, setAgain] = useState('')
   const [refusal, setRefusal] = useState<{ step: StepName; error: unknown }>()
   const navigate = useNavigate()
@@ -66,12 +66,12 @@ export function useSetup(): Setup {
   }
   const isHinted = step === 'welcome' || step === 'token'
   const hint = useQuery({ queryKey: ['setup', 'hint'], queryFn: howToRetrieve, staleTime: Infinity, enabled: isHinted })
-  const isOver = isFault(hint.error, 'setup_already_complete')
+  const isOver = isApiError(hint.error, 'setup_already_complete')
   const onOver = useEffectEvent(() => void leave())
   useEffect(() => {
     if (isOver) onOver()
   }, [isOver])
-  const finish = async (all: Answers) => {
+  const finish = async (all: SetupForm) => {
     const refreshToken = await complete(all)
     forgetSetup()
     try {
@@ -83,15 +83,15 @@ export function useSetup(): Setup {
     return navigate({ to: '/dashboard', replace: true })
   }
   const next = async (values: FormValues) => {
-    const all = taken(answers, values)
+    const all = mergeValues(answers, values)
     setAnswers(all)
     setRefusal(undefined)
     try {
       if (step === 'token') await checkToken(all)
       await (step === 'review' ? finish(all) : show(stepFrom(step, 1)))
     } catch (error) {
-      if (isFault(error, 'setup_already_complete')) return leave()
-      const refused = error instanceof ApiFault ? stepOf(error) : undefined
+      if (isApiError(error, 'setup_already_complete')) return leave()
+      const refused = error instanceof ApiError ? stepOf(error) : undefined
       if (refused === undefined || refused === step) throw error
       setRefusal({ step: refused, error })
       await show(refused)
@@ -111,7 +111,7 @@ export function useSetup(): Setup {
   }
 }
 
-function useDraft(answers: Answers, step: StepName): void {
+function useDraft(answers: SetupForm, step: StepName): void {
   const draft = JSON.stringify({ step, ...withoutSecrets(answers) })
   useEffect(() => remember(draftName, draft, draftSeconds), [draft])
 }

@@ -1,4 +1,4 @@
-import { ApiFault, isFault, reworded } from '../../api/api-error.ts'
+import { ApiError, isApiError, withMessage } from '../../api/api-error.ts'
 
 /** Why a sign-in with a provider has ended, by the word that the platform leads back here with. */
 const providerFailures: Readonly<Record<string, string>> = {
@@ -15,9 +15,9 @@ const providerFailures: Readonly<Record<string, string>> = {
 const otherwise = 'The sign-in with the identity provider has failed. Try again.'
 
 /** What an address says of a failed sign-in: only words and ids that the platform makes are shown. */
-export function providerFailure(word: string, traceId: string | undefined): ApiFault {
+export function providerFailure(word: string, traceId: string | undefined): ApiError {
   const message = Object.hasOwn(providerFailures, word) ? providerFailures[word] : otherwise
-  return new ApiFault(0, { error: 'sign_in_failed', message, ...(isTraceId(traceId) && { traceId }) })
+  return new ApiError(0, { error: 'sign_in_failed', message, ...(isTraceId(traceId) && { traceId }) })
 }
 
 const isTraceId = (text: string | undefined): boolean => text !== undefined && /^[\w-]{8,64}$/.test(text)
@@ -26,7 +26,7 @@ const clock = new Intl.DateTimeFormat(undefined, { timeStyle: 'medium' })
 
 /** A refusal because of too many attempts, with the time at which the next one may succeed. */
 export function withTimeToRetry(error: unknown): unknown {
-  if (!isFault(error, 'rate_limited') || error.retryAfterSeconds === undefined) return error
+  if (!isApiError(error, 'rate_limited') || error.retryAfterSeconds === undefined) return error
   const at = clock.format(Date.now() + error.retryAfterSeconds * 1000)
-  return reworded(error, `There were too many attempts. Try again in ${error.retryAfterSeconds} seconds, at ${at}.`)
+  return withMessage(error, `There were too many attempts. Try again in ${error.retryAfterSeconds} seconds, at ${at}.`)
 }

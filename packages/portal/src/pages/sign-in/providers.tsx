@@ -1,15 +1,15 @@
 import { useQuery, useSuspenseQuery } from '@tanstack/react-query'
 import { configurationQuery } from '../../api/account.ts'
-import { api, ask, type Schemas } from '../../api/client.ts'
-import { anybodys } from '../../api/query.ts'
+import { api, unwrap, type Schemas } from '../../api/client.ts'
+import { publicQuery } from '../../api/query.ts'
 import { Button } from '../../ui/button.tsx'
 import { ErrorNote } from '../../ui/error-note.tsx'
 import styles from './sign-in.module.css'
 
 const choicesQuery = {
   queryKey: ['sign-in-choices'],
-  queryFn: () => ask(api.GET('/api/v1/auth/providers')),
-  meta: anybodys,
+  queryFn: () => unwrap(api.GET('/api/v1/auth/providers')),
+  meta: publicQuery,
 }
 
 /** The most characters that the platform carries through a sign-in. */

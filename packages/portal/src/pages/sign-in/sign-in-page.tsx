@@ -10,7 +10,7 @@ import { useFirstField } from '../../ui/use-first-field.ts'
 import { Standalone } from '../../shell/standalone.tsx'
 import { Providers } from './providers.tsx'
 import styles from './sign-in.module.css'
-import { type Entrance, useEntrance } from './use-sign-in.ts'
+import { type SignInState, useSignIn } from './use-sign-in.ts'
 
 const notices = { 'setup-complete': 'Setup is complete. Sign in as the administrator.' }
 
@@ -18,7 +18,7 @@ const notices = { 'setup-complete': 'Setup is complete. Sign in as the administr
 export function SignInPage() {
   const { platformName } = useSuspenseQuery(configurationQuery).data
   const { notice } = useSearch({ from: '/sign-in' })
-  const { enter, failure, returnTo, isTrading } = useEntrance()
+  const { enter, failure, returnTo, isTrading } = useSignIn()
   return (
     <Standalone title="Sign in" brand={platformName ?? 'Platform'}>
       {notice !== undefined && (
@@ -39,7 +39,7 @@ export function SignInPage() {
   )
 }
 
-function Credentials({ enter }: Pick<Entrance, 'enter'>) {
+function Credentials({ enter }: Pick<SignInState, 'enter'>) {
   const element = useFirstField<HTMLDivElement>()
   return (
     <div ref={element}>

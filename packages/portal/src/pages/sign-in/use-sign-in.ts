@@ -5,21 +5,21 @@ import { queries } from '../../api/query.ts'
 import { type Proof, signIn } from '../../api/sign-in.ts'
 import { defined } from '../../app/search.ts'
 import { providerFailure, withTimeToRetry } from './failures.ts'
-import { ownPlace } from './return-path.ts'
+import { safeReturnPath } from './return-path.ts'
 
 /** Codes that this page has traded: each works once, and an effect may run twice. */
 const traded = new Set<string>()
 
-export type Entrance = ReturnType<typeof useEntrance>
+export type SignInState = ReturnType<typeof useSignIn>
 
 /** The way in: by what the address holds, by a session that is there already, or by what is typed. */
-export function useEntrance() {
+export function useSignIn() {
   const search = useSearch({ from: '/sign-in' })
   const navigate = useNavigate()
   const [{ code, error, traceId }] = useState(search)
   const [failure, setFailure] = useState<unknown>(() => error && providerFailure(error, traceId))
   const [isTrading, setIsTrading] = useState(code !== undefined)
-  const returnTo = ownPlace(search.returnTo)
+  const returnTo = safeReturnPath(search.returnTo)
 
   const goOn = () => navigate({ href: returnTo ?? '/dashboard', replace: true })
   const open = async (proof: Proof) => {

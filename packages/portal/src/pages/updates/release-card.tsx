@@ -4,12 +4,12 @@ import { useState } from 'react'
 import { useSummary } from '../../api/account.ts'
 import { Badge } from '../../ui/badge.tsx'
 import { Button } from '../../ui/button.tsx'
-import { Card, Facts } from '../../ui/card.tsx'
+import { Card, DescriptionList } from '../../ui/card.tsx'
 import { ErrorNote } from '../../ui/error-note.tsx'
 import { Loading } from '../../ui/state.tsx'
 import { Time } from '../../ui/time.tsx'
 import { secureLink } from './secure-link.ts'
-import { UpdateDialog, type Wish } from './update-dialog.tsx'
+import { UpdateDialog, type UpdateRequest } from './update-dialog.tsx'
 import styles from './updates.module.css'
 import { checkQuery, type UpdateCheck } from './use-updates.ts'
 
@@ -22,7 +22,7 @@ type Known = Omit<UpdateCheck, 'refused' | 'checkedAt'> & Partial<Pick<UpdateChe
 export function ReleaseCard({ isBusy, onBegun }: { isBusy: boolean; onBegun: (jobId: string) => void }) {
   const check = useQuery(checkQuery)
   const summary = useSummary()
-  const [wish, setWish] = useState<Wish>()
+  const [wish, setWish] = useState<UpdateRequest>()
   // Where the releases cannot be read, what was found the last time stands in the numbers of the portal.
   const known: Known | undefined = check.data ?? summary.data?.update
   const isOld =
@@ -77,7 +77,7 @@ export function ReleaseCard({ isBusy, onBegun }: { isBusy: boolean; onBegun: (jo
 
 const Versions = ({ known }: { known: Known }) => (
   <>
-    <Facts
+    <DescriptionList
       items={[
         ['Current version', known.currentVersion],
         [

@@ -1,6 +1,6 @@
 import { useState } from 'react'
-import { api, ask, type Schemas } from '../../api/client.ts'
-import { isFault } from '../../api/api-error.ts'
+import { api, unwrap, type Schemas } from '../../api/client.ts'
+import { isApiError } from '../../api/api-error.ts'
 import { queries } from '../../api/query.ts'
 import { Button } from '../../ui/button.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
@@ -8,28 +8,28 @@ import { CheckField } from '../../ui/field.tsx'
 import { Form } from '../../ui/form.tsx'
 
 /** What an administrator wants, from version to version. */
-export interface Wish {
+export interface UpdateRequest {
   action: Schemas['UpdateRequest']['action']
   from: string
   to: string
 }
 
 interface UpdateDialogProps {
-  wish: Wish
+  wish: UpdateRequest
   onClose: () => void
   onBegun: (jobId: string) => void
 }
 
 const words = {
   apply: {
-    title: ({ to }: Wish) => `Update the platform to ${to}?`,
-    text: ({ from }: Wish) =>
+    title: ({ to }: UpdateRequest) => `Update the platform to ${to}?`,
+    text: ({ from }: UpdateRequest) =>
       `The new version is started beside ${from}, tried, and takes over in three steps. Where one fails, ${from} serves again by itself. Requests that have begun end where they began.`,
     verb: 'Update',
   },
   rollback: {
-    title: ({ to }: Wish) => `Go back to ${to}?`,
-    text: ({ from, to }: Wish) =>
+    title: ({ to }: UpdateRequest) => `Go back to ${to}?`,
+    text: ({ from, to }: UpdateRequest) =>
       `${to} takes the place of ${from}. What ${from} has written stays as it is: a release that damages data is not undone by going back.`,
     verb: 'Go back',
   },
@@ -43,13 +43,13 @@ export function UpdateDialog({ wish, onClose, onBegun }: UpdateDialogProps) {
   const begin = async () => {
     const body = { action: wish.action, targetVersion: wish.to, ...(isForced && { force: true }) }
     try {
-      const { jobId } = await ask(api.PUT('/api/v1/platform/updates/apply', { body }))
+      const { jobId } = await unwrap(api.PUT('/api/v1/platform/updates/apply', { body }))
       void queries.invalidateQueries({ queryKey: ['updates', 'history'] })
       onClose()
       onBegun(jobId)
     } catch (error) {
-      if (isFault(error, 'active_jobs')) setHasJobs(true)
-      if (isFault(error, 'update_in_progress')) void queries.invalidateQueries({ queryKey: ['updates', 'history'] })
+      if (isApiError(error, 'active_jobs')) setHasJobs(true)
+      if (isApiError(error, 'update_in_progress')) void queries.invalidateQueries({ queryKey: ['updates', 'history'] })
       throw error
     }
   }

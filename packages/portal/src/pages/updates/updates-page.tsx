@@ -5,18 +5,18 @@ import { Card } from '../../ui/card.tsx'
 import { Page } from '../../ui/page.tsx'
 import { OperationProgress } from '../operation/operation-progress.tsx'
 import type { Operation } from '../operation/use-operation.ts'
-import { OnlyWith } from '../../shell/require-permission.tsx'
+import { RequirePermission } from '../../shell/require-permission.tsx'
 import { HistoryCard } from './history-card.tsx'
 import { ReleaseCard } from './release-card.tsx'
 import { useHistory } from './use-updates.ts'
 
 /** Releases of the platform itself. */
 export const UpdatesPage = () => (
-  <OnlyWith permission="platform:admin" title="Updates">
+  <RequirePermission permission="platform:admin" title="Updates">
     <Page title="Updates" lead="Releases of the platform itself: what runs, what there is, and the way back.">
       <Updates />
     </Page>
-  </OnlyWith>
+  </RequirePermission>
 )
 
 function Updates() {

@@ -1,7 +1,7 @@
 import { queryOptions, useQuery } from '@tanstack/react-query'
-import { api, ask, type Schemas } from '../../api/client.ts'
-import { ApiFault, isFault } from '../../api/api-error.ts'
-import { every } from '../../api/query.ts'
+import { api, unwrap, type Schemas } from '../../api/client.ts'
+import { ApiError, isApiError } from '../../api/api-error.ts'
+import { pollEvery } from '../../api/query.ts'
 
 export type UpdateCheck = Schemas['UpdateCheck']
 export type JobSummary = Schemas['JobSummary']
@@ -12,15 +12,15 @@ const shownJobs = 8
 /** What there is to update to. Each look reads the release repository: nobody looks by the clock. */
 export const checkQuery = queryOptions({
   queryKey: ['updates', 'check'],
-  queryFn: () => ask(api.GET('/api/v1/platform/updates/check')),
+  queryFn: () => unwrap(api.GET('/api/v1/platform/updates/check')),
   staleTime: minuteMs,
   // A repository that is away stays so for a while, and the platform itself has waited for it.
   retry: (failures, error) =>
-    failures < 3 && error instanceof ApiFault && error.isPassing && !isFault(error, 'release_source_unreachable'),
+    failures < 3 && error instanceof ApiError && error.isPassing && !isApiError(error, 'release_source_unreachable'),
 })
 
 const jobsOf = async (type: 'PlatformUpdate' | 'PlatformRollback'): Promise<JobSummary[]> =>
-  (await ask(api.GET('/api/v1/jobs', { params: { query: { type, pageSize: shownJobs } } }))).items
+  (await unwrap(api.GET('/api/v1/jobs', { params: { query: { type, pageSize: shownJobs } } }))).items
 
 const runs = ({ completedAt }: JobSummary): boolean => completedAt === undefined
 
@@ -31,7 +31,7 @@ const historyQuery = queryOptions({
     const jobs = (await Promise.all([jobsOf('PlatformUpdate'), jobsOf('PlatformRollback')])).flat()
     return jobs.toSorted((one, other) => other.createdAt.localeCompare(one.createdAt)).slice(0, shownJobs)
   },
-  refetchInterval: every(10),
+  refetchInterval: pollEvery(10),
 })
 
 /** The last updates, and the one to look at: what runs, else what was last. */

@@ -1,10 +1,10 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
-import { api, ask, type Schemas } from '../../api/client.ts'
+import { api, unwrap, type Schemas } from '../../api/client.ts'
 import { Button } from '../../ui/button.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
 import { Form, type FormValues } from '../../ui/form.tsx'
-import { announce } from '../../ui/toast.tsx'
+import { showToast } from '../../ui/toast.tsx'
 import { type Role, RolesField } from './roles.tsx'
 import { EmailField, NameField, NewPasswordField } from './user-fields.tsx'
 
@@ -24,8 +24,8 @@ export function CreateUser({ onClose, organisation }: CreateUserProps) {
     if (roles.length === 0) return
     const place = organisation && { organisationId: organisation.id }
     const body = { username: username.trim(), email: email.trim(), password, roles, ...place }
-    const user = await ask(api.POST('/api/v1/users', { body }))
-    announce(`${user.username} was created`)
+    const user = await unwrap(api.POST('/api/v1/users', { body }))
+    showToast(`${user.username} was created`)
     onClose()
     await queries.invalidateQueries({ queryKey: ['users'] })
   }

@@ -1,12 +1,12 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { useMe } from '../../api/account.ts'
-import { api, ask, type Schemas } from '../../api/client.ts'
+import { api, unwrap, type Schemas } from '../../api/client.ts'
 import { Button } from '../../ui/button.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
 import { Form, type FormValues } from '../../ui/form.tsx'
 import { Loaded } from '../../ui/state.tsx'
-import { announce } from '../../ui/toast.tsx'
+import { showToast } from '../../ui/toast.tsx'
 import { type Role, RolesField } from './roles.tsx'
 import { EmailField, ResetPasswordField } from './user-fields.tsx'
 
@@ -21,7 +21,7 @@ interface EditUserProps {
 export function EditUser({ id, onClose }: EditUserProps) {
   const query = useQuery({
     queryKey: ['users', 'one', id],
-    queryFn: () => ask(api.GET('/api/v1/users/{id}', { params: { path: { id } } })),
+    queryFn: () => unwrap(api.GET('/api/v1/users/{id}', { params: { path: { id } } })),
     // What is being edited does not change under the hands, and is never what it was when it was edited before.
     refetchOnWindowFocus: false,
     gcTime: 0,
@@ -61,8 +61,8 @@ function EditForm({ user, onClose }: { user: User; onClose: () => void }) {
       ...(password !== '' && { password }),
     }
     if (Object.keys(body).length > 0) {
-      await ask(api.PATCH('/api/v1/users/{id}', { params: { path: { id } }, body }))
-      announce(`${user.username} was changed`)
+      await unwrap(api.PATCH('/api/v1/users/{id}', { params: { path: { id } }, body }))
+      showToast(`${user.username} was changed`)
     }
     onClose()
     await queries.invalidateQueries({ queryKey: ['users'] })

@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
-import { api, ask, type Schemas } from '../../api/client.ts'
+import { api, unwrap, type Schemas } from '../../api/client.ts'
 import { permissionTexts } from '../../api/permissions.ts'
 import { CheckGroup } from '../../ui/check-group.tsx'
 import { Loaded } from '../../ui/state.tsx'
@@ -8,7 +8,7 @@ export type Role = Schemas['RoleDescription']['name']
 
 export const rolesQuery = {
   queryKey: ['roles'],
-  queryFn: () => ask(api.GET('/api/v1/roles')),
+  queryFn: () => unwrap(api.GET('/api/v1/roles')),
   staleTime: Infinity,
 }
 

@@ -1,11 +1,11 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { Ellipsis, KeyRound, LogOut, Pencil, Trash2 } from 'lucide-react'
 import { useState } from 'react'
-import { api, type Schemas, tell } from '../../api/client.ts'
+import { api, type Schemas, expectNoBody } from '../../api/client.ts'
 import { IconButton } from '../../ui/button.tsx'
 import { Confirm } from '../../ui/dialog.tsx'
 import { Menu } from '../../ui/menu.tsx'
-import { announce } from '../../ui/toast.tsx'
+import { showToast } from '../../ui/toast.tsx'
 
 type User = Schemas['UserProfile']
 
@@ -26,14 +26,14 @@ const actions = {
     title: (username) => `End all sessions of ${username}?`,
     description: 'The user has to sign in again, within 15 minutes at the latest. API tokens stay.',
     done: (username) => `The sessions of ${username} have ended`,
-    send: (id) => tell(api.DELETE('/api/v1/users/{id}/sessions', params(id))),
+    send: (id) => expectNoBody(api.DELETE('/api/v1/users/{id}/sessions', params(id))),
   },
   revokeTokens: {
     label: 'Revoke API tokens',
     title: (username) => `Revoke all API tokens of ${username}?`,
     description: 'Programs that use them are refused from now on.',
     done: (username) => `The API tokens of ${username} are revoked`,
-    send: (id) => tell(api.DELETE('/api/v1/users/{id}/tokens', params(id))),
+    send: (id) => expectNoBody(api.DELETE('/api/v1/users/{id}/tokens', params(id))),
   },
   remove: {
     label: 'Remove',
@@ -41,7 +41,7 @@ const actions = {
     description:
       'Sessions end and API tokens are refused. The name is free again; what the user did stays in the audit trail.',
     done: (username) => `${username} was removed`,
-    send: (id) => tell(api.DELETE('/api/v1/users/{id}', params(id))),
+    send: (id) => expectNoBody(api.DELETE('/api/v1/users/{id}', params(id))),
   },
 } as const satisfies Record<string, Action>
 
@@ -56,7 +56,7 @@ export function UserActions({ user: { id, username, authProvider }, onEdit }: Us
   const queries = useQueryClient()
   const confirm = async ({ send, done }: Action) => {
     await send(id)
-    announce(done(username))
+    showToast(done(username))
     await queries.invalidateQueries({ queryKey: ['users'] })
   }
   const ask = (name: keyof typeof actions) => () => setAsked(name)

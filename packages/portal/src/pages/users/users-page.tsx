@@ -1,8 +1,8 @@
 import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import { UserPlus, Users } from 'lucide-react'
 import { useState } from 'react'
-import { useMay, useMe } from '../../api/account.ts'
-import { api, ask, type Schemas } from '../../api/client.ts'
+import { useHasPermission, useMe } from '../../api/account.ts'
+import { api, unwrap, type Schemas } from '../../api/client.ts'
 import { Badge } from '../../ui/badge.tsx'
 import { Button } from '../../ui/button.tsx'
 import { Page } from '../../ui/page.tsx'
@@ -11,7 +11,7 @@ import { EmptyState } from '../../ui/state.tsx'
 import { Time } from '../../ui/time.tsx'
 import { pageRows } from '../../ui/use-pages.ts'
 import type { VirtualColumn } from '../../ui/virtual-table.tsx'
-import { OnlyWith } from '../../shell/require-permission.tsx'
+import { RequirePermission } from '../../shell/require-permission.tsx'
 import { CreateUser } from './create-user.tsx'
 import { EditUser } from './edit-user.tsx'
 import { UserActions } from './user-actions.tsx'
@@ -20,14 +20,14 @@ type User = Schemas['UserProfile']
 
 /** The users of the organisation. */
 export const UsersPage = () => (
-  <OnlyWith permission="users:admin" title="Users">
+  <RequirePermission permission="users:admin" title="Users">
     <Administration />
-  </OnlyWith>
+  </RequirePermission>
 )
 
 function Administration() {
   const [isNew, setIsNew] = useState(false)
-  const isPlatformAdmin = useMay('platform:admin')
+  const isPlatformAdmin = useHasPermission('platform:admin')
   const { user } = useSearch({ from: '/signed-in/settings/users' })
   const navigate = useNavigate()
   const edit = (id?: string) => void navigate({ to: '/settings/users', search: id === undefined ? {} : { user: id } })
@@ -92,7 +92,7 @@ function UserTable({ onEdit }: { onEdit: (id: string) => void }) {
       label="Users"
       queryKey={['users', 'list']}
       fetchPage={(page, signal) =>
-        ask(api.GET('/api/v1/users', { params: { query: { page, pageSize: pageRows } }, signal }))
+        unwrap(api.GET('/api/v1/users', { params: { query: { page, pageSize: pageRows } }, signal }))
       }
       columns={columns}
       rowKey={({ id }) => id}

@@ -1,5 +1,5 @@
 import { useState } from 'react'
-import { api, ask } from '../../api/client.ts'
+import { api, unwrap } from '../../api/client.ts'
 import { queries } from '../../api/query.ts'
 import { Button } from '../../ui/button.tsx'
 import { CopyField } from '../../ui/copy.tsx'
@@ -43,7 +43,7 @@ function WebhookForm({ onClose, onCreated }: WebhookFormProps) {
   const create = async (url: string) => {
     setIsTried(true)
     if (events.length === 0) return
-    const created = await ask(api.POST('/api/v1/webhooks', { body: { url, events: subscriptionsOf(events) } }))
+    const created = await unwrap(api.POST('/api/v1/webhooks', { body: { url, events: subscriptionsOf(events) } }))
     onCreated(created.secret)
     await queries.invalidateQueries({ queryKey: webhooksKey })
   }

@@ -1,14 +1,14 @@
 import { useQuery } from '@tanstack/react-query'
 import { RotateCw } from 'lucide-react'
 import { useId, useState } from 'react'
-import { api, ask, type Schemas } from '../../api/client.ts'
-import { every, queries } from '../../api/query.ts'
+import { api, unwrap, type Schemas } from '../../api/client.ts'
+import { pollEvery, queries } from '../../api/query.ts'
 import { StatusBadge } from '../../ui/badge.tsx'
 import { Button } from '../../ui/button.tsx'
 import { Loaded } from '../../ui/state.tsx'
 import { type Column, Table } from '../../ui/table.tsx'
 import { Time } from '../../ui/time.tsx'
-import { announce, announceFailure } from '../../ui/toast.tsx'
+import { showToast, showErrorToast } from '../../ui/toast.tsx'
 import { DeliveryAttempts } from './delivery-attempts.tsx'
 import styles from './webhooks.module.css'
 import { webhooksKey } from './webhooks-key.ts'
@@ -25,22 +25,22 @@ export function Deliveries({ webhookId }: { webhookId: string }) {
   const query = useQuery({
     queryKey: [...key, page],
     queryFn: () =>
-      ask(
+      unwrap(
         api.GET('/api/v1/webhooks/{id}/deliveries', { params: { path: { id: webhookId }, query: { page, pageSize } } }),
       ),
-    refetchInterval: every(5),
+    refetchInterval: pollEvery(5),
   })
   const redeliver = async (deliveryId: string) => {
-    await ask(
+    await unwrap(
       api.POST('/api/v1/webhooks/{id}/deliveries/{deliveryId}/redeliver', {
         params: { path: { id: webhookId, deliveryId } },
       }),
     )
     await queries.invalidateQueries({ queryKey: key })
-    announce('The event is on its way again')
+    showToast('The event is on its way again')
   }
   const again = (id: string) =>
-    void redeliver(id).catch((error: unknown) => announceFailure('The event was not delivered again', error))
+    void redeliver(id).catch((error: unknown) => showErrorToast('The event was not delivered again', error))
   return (
     <section aria-labelledby={headingId} className={styles['stack']}>
       <h3 id={headingId}>Deliveries</h3>

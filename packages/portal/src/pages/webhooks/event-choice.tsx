@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { useId } from 'react'
-import { api, ask, type Schemas } from '../../api/client.ts'
+import { api, unwrap, type Schemas } from '../../api/client.ts'
 import { CheckField } from '../../ui/field.tsx'
 import { Loaded } from '../../ui/state.tsx'
 import styles from './webhooks.module.css'
@@ -39,7 +39,7 @@ export function EventChoice({ chosen, onChange, problem }: EventChoiceProps) {
   const id = useId()
   const query = useQuery({
     queryKey: ['event-catalog'],
-    queryFn: () => ask(api.GET('/api/v1/events/catalog')),
+    queryFn: () => unwrap(api.GET('/api/v1/events/catalog')),
     staleTime: Infinity,
   })
   const toggle = (name: string, isChosen: boolean) => onChange(withChoice(chosen, name, isChosen))

@@ -1,13 +1,13 @@
 import { Send, Trash2 } from 'lucide-react'
 import { useState } from 'react'
-import { api, ask, type Schemas, tell } from '../../api/client.ts'
+import { api, unwrap, type Schemas, expectNoBody } from '../../api/client.ts'
 import { queries } from '../../api/query.ts'
 import { Button } from '../../ui/button.tsx'
 import { Confirm, Dialog } from '../../ui/dialog.tsx'
 import { CheckField } from '../../ui/field.tsx'
 import { Form } from '../../ui/form.tsx'
 import { Time } from '../../ui/time.tsx'
-import { announce, announceFailure } from '../../ui/toast.tsx'
+import { showToast, showErrorToast } from '../../ui/toast.tsx'
 import { AddressField } from './address-field.tsx'
 import { Deliveries } from './deliveries.tsx'
 import { EventChoice, noEvents, subscriptionsOf } from './event-choice.tsx'
@@ -54,15 +54,15 @@ function WebhookView({ webhook, onClose }: { webhook: Webhook; onClose: () => vo
       ...(events.toSorted().join() !== before.events.toSorted().join() && { events: subscriptionsOf(events) }),
       ...(chosen !== undefined && chosen !== webhook.enabled && { enabled: chosen }),
     }
-    if (Object.keys(body).length === 0) return announce('There was nothing to change')
-    setBefore(await ask(api.PATCH('/api/v1/webhooks/{id}', { params, body })))
+    if (Object.keys(body).length === 0) return showToast('There was nothing to change')
+    setBefore(await unwrap(api.PATCH('/api/v1/webhooks/{id}', { params, body })))
     await queries.invalidateQueries({ queryKey: webhooksKey })
     setChosen(undefined)
-    announce('The webhook was changed')
+    showToast('The webhook was changed')
   }
   const remove = async () => {
-    await tell(api.DELETE('/api/v1/webhooks/{id}', { params }))
-    announce('The webhook was removed')
+    await expectNoBody(api.DELETE('/api/v1/webhooks/{id}', { params }))
+    showToast('The webhook was removed')
     onClose()
     // Of its deliveries there is nothing to ask any more.
     await queries.invalidateQueries({ queryKey: webhooksKey, exact: true })
@@ -70,11 +70,11 @@ function WebhookView({ webhook, onClose }: { webhook: Webhook; onClose: () => vo
   const test = async () => {
     setIsTesting(true)
     try {
-      await ask(api.POST('/api/v1/webhooks/{id}/test', { params }))
-      announce('A test event is on its way')
+      await unwrap(api.POST('/api/v1/webhooks/{id}/test', { params }))
+      showToast('A test event is on its way')
       await queries.invalidateQueries({ queryKey: [...webhooksKey, webhook.id] })
     } catch (error) {
-      announceFailure('No test event was sent', error)
+      showErrorToast('No test event was sent', error)
     } finally {
       setIsTesting(false)
     }

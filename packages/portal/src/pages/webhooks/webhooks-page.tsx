@@ -2,15 +2,15 @@ import { useQuery } from '@tanstack/react-query'
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import { Plus, Webhook as WebhookIcon } from 'lucide-react'
 import { useState } from 'react'
-import { api, ask, type Schemas } from '../../api/client.ts'
-import { every } from '../../api/query.ts'
+import { api, unwrap, type Schemas } from '../../api/client.ts'
+import { pollEvery } from '../../api/query.ts'
 import { Button } from '../../ui/button.tsx'
 import { Page } from '../../ui/page.tsx'
 import { EmptyState, Loaded } from '../../ui/state.tsx'
 import { type Column, Table } from '../../ui/table.tsx'
 import { TextButton } from '../../ui/text-button.tsx'
 import { Time } from '../../ui/time.tsx'
-import { OnlyWith } from '../../shell/require-permission.tsx'
+import { RequirePermission } from '../../shell/require-permission.tsx'
 import { CreateWebhook } from './create-webhook.tsx'
 import { subscriptionText } from './event-choice.tsx'
 import { WebhookDialog } from './webhook-dialog.tsx'
@@ -38,9 +38,9 @@ const EventNames = ({ names }: { names: readonly string[] }) => (
 
 /** Where the platform posts its events to. */
 export const WebhooksPage = () => (
-  <OnlyWith permission="users:admin" title="Webhooks">
+  <RequirePermission permission="users:admin" title="Webhooks">
     <WebhookList />
-  </OnlyWith>
+  </RequirePermission>
 )
 
 function WebhookList() {
@@ -50,8 +50,8 @@ function WebhookList() {
   const [columns] = useState(() => columnsOf((webhook) => void navigate({ search: { webhook } })))
   const query = useQuery({
     queryKey: webhooksKey,
-    queryFn: () => ask(api.GET('/api/v1/webhooks')),
-    refetchInterval: every(15),
+    queryFn: () => unwrap(api.GET('/api/v1/webhooks')),
+    refetchInterval: pollEvery(15),
   })
   const create = (
     <Button look="primary" icon={Plus} onClick={() => setIsCreating(true)}>

@@ -1,12 +1,12 @@
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useSummary } from '../../../api/account.ts'
-import { api, ask } from '../../../api/client.ts'
-import { every } from '../../../api/query.ts'
+import { api, unwrap } from '../../../api/client.ts'
+import { pollEvery } from '../../../api/query.ts'
 import { StatusBadge } from '../../../ui/badge.tsx'
 import { Loaded } from '../../../ui/state.tsx'
 import { Time } from '../../../ui/time.tsx'
-import { Nothing } from './empty.tsx'
+import { EmptyWidget } from './empty.tsx'
 import styles from './widgets.module.css'
 
 const statuses = ['Offline', 'Degraded'] as const
@@ -29,15 +29,15 @@ function Ailing({ counts }: { counts: readonly number[] }) {
     queryFn: async () => {
       const wanted = statuses.filter((_status, index) => (counts[index] ?? 0) > 0)
       const pages = wanted.map((status) =>
-        ask(api.GET('/api/v1/clusters', { params: { query: { status, pageSize } } })),
+        unwrap(api.GET('/api/v1/clusters', { params: { query: { status, pageSize } } })),
       )
       return (await Promise.all(pages)).flatMap(({ items }) => items).slice(0, pageSize)
     },
     placeholderData: keepPreviousData,
-    refetchInterval: every(pollSeconds),
+    refetchInterval: pollEvery(pollSeconds),
   })
   if (!isAny) {
-    return <Nothing text="Nothing is offline or degraded." to={{ to: '/clusters' }} label="All clusters" />
+    return <EmptyWidget text="Nothing is offline or degraded." to={{ to: '/clusters' }} label="All clusters" />
   }
   return (
     <Loaded query={query} what="clusters">

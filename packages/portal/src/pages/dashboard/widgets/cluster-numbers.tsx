@@ -1,7 +1,7 @@
 import { useSummary } from '../../../api/account.ts'
 import { Loaded } from '../../../ui/state.tsx'
 import { Numbers } from './numbers.tsx'
-import { Nothing } from './empty.tsx'
+import { EmptyWidget } from './empty.tsx'
 
 const statuses = ['Healthy', 'Degraded', 'Pending', 'Offline'] as const
 
@@ -10,7 +10,7 @@ export const ClusterNumbers = () => (
   <Loaded query={useSummary()} what="the numbers">
     {({ clusters }) =>
       clusters === undefined || clusters.total === 0 ? (
-        <Nothing text="No cluster is registered yet." to={{ to: '/clusters' }} label="Go to clusters" />
+        <EmptyWidget text="No cluster is registered yet." to={{ to: '/clusters' }} label="Go to clusters" />
       ) : (
         <Numbers
           items={statuses.map((status) => ({

@@ -1,14 +1,14 @@
 import type { Schemas } from '../../../api/client.ts'
 import { Chart } from '../../../charts/chart.tsx'
 import type { ChartData } from '../../../charts/series.ts'
-import { toneOf } from '../../../ui/badge.tsx'
+import { variantOf } from '../../../ui/badge.tsx'
 import { Loaded } from '../../../ui/state.tsx'
-import { Nothing } from './empty.tsx'
+import { EmptyWidget } from './empty.tsx'
 import { useHistory } from './use-history.ts'
 
 type Point = Schemas['HistoryPoint']
 
-const named = (names: readonly string[]): ChartData['series'] => names.map((name) => ({ name, tone: toneOf(name) }))
+const named = (names: readonly string[]): ChartData['series'] => names.map((name) => ({ name, tone: variantOf(name) }))
 
 /** The healthy ones are the ground on which the others stand. */
 const clusterStatuses = ['Healthy', 'Pending', 'Degraded', 'Offline'] as const
@@ -32,7 +32,7 @@ export const ClustersOverTime = () => (
         series={clusterSeries}
         points={pointsOf(points, clusterCounts)}
         stepMinutes={stepMinutes}
-        empty={<Nothing text="There was no cluster in this time." to={{ to: '/clusters' }} label="Go to clusters" />}
+        empty={<EmptyWidget text="There was no cluster in this time." to={{ to: '/clusters' }} label="Go to clusters" />}
       />
     )}
   </Loaded>
@@ -48,7 +48,7 @@ export const JobsOverTime = () => (
         series={jobSeries}
         points={pointsOf(points, jobCounts)}
         stepMinutes={stepMinutes}
-        empty={<Nothing text="No job has ended in this time." to={{ to: '/jobs' }} label="Go to jobs" />}
+        empty={<EmptyWidget text="No job has ended in this time." to={{ to: '/jobs' }} label="Go to jobs" />}
       />
     )}
   </Loaded>

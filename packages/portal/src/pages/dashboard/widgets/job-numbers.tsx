@@ -1,7 +1,7 @@
 import { useSummary } from '../../../api/account.ts'
 import { Loaded } from '../../../ui/state.tsx'
 import { Numbers } from './numbers.tsx'
-import { Nothing } from './empty.tsx'
+import { EmptyWidget } from './empty.tsx'
 
 const statuses = ['Queued', 'Running', 'Completed', 'Failed', 'Cancelled'] as const
 
@@ -10,7 +10,7 @@ export const JobNumbers = () => (
   <Loaded query={useSummary()} what="the numbers">
     {({ jobs }) =>
       jobs === undefined || jobs.total === 0 ? (
-        <Nothing text="No job has been run yet." to={{ to: '/jobs' }} label="Go to jobs" />
+        <EmptyWidget text="No job has been run yet." to={{ to: '/jobs' }} label="Go to jobs" />
       ) : (
         <Numbers
           items={statuses.map((status) => ({

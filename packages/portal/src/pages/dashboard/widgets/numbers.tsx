@@ -1,5 +1,5 @@
 import { Link, type LinkProps } from '@tanstack/react-router'
-import { toneOf } from '../../../ui/badge.tsx'
+import { variantOf } from '../../../ui/badge.tsx'
 import { classes } from '../../../ui/class-names.ts'
 import styles from './widgets.module.css'
 
@@ -13,7 +13,7 @@ export const Numbers = ({ items }: NumbersProps) => (
     {items.map(({ name, count, tone = name, to }) => (
       <li key={name}>
         <Link {...to} className={styles['number']}>
-          <strong className={classes(styles['count'], count > 0 && styles[toneOf(tone)])}>{count}</strong>
+          <strong className={classes(styles['count'], count > 0 && styles[variantOf(tone)])}>{count}</strong>
           <span>{name}</span>
         </Link>
       </li>

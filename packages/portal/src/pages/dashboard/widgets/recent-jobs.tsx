@@ -1,12 +1,12 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
-import { api, ask } from '../../../api/client.ts'
-import { every } from '../../../api/query.ts'
+import { api, unwrap } from '../../../api/client.ts'
+import { pollEvery } from '../../../api/query.ts'
 import { StatusBadge } from '../../../ui/badge.tsx'
 import { Loaded } from '../../../ui/state.tsx'
 import { Time } from '../../../ui/time.tsx'
 import { titleOfType } from '../../jobs/status.ts'
-import { Nothing } from './empty.tsx'
+import { EmptyWidget } from './empty.tsx'
 import styles from './widgets.module.css'
 
 const pollSeconds = 10
@@ -16,14 +16,14 @@ const pageSize = 8
 export function RecentJobs() {
   const query = useQuery({
     queryKey: ['jobs', 'recent'],
-    queryFn: () => ask(api.GET('/api/v1/jobs', { params: { query: { pageSize } } })),
-    refetchInterval: every(pollSeconds),
+    queryFn: () => unwrap(api.GET('/api/v1/jobs', { params: { query: { pageSize } } })),
+    refetchInterval: pollEvery(pollSeconds),
   })
   return (
     <Loaded query={query} what="jobs">
       {({ items }) =>
         items.length === 0 ? (
-          <Nothing text="No job has been run yet." to={{ to: '/jobs' }} label="Go to jobs" />
+          <EmptyWidget text="No job has been run yet." to={{ to: '/jobs' }} label="Go to jobs" />
         ) : (
           <ul className={styles['rows']}>
             {items.map((job) => (

@@ -1,10 +1,10 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
-import { api, ask } from '../../../api/client.ts'
+import { api, unwrap } from '../../../api/client.ts'
 import { Loaded } from '../../../ui/state.tsx'
 import { Time } from '../../../ui/time.tsx'
 import { Severity } from '../../notifications/severity.tsx'
-import { Nothing } from './empty.tsx'
+import { EmptyWidget } from './empty.tsx'
 import styles from './widgets.module.css'
 
 const pageSize = 6
@@ -13,14 +13,14 @@ const pageSize = 6
 export function Unread() {
   const query = useQuery({
     queryKey: ['notifications', 'newest unread'],
-    queryFn: () => ask(api.GET('/api/v1/notifications', { params: { query: { unreadOnly: true, pageSize } } })),
+    queryFn: () => unwrap(api.GET('/api/v1/notifications', { params: { query: { unreadOnly: true, pageSize } } })),
     staleTime: 60_000,
   })
   return (
     <Loaded query={query} what="notifications">
       {({ items }) =>
         items.length === 0 ? (
-          <Nothing text="You have read everything." to={{ to: '/notifications' }} label="All notifications" />
+          <EmptyWidget text="You have read everything." to={{ to: '/notifications' }} label="All notifications" />
         ) : (
           <ul className={styles['rows']}>
             {items.map(({ id, title, severity, createdAt }) => (

@@ -1,7 +1,7 @@
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { useSearch } from '@tanstack/react-router'
-import { api, ask } from '../../../api/client.ts'
-import { every } from '../../../api/query.ts'
+import { api, unwrap } from '../../../api/client.ts'
+import { pollEvery } from '../../../api/query.ts'
 
 /** How far charts look back, by the word that the address holds. */
 export const rangeList = ['day', 'week', 'month'] as const
@@ -19,9 +19,9 @@ export function useHistory() {
   const hours = hoursOf[useRange()]
   return useQuery({
     queryKey: ['history', hours],
-    queryFn: () => ask(api.GET('/api/v1/portal/history', { params: { query: { hours } } })),
+    queryFn: () => unwrap(api.GET('/api/v1/portal/history', { params: { query: { hours } } })),
     placeholderData: keepPreviousData,
     staleTime: 30_000,
-    refetchInterval: every(pollSeconds),
+    refetchInterval: pollEvery(pollSeconds),
   })
 }

@@ -1,5 +1,5 @@
 import { call, type CallOptions } from './call.ts'
-import { type PortalMessage, readMessage, type Surroundings } from './messages.ts'
+import { type PortalMessage, readMessage, type FrameContext } from './messages.ts'
 import { isOwnPath } from './own-path.ts'
 
 /** Calls of a page that are under way at once. More are refused: a page that asks in a loop must not starve the portal. */
@@ -7,7 +7,7 @@ const atOnce = 10
 
 interface BridgeOptions extends Omit<CallOptions, 'signal'> {
   moduleId: string
-  surroundings: () => Surroundings
+  surroundings: () => FrameContext
   /** Sends a message to the page. */
   send: (message: PortalMessage) => void
   /** Shows another page of the module; its path was looked at. */

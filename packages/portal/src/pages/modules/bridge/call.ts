@@ -1,4 +1,4 @@
-import type { AnswerMessage, CallError, CallMessage } from './messages.ts'
+import type { ResponseMessage, CallError, CallMessage } from './messages.ts'
 import { isOwnPath } from './own-path.ts'
 
 /** What a call may be: the methods and headers that the platform hands on to a module, and its limits. */
@@ -27,7 +27,7 @@ export interface CallOptions {
 }
 
 /** Makes a call for a page; answers what came of it, also where that is nothing. */
-export async function call(message: CallMessage, options: CallOptions): Promise<AnswerMessage> {
+export async function call(message: CallMessage, options: CallOptions): Promise<ResponseMessage> {
   const { id } = message
   const failed = (error: CallError) => ({ platform: 'response', id, status: 0, headers: {}, body: '', error }) as const
   const request = requestOf(message, options)

@@ -21,7 +21,7 @@ export type PageMessage = CallMessage | { platform: 'hello' } | { platform: 'ope
 export type CallError = 'not_allowed' | 'too_large' | 'too_many' | 'unreachable'
 
 /** To the page: the answer to a call. With `error` the status is 0. */
-export interface AnswerMessage {
+export interface ResponseMessage {
   platform: 'response'
   id: string | number
   status: number
@@ -31,7 +31,7 @@ export interface AnswerMessage {
 }
 
 /** How the portal looks and speaks. */
-export interface Surroundings {
+export interface FrameContext {
   theme: 'light' | 'dark'
   /** A BCP 47 tag. */
   locale: string
@@ -40,7 +40,7 @@ export interface Surroundings {
 }
 
 /** To the page. */
-export type PortalMessage = AnswerMessage | ({ platform: 'surroundings' } & Surroundings)
+export type PortalMessage = ResponseMessage | ({ platform: 'surroundings' } & FrameContext)
 
 const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null
 
