@@ -2,7 +2,7 @@ import type { Metric } from './metrics.ts'
 import { prefix } from './stage.ts'
 
 /** Something that somebody should know of. */
-export interface Watch {
+export interface AlarmSpec {
   /** Of docs/operations.md#alarms. */
   number: number
   /** What is the matter. */
@@ -26,7 +26,7 @@ export const sumOf = (metrics: readonly Metric[]): string =>
   `SUM([${metrics.map((_, index) => `m${index}`).join(', ')}])`
 
 /** Makes the alarm, which tells the topic when it begins and when it ends. */
-export function alarm(name: string, watch: Watch, topic: sst.aws.SnsTopic): void {
+export function alarm(name: string, watch: AlarmSpec, topic: sst.aws.SnsTopic): void {
   const { number, says, above, below, times = 1, missing = 'notBreaching' } = watch
   new aws.cloudwatch.MetricAlarm(`${name}Alarm`, {
     name: `${prefix}-${name}`,
@@ -41,7 +41,7 @@ export function alarm(name: string, watch: Watch, topic: sst.aws.SnsTopic): void
   })
 }
 
-function watched({ metrics, formula, statistic, minutes = 5 }: Watch) {
+function watched({ metrics, formula, statistic, minutes = 5 }: AlarmSpec) {
   const period = 60 * minutes
   if (formula !== undefined) {
     const terms = metrics.map((metric, index) => ({ id: `m${index}`, metric: { ...metric, period, stat: statistic } }))

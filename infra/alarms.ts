@@ -1,22 +1,22 @@
-import { alarm, alarmTopic, sumOf, type Watch } from './alarm.ts'
-import { areTaken, clocks, consumers, tableRefusals } from './metrics.ts'
-import { ofAllFunctions, ofFunction, ofGateway, ofPlatform, ofQueue } from './metrics.ts'
+import { alarm, alarmTopic, sumOf, type AlarmSpec } from './alarm.ts'
+import { hasConsumer, schedules, consumers, tableThrottles } from './metrics.ts'
+import { allFunctionsMetric, functionMetric, gatewayMetric, platformMetric, queueMetric } from './metrics.ts'
 import { options } from './options.ts'
 import { queues } from './queues.ts'
-import { isWatched } from './stage.ts'
+import { hasAlarms } from './stage.ts'
 
 /** What wakes somebody. The numbers are those of docs/operations.md#alarms, which says what to do. */
 
-const errorsOfConsumers = consumers.map((name) => ofFunction('Errors', name))
-const errorsOfClocks = ['bootstrap', ...clocks.map(({ name }) => name)].map((name) => ofFunction('Errors', name))
+const errorsOfConsumers = consumers.map((name) => functionMetric('Errors', name))
+const errorsOfClocks = ['bootstrap', ...schedules.map(({ name }) => name)].map((name) => functionMetric('Errors', name))
 /** A changed password wants the old one first. */
-const signIns = [ofPlatform('SignInFailures', 'auth'), ofPlatform('SignInFailures', 'users')]
+const signIns = [platformMetric('SignInFailures', 'auth'), platformMetric('SignInFailures', 'users')]
 
-const ofWork: Record<string, Watch> = {
+const ofWork: Record<string, AlarmSpec> = {
   'requests-fail': {
     number: 2,
     says: 'More than 1 % of the requests fail, and five at least.',
-    metrics: [ofGateway('5xx'), ofGateway('Count')],
+    metrics: [gatewayMetric('5xx'), gatewayMetric('Count')],
     formula: 'IF(m0 >= 5, m0 / m1, 0)',
     statistic: 'Sum',
     above: 0.01,
@@ -24,7 +24,7 @@ const ofWork: Record<string, Watch> = {
   'slow-answers': {
     number: 9,
     says: 'One answer of twenty takes longer than three seconds.',
-    metrics: [ofGateway('Latency')],
+    metrics: [gatewayMetric('Latency')],
     statistic: 'p95',
     above: 3000,
     times: 3,
@@ -33,7 +33,7 @@ const ofWork: Record<string, Watch> = {
     number: 3,
     says: 'No sweep has ended well for five minutes.',
     // Only what has ended well has a duration.
-    metrics: [ofPlatform('RunDuration', 'schedule/sweep')],
+    metrics: [platformMetric('RunDuration', 'schedule/sweep')],
     statistic: 'SampleCount',
     below: 1,
     missing: 'breaching',
@@ -41,7 +41,7 @@ const ofWork: Record<string, Watch> = {
   'sweep-late': {
     number: 4,
     says: 'Sweeps find what was due three minutes before.',
-    metrics: [ofPlatform('SweepLateness', 'schedule/sweep')],
+    metrics: [platformMetric('SweepLateness', 'schedule/sweep')],
     statistic: 'Maximum',
     above: 180,
     times: 3,
@@ -49,21 +49,21 @@ const ofWork: Record<string, Watch> = {
   'sweep-failures': {
     number: 4,
     says: 'A sweep cannot judge something: its log names it.',
-    metrics: [ofPlatform('SweepFailures', 'schedule/sweep')],
+    metrics: [platformMetric('SweepFailures', 'schedule/sweep')],
     statistic: 'Sum',
     above: 0,
   },
   'books-lag': {
     number: 7,
     says: 'What happens enters the books five minutes later.',
-    metrics: [ofPlatform('BooksLag', 'queue/events')],
+    metrics: [platformMetric('BooksLag', 'queue/events')],
     statistic: 'Maximum',
     above: 300,
   },
   'records-set-aside': {
     number: 7,
     says: 'A record cannot be entered into one of the books.',
-    metrics: [ofPlatform('RecordsSetAside', 'queue/events')],
+    metrics: [platformMetric('RecordsSetAside', 'queue/events')],
     statistic: 'Sum',
     above: 0,
   },
@@ -78,7 +78,7 @@ const ofWork: Record<string, Watch> = {
   'webhooks-fail': {
     number: 11,
     says: 'A hundred deliveries of webhooks have failed in a quarter of an hour.',
-    metrics: [ofPlatform('DeliveryFailures', 'queue/webhooks')],
+    metrics: [platformMetric('DeliveryFailures', 'queue/webhooks')],
     statistic: 'Sum',
     above: 100,
     minutes: 15,
@@ -102,26 +102,26 @@ const ofWork: Record<string, Watch> = {
   throttles: {
     number: 13,
     says: 'Functions are refused: the account has no room for more of them at once.',
-    metrics: [ofAllFunctions('Throttles')],
+    metrics: [allFunctionsMetric('Throttles')],
     statistic: 'Sum',
     above: 10,
   },
   'table-throttles': {
     number: 13,
     says: 'The table refuses calls, or writes for an index: more is asked of it, or of one partition, than it gives.',
-    metrics: tableRefusals,
-    formula: sumOf(tableRefusals),
+    metrics: tableThrottles,
+    formula: sumOf(tableThrottles),
     statistic: 'Sum',
     above: 10,
   },
 }
 
-const ofTimeLimits = clocks.map(({ name, timeoutSeconds }): [string, Watch] => [
+const ofTimeLimits = schedules.map(({ name, timeoutSeconds }): [string, AlarmSpec] => [
   `${name.replace('schedule/', '')}-near-limit`,
   {
     number: 8,
     says: `${name} takes more than 80 % of the ${timeoutSeconds} seconds that it has.`,
-    metrics: [ofFunction('Duration', name)],
+    metrics: [functionMetric('Duration', name)],
     statistic: 'Maximum',
     above: 800 * timeoutSeconds,
     times: 2,
@@ -134,21 +134,21 @@ const ofTimeLimits = clocks.map(({ name, timeoutSeconds }): [string, Watch] => [
  */
 const waits: Record<string, number> = { updates: 1800, webhooks: 1200, modules: 1200 }
 
-const ofQueues = Object.entries(queues).flatMap(([name, { queue, deadLetter }]): [string, Watch][] => {
+const ofQueues = Object.entries(queues).flatMap(([name, { queue, deadLetter }]): [string, AlarmSpec][] => {
   const above = waits[name] ?? 300
-  const age: Watch = {
+  const age: AlarmSpec = {
     number: 5,
     says: `A message of the queue ${name} has waited for ${above} seconds.`,
-    metrics: [ofQueue('ApproximateAgeOfOldestMessage', queue)],
+    metrics: [queueMetric('ApproximateAgeOfOldestMessage', queue)],
     statistic: 'Maximum',
     above,
   }
   // What SQS itself moves to a queue counts as sent by nobody. Where a function takes letters at once, that is seen.
-  const letters: Watch = {
+  const letters: AlarmSpec = {
     number: 6,
     says: `A message of the queue ${name} has failed five times.`,
-    metrics: [ofQueue(areTaken(name) ? 'NumberOfMessagesReceived' : 'ApproximateNumberOfMessagesVisible', deadLetter)],
-    statistic: areTaken(name) ? 'Sum' : 'Maximum',
+    metrics: [queueMetric(hasConsumer(name) ? 'NumberOfMessagesReceived' : 'ApproximateNumberOfMessagesVisible', deadLetter)],
+    statistic: hasConsumer(name) ? 'Sum' : 'Maximum',
     above: 0,
   }
   return [
@@ -158,7 +158,7 @@ const ofQueues = Object.entries(queues).flatMap(([name, { queue, deadLetter }]):
 })
 
 /** Tells whoever subscribes to it; there is none where nobody watches. */
-export const topic = isWatched ? alarmTopic() : undefined
+export const topic = hasAlarms ? alarmTopic() : undefined
 
 if (topic) {
   const { alarmEmail: endpoint } = options

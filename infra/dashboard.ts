@@ -1,9 +1,9 @@
 import { apiFunctionNames } from './api.ts'
 import { versions } from './functions.ts'
-import { clocks, consumers, type Metric, tableRefusals } from './metrics.ts'
-import { ofAllFunctions, ofFunction, ofGateway, ofPlatform, ofQueue, ofTable } from './metrics.ts'
+import { schedules, consumers, type Metric, tableThrottles } from './metrics.ts'
+import { allFunctionsMetric, functionMetric, gatewayMetric, platformMetric, queueMetric, tableMetric } from './metrics.ts'
 import { queues } from './queues.ts'
-import { isWatched, prefix } from './stage.ts'
+import { hasAlarms, prefix } from './stage.ts'
 
 /** One page that shows how a platform is. */
 
@@ -14,83 +14,83 @@ interface Chart {
 }
 
 const each = <Name>(names: readonly Name[], metricOf: (name: Name) => Metric): Metric[] => names.map(metricOf)
-const clockNames = clocks.map(({ name }) => name)
+const clockNames = schedules.map(({ name }) => name)
 const allQueues = Object.values(queues)
 
 const charts: readonly Chart[] = [
-  { title: 'Requests', statistic: 'Sum', metrics: (['Count', '4xx', '5xx'] as const).map(ofGateway) },
-  { title: 'Time to the answer, median', statistic: 'p50', metrics: [ofGateway('Latency')] },
-  { title: 'Time to the answer, p99', statistic: 'p99', metrics: [ofGateway('Latency')] },
+  { title: 'Requests', statistic: 'Sum', metrics: (['Count', '4xx', '5xx'] as const).map(gatewayMetric) },
+  { title: 'Time to the answer, median', statistic: 'p50', metrics: [gatewayMetric('Latency')] },
+  { title: 'Time to the answer, p99', statistic: 'p99', metrics: [gatewayMetric('Latency')] },
   {
     title: 'Requests of functions',
     statistic: 'Sum',
-    metrics: each(apiFunctionNames, (name) => ofPlatform('Requests', name)),
+    metrics: each(apiFunctionNames, (name) => platformMetric('Requests', name)),
   },
   {
     title: 'Faults of functions',
     statistic: 'Sum',
-    metrics: each(apiFunctionNames, (name) => ofPlatform('Faults', name)),
+    metrics: each(apiFunctionNames, (name) => platformMetric('Faults', name)),
   },
   {
     title: 'Time that functions take, p99',
     statistic: 'p99',
-    metrics: each(apiFunctionNames, (name) => ofPlatform('RequestDuration', name)),
+    metrics: each(apiFunctionNames, (name) => platformMetric('RequestDuration', name)),
   },
   {
     title: 'Functions that broke off',
     statistic: 'Sum',
-    metrics: each(Object.keys(versions), (name) => ofFunction('Errors', name)),
+    metrics: each(Object.keys(versions), (name) => functionMetric('Errors', name)),
   },
   {
     title: 'Functions at once, in this account',
     statistic: 'Maximum',
-    metrics: [ofAllFunctions('ConcurrentExecutions')],
+    metrics: [allFunctionsMetric('ConcurrentExecutions')],
   },
-  { title: 'Functions refused, in this account', statistic: 'Sum', metrics: [ofAllFunctions('Throttles')] },
+  { title: 'Functions refused, in this account', statistic: 'Sum', metrics: [allFunctionsMetric('Throttles')] },
   {
     title: 'Seconds that the oldest message waits',
     statistic: 'Maximum',
-    metrics: each(allQueues, ({ queue }) => ofQueue('ApproximateAgeOfOldestMessage', queue)),
+    metrics: each(allQueues, ({ queue }) => queueMetric('ApproximateAgeOfOldestMessage', queue)),
   },
   {
     title: 'Dead letters that wait',
     statistic: 'Maximum',
-    metrics: each(allQueues, ({ deadLetter }) => ofQueue('ApproximateNumberOfMessagesVisible', deadLetter)),
+    metrics: each(allQueues, ({ deadLetter }) => queueMetric('ApproximateNumberOfMessagesVisible', deadLetter)),
   },
   {
     title: 'Messages that failed',
     statistic: 'Sum',
-    metrics: each(consumers, (name) => ofPlatform('MessagesFailed', name)),
+    metrics: each(consumers, (name) => platformMetric('MessagesFailed', name)),
   },
-  { title: 'Runs of schedules', statistic: 'Sum', metrics: each(clockNames, (name) => ofPlatform('Runs', name)) },
+  { title: 'Runs of schedules', statistic: 'Sum', metrics: each(clockNames, (name) => platformMetric('Runs', name)) },
   {
     title: 'Time that schedules take',
     statistic: 'Maximum',
-    metrics: each(clockNames, (name) => ofPlatform('RunDuration', name)),
+    metrics: each(clockNames, (name) => platformMetric('RunDuration', name)),
   },
   {
     title: 'How late sweeps and books are, in seconds',
     statistic: 'Maximum',
-    metrics: [ofPlatform('SweepLateness', 'schedule/sweep'), ofPlatform('BooksLag', 'queue/events')],
+    metrics: [platformMetric('SweepLateness', 'schedule/sweep'), platformMetric('BooksLag', 'queue/events')],
   },
   {
     title: 'Capacity of the table that is used',
     statistic: 'Sum',
-    metrics: (['ConsumedReadCapacityUnits', 'ConsumedWriteCapacityUnits'] as const).map(ofTable),
+    metrics: (['ConsumedReadCapacityUnits', 'ConsumedWriteCapacityUnits'] as const).map(tableMetric),
   },
   {
     title: 'Calls that the table refused',
     statistic: 'Sum',
-    metrics: tableRefusals,
+    metrics: tableThrottles,
   },
   {
     title: 'Sign-ins and deliveries that failed, records set aside',
     statistic: 'Sum',
     metrics: [
-      ofPlatform('SignInFailures', 'auth'),
-      ofPlatform('SignInFailures', 'users'),
-      ofPlatform('DeliveryFailures', 'queue/webhooks'),
-      ofPlatform('RecordsSetAside', 'queue/events'),
+      platformMetric('SignInFailures', 'auth'),
+      platformMetric('SignInFailures', 'users'),
+      platformMetric('DeliveryFailures', 'queue/webhooks'),
+      platformMetric('RecordsSetAside', 'queue/events'),
     ],
   },
 ]
@@ -119,7 +119,7 @@ const widgets = charts.map(({ title, statistic, metrics }, index) => ({
   },
 }))
 
-if (isWatched) {
+if (hasAlarms) {
   new aws.cloudwatch.Dashboard('Dashboard', {
     dashboardName: prefix,
     dashboardBody: $jsonStringify({ widgets }),

@@ -13,37 +13,37 @@ export interface Metric {
 }
 
 /** A metric that functions write themselves. Lambda's name of a function tells stages apart, too. */
-export const ofPlatform = (metricName: MetricName, name: string): Metric => ({
+export const platformMetric = (metricName: MetricName, name: string): Metric => ({
   namespace: 'Platform',
   metricName,
   dimensions: { Function: functionNameOf(name) },
 })
 
-export const ofFunction = (metricName: 'Errors' | 'Duration', name: string): Metric => ({
+export const functionMetric = (metricName: 'Errors' | 'Duration', name: string): Metric => ({
   namespace: 'AWS/Lambda',
   metricName,
   dimensions: { FunctionName: functionNameOf(name) },
 })
 
 /** Of all functions of the account in this region: they share what they run on, modules' functions among them. */
-export const ofAllFunctions = (metricName: 'Throttles' | 'ConcurrentExecutions'): Metric => ({
+export const allFunctionsMetric = (metricName: 'Throttles' | 'ConcurrentExecutions'): Metric => ({
   namespace: 'AWS/Lambda',
   metricName,
   dimensions: {},
 })
 
-export const ofQueue = (
+export const queueMetric = (
   metricName: 'ApproximateAgeOfOldestMessage' | 'ApproximateNumberOfMessagesVisible' | 'NumberOfMessagesReceived',
   { nodes }: sst.aws.Queue,
 ): Metric => ({ namespace: 'AWS/SQS', metricName, dimensions: { QueueName: nodes.queue.name } })
 
-export const ofGateway = (metricName: 'Count' | '4xx' | '5xx' | 'Latency'): Metric => ({
+export const gatewayMetric = (metricName: 'Count' | '4xx' | '5xx' | 'Latency'): Metric => ({
   namespace: 'AWS/ApiGateway',
   metricName,
   dimensions: { ApiId: api.nodes.api.id },
 })
 
-export const ofTable = (
+export const tableMetric = (
   metricName: 'ReadThrottleEvents' | 'WriteThrottleEvents' | 'ConsumedReadCapacityUnits' | 'ConsumedWriteCapacityUnits',
 ): Metric => ({ namespace: 'AWS/DynamoDB', metricName, dimensions: { TableName: table.name } })
 
@@ -58,9 +58,9 @@ const ofIndex = (index: string): Metric => ({
  * Calls that the table refuses, and writes for its indexes. Reads of an index that fail are seen by who asked: `requests-fail`,
  * `sweep-failures`, `schedules-fail`.
  */
-export const tableRefusals: readonly Metric[] = [
-  ofTable('ReadThrottleEvents'),
-  ofTable('WriteThrottleEvents'),
+export const tableThrottles: readonly Metric[] = [
+  tableMetric('ReadThrottleEvents'),
+  tableMetric('WriteThrottleEvents'),
   ...Object.keys(tableIndexes).map(ofIndex),
 ]
 
@@ -71,10 +71,10 @@ const queueOf = ({ trigger }: Task): string | undefined =>
 export const consumers = Object.entries<Task>(tasks).flatMap(([name, task]) => (queueOf(task) ? [name] : []))
 
 /** Functions that a clock begins. */
-export const clocks = Object.entries<Task>(tasks).flatMap(([name, { trigger, timeoutSeconds }]) =>
+export const schedules = Object.entries<Task>(tasks).flatMap(([name, { trigger, timeoutSeconds }]) =>
   typeof trigger === 'object' && 'everySeconds' in trigger ? [{ name, timeoutSeconds }] : [],
 )
 
 /** Whether a function takes the dead letters of a queue as they come. */
-export const areTaken = (queue: string): boolean =>
+export const hasConsumer = (queue: string): boolean =>
   Object.values<Task>(tasks).some((task) => queueOf(task) === `${queue}-dead-letter`)

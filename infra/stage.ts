@@ -17,4 +17,4 @@ export const logRetention = isProduction ? '1 year' : '1 week'
 export const logRetentionDays = isProduction ? 365 : 7
 
 /** Alarms and the dashboard are paid for each month: a stage for trying out has them where it says whom to wake. */
-export const isWatched = isProduction || options.alarmEmail !== undefined
+export const hasAlarms = isProduction || options.alarmEmail !== undefined

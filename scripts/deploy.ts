@@ -3,8 +3,8 @@ import { setGlobalProxyFromEnv } from 'node:http'
 import { CliError } from '@platform/cli/exit'
 import { type Account, findAccount } from './deploy/account.ts'
 import { buildFunctions, functionsDir } from './deploy/build.ts'
-import { deployed, failed, removed } from './deploy/farewell.ts'
-import { markFunctions } from './deploy/mark.ts'
+import { deploySummary, failureSummary, removeSummary } from './deploy/farewell.ts'
+import { writeDeploymentDigest } from './deploy/mark.ts'
 import { type Options, parseOptions } from './deploy/options.ts'
 import { readSettings, requireCertificateIn, type Settings } from './deploy/settings.ts'
 import { readOutputs, runSst } from './deploy/sst.ts'
@@ -22,19 +22,19 @@ async function run(options: Options): Promise<void> {
   say(`${doing[action]} the stage ${stage}: account ${account.id}, region ${account.region}, as ${account.arn}.`)
   // What goes is known from the state of its deployment.
   if (action !== 'remove') await build(stage, set)
-  if ((await runSst(options, account.region)) !== 0) throw new CliError('refused', failed(options))
+  if ((await runSst(options, account.region)) !== 0) throw new CliError('refused', failureSummary(options))
   await sayFarewell(options, account)
 }
 
 async function build(stage: string, set: Settings['set']): Promise<void> {
   const count = await buildFunctions()
-  await markFunctions(functionsDir, stage, set)
+  await writeDeploymentDigest(functionsDir, stage, set)
   say(`${count} functions are built after ${seconds()}.`)
 }
 
 async function sayFarewell({ action, stage }: Options, account: Account): Promise<void> {
-  if (action === 'deploy') say(deployed(stage, account, await readOutputs()))
-  if (action === 'remove') say(removed(stage))
+  if (action === 'deploy') say(deploySummary(stage, account, await readOutputs()))
+  if (action === 'remove') say(removeSummary(stage))
 }
 
 try {

@@ -11,7 +11,7 @@ import { currentCommit } from './release/commit.ts'
 import { publishToFolder } from './release/folder.ts'
 import { type Options, parseOptions } from './release/options.ts'
 import { packFunctions } from './release/functions.ts'
-import { releaseRepositoryOf, signingKey } from './release/place.ts'
+import { releaseRepositoryFor, signingKey } from './release/place.ts'
 import { publish } from './release/publish.ts'
 
 const say = (line: string): void => console.log(line)
@@ -31,7 +31,7 @@ async function release(options: Options, workFolder: string): Promise<void> {
   const { output } = options
   // What is missing is told before the work.
   const key = await signingKey(options)
-  const repository = output === undefined ? await releaseRepositoryOf(options) : undefined
+  const repository = output === undefined ? await releaseRepositoryFor(options) : undefined
   const artifact = await build(options, join(workFolder, 'built'))
   const { tag, digest } = artifact
   const place = repository ? `${repository.client.registry}/${repository.name}` : `oci:${output}`

@@ -5,7 +5,7 @@ import { type Outputs } from './sst.ts'
 /** What is said when it is done. */
 
 /** Where the platform is, and what comes next. */
-export function deployed(stage: string, { id, region }: Account, outputs: Outputs): string {
+export function deploySummary(stage: string, { id, region }: Account, outputs: Outputs): string {
   const { api, portal, initialAdminToken, alarms, domainTarget } = outputs
   const facts = [
     `  Portal         ${portal}`,
@@ -25,7 +25,7 @@ Not set up yet? Open the portal. It asks for the initial admin token, which this
 }
 
 /** What a removal leaves: what the platform itself has made, which no configuration knows. */
-export const removed = (stage: string): string => `
+export const removeSummary = (stage: string): string => `
 The stage ${stage} is removed. What the platform itself had made is left, if there was any; modules that are uninstalled and
 providers that are deleted before leave nothing. In this order:
 
@@ -39,6 +39,6 @@ providers that are deleted before leave nothing. In this order:
 const what = { deploy: 'The deployment', diff: 'The comparison', remove: 'The removal' } as const
 
 /** What to do when it has failed. */
-export const failed = ({ action, stage }: Options): string => `
+export const failureSummary = ({ action, stage }: Options): string => `
 ${what[action]} of the stage ${stage} has failed: what is wrong stands above. Run the same command again once that is put right;
 it goes on where this one ended. If it says that the stage is locked and nobody else deploys: npx sst unlock --stage ${stage}`

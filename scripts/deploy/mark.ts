@@ -14,7 +14,7 @@ const configuration = ['sst.config.ts', 'infra', 'packages/contract/src/task.ts'
  * compares with what it has uploaded last, not with what releases have changed: a function whose code is the same would keep
  * that of a release, beside new code of others, or publish it with another setting. By the stage in it, stages share no file.
  */
-export async function markFunctions(folder: string, stage: string, set: Settings['set']): Promise<void> {
+export async function writeDeploymentDigest(folder: string, stage: string, set: Settings['set']): Promise<void> {
   const digest = createHash('sha256').update(JSON.stringify([stage, set]))
   const code = await filesIn(folder)
   for (const file of [...(await Promise.all(configuration.map(filesIn))).flat(), ...code]) {

@@ -19,7 +19,7 @@ export async function signingKey({ key }: Options): Promise<string> {
 }
 
 /** The repository to push to, opened with the credentials that there are. Throws `Failure`. */
-export async function releaseRepositoryOf({ source }: Options): Promise<Repository> {
+export async function releaseRepositoryFor({ source }: Options): Promise<Repository> {
   const reference = source || process.env['PLAT_RELEASE_SOURCE'] || (await ownReference())
   const { client, repository } = openRemote(reference)
   return { client, name: repository }

@@ -1,9 +1,9 @@
 import { functionNames } from '@platform/core/updates/function-names'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { expiredAccessKey } from '../simulator/pulumi/aws.ts'
-import { type Sandbox, sandboxObstacle, startSandbox } from '../simulator/pulumi/start.ts'
+import { type Sandbox, sandboxUnavailableReason, startSandbox } from '../simulator/pulumi/start.ts'
 
-const obstacle = sandboxObstacle()
+const obstacle = sandboxUnavailableReason()
 /** The start of the platform. */
 const invocation = 'aws:lambda/invocation:Invocation'
 const why = obstacle === undefined ? '' : ` (skipped: ${obstacle})`

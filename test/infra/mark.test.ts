@@ -1,7 +1,7 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { markFunctions } from '../../scripts/deploy/mark.ts'
+import { writeDeploymentDigest } from '../../scripts/deploy/mark.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 
 const names = ['health', 'queue/jobs']
@@ -14,7 +14,7 @@ async function marksOf(texts: readonly string[], stage = 'dev', set: Record<stri
     await writeFile(join(folder.path, name, 'index.mjs'), texts[index] ?? '')
   }
   const marks = async () => {
-    await markFunctions(folder.path, stage, set)
+    await writeDeploymentDigest(folder.path, stage, set)
     return Promise.all(names.map((name) => readFile(join(folder.path, name, 'deployment.json'), 'utf8')))
   }
   const first = await marks()

@@ -6,19 +6,19 @@ import { messageOf } from '@platform/cli/exit'
 import { logToStandardError as log } from '@platform/local/log'
 import { stopOnSignals } from '@platform/local/signals'
 import { buildFunctions } from '../../scripts/deploy/build.ts'
-import { Launch, type News } from './command/ipc-messages.ts'
+import { LaunchMessage, type IpcMessage } from './command/ipc-messages.ts'
 import { removeLeftovers } from './leftovers.ts'
-import { type Rehearsal, startRehearsal } from './simulator.ts'
+import { type Simulator, startSimulator } from './simulator.ts'
 import { operatorSettings } from './settings.ts'
 import { claimFolder, placesIn, writeState } from './state.ts'
 
-const { folder, stage, port, functions } = Launch.parse(JSON.parse(process.argv[2] ?? ''))
+const { folder, stage, port, functions } = LaunchMessage.parse(JSON.parse(process.argv[2] ?? ''))
 const { log: logFile, work } = placesIn(folder)
 /** Nobody waits for what has not begun by then. */
 let isWanted = true
 
 /** Settles when it is heard, or when nobody hears it any more. */
-const tell = (news: News): Promise<void> =>
+const tell = (news: IpcMessage): Promise<void> =>
   new Promise((resolve) => (process.connected ? process.send?.(news, () => resolve()) : resolve()))
 
 function goOn(): void {
@@ -37,7 +37,7 @@ function onOutput(functionName: string, text: string): void {
   for (const line of lines) console.log(`${functionName}: ${line}`)
 }
 
-async function start(): Promise<Rehearsal> {
+async function start(): Promise<Simulator> {
   const claim = claimFolder(folder)
   if (claim === undefined) throw new Error(`Another rehearsal begins in ${folder} at this moment.`)
   removeLeftovers(folder)
@@ -54,7 +54,7 @@ async function start(): Promise<Rehearsal> {
   if (functions === undefined) onStep(`${await buildFunctions(functionsDir)} functions are built`)
   else await cp(functions, functionsDir, { recursive: true })
   const environment = await operatorSettings(process.env)
-  const rehearsal = await startRehearsal({ stage, port, environment, functionsDir, onOutput, log, onStep })
+  const rehearsal = await startSimulator({ stage, port, environment, functionsDir, onOutput, log, onStep })
   goOn()
   const { url, cloud, initialAdminTokenSecret } = rehearsal
   const outboundAllow = environment['PLAT_OUTBOUND_ALLOW'] ?? ''
@@ -64,7 +64,7 @@ async function start(): Promise<Rehearsal> {
 }
 
 /** Tells how it went. A failure ends the process, once it is told. */
-async function run(): Promise<Rehearsal> {
+async function run(): Promise<Simulator> {
   try {
     const rehearsal = await start()
     await tell({ isReady: true })

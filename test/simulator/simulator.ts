@@ -2,14 +2,14 @@ import { InvokeCommand } from '@aws-sdk/client-lambda'
 import { functionNames } from '@platform/core/updates/function-names'
 import type { Log } from '@platform/local/log'
 import { type Cloud, startCloud } from './aws/cloud.ts'
-import { type Releases, startSupply } from './aws/external-fixtures.ts'
+import { type Releases, startExternalFixtures } from './aws/external-fixtures.ts'
 import { startTriggers } from './aws/triggers.ts'
 import { type DeployedFunction, functionsOf } from './graph/functions.ts'
 import { graphOf, ofType } from './graph/graph.ts'
 import { readSecret } from './secret.ts'
 
 /** A deployment on this machine: the resources of the graph, the built functions, and everything that calls them. */
-export interface Rehearsal extends AsyncDisposable {
+export interface Simulator extends AsyncDisposable {
   /** Where the API is. */
   url: string
   cloud: Cloud
@@ -26,7 +26,7 @@ export interface Rehearsal extends AsyncDisposable {
   tick: (functionName: string) => Promise<void>
 }
 
-export interface RehearsalOptions {
+export interface SimulatorOptions {
   stage: string
   /** Of the gateway; 0 picks one. */
   port: number
@@ -47,10 +47,10 @@ export interface RehearsalOptions {
 }
 
 /** Evaluates the configuration, makes what it asks for in the stand-ins, begins the platform and opens its gateway. */
-export async function startRehearsal(options: RehearsalOptions): Promise<Rehearsal> {
+export async function startSimulator(options: SimulatorOptions): Promise<Simulator> {
   const { stage, port, environment, functionsDir, onOutput, log, hasClocks = true, onStep = () => {} } = options
   await using parts = new AsyncDisposableStack()
-  const supply = parts.use(await startSupply(environment, log))
+  const supply = parts.use(await startExternalFixtures(environment, log))
   const graph = await graphOf(stage, supply.environment)
   const functions = functionsOf(graph, functionNames)
   onStep(`The configuration is evaluated: stage ${stage} has ${graph.resources.length} resources`)

@@ -3,7 +3,7 @@ import { createServer, request as send } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { PutSecretValueCommand, SecretsManagerClient } from '@aws-sdk/client-secrets-manager'
 import { clientSettings } from '@platform/local/emulators/http/environment'
-import type { Rehearsal } from '../simulator/simulator.ts'
+import type { Simulator } from '../simulator/simulator.ts'
 
 /** A registry that shows nothing to whoever does not know its password, in front of one that does. */
 export interface PrivateRegistry extends AsyncDisposable {
@@ -45,7 +45,7 @@ export async function startPrivateRegistry(publicHost: string): Promise<PrivateR
 
 /** Lets the platform of a rehearsal in, as an operator of a deployment does. */
 export async function giveCredentials(
-  { cloud, functions }: Rehearsal,
+  { cloud, functions }: Simulator,
   { host, credentials }: PrivateRegistry,
 ): Promise<void> {
   const secrets = new SecretsManagerClient(clientSettings(cloud.secretsUrl, cloud.accessKeyId))

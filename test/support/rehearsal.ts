@@ -1,11 +1,11 @@
 import { inject } from 'vitest'
 import { answered } from '../conformance/support/answer.ts'
 import { connect, type Platform } from '../conformance/support/platform.ts'
-import { type Rehearsal, startRehearsal } from '../simulator/simulator.ts'
+import { type Simulator, startSimulator } from '../simulator/simulator.ts'
 
 /** A deployment of this checkout, rehearsed and set up, whose clocks run when they are told to. */
 export interface Stage extends AsyncDisposable {
-  rehearsal: Rehearsal
+  rehearsal: Simulator
   api: Platform
   /** Runs a function of a clock, by its name in the contract. */
   tick: (name: string) => Promise<void>
@@ -20,7 +20,7 @@ export async function startStage(environment: Record<string, string> = {}): Prom
   await using parts = new AsyncDisposableStack()
   const lines: string[] = []
   const rehearsal = parts.use(
-    await startRehearsal({
+    await startSimulator({
       stage: 'dev',
       port: 0,
       environment: { PLAT_LOG_LEVEL: 'warn', ...environment },

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { ofLambda } from '../../simulator/aws/required-permissions.ts'
+import { lambdaPermissions } from '../../simulator/aws/required-permissions.ts'
 
 const resource = 'arn:aws:lambda:us-east-1:000000000000:function:one'
 
@@ -9,6 +9,6 @@ test.each([
   ['DELETE', 'UntagResource'],
   ['PUT', `unknown PUT /tags/${encodeURIComponent(resource)}`],
 ])('%s at the tags of a function asks for the right to %s, and for no other', (method, action) => {
-  const [demand, ...others] = ofLambda(method, `/2017-03-31/tags/${encodeURIComponent(resource)}`, {})
+  const [demand, ...others] = lambdaPermissions(method, `/2017-03-31/tags/${encodeURIComponent(resource)}`, {})
   expect([demand?.action, others]).toEqual([`lambda:${action}`, []])
 })

@@ -27,20 +27,20 @@ import { startLambda } from '../../simulator/lambda/start.ts'
 import { startSecretsManager } from '@platform/local/emulators/secrets/server'
 import { startSqs } from '@platform/local/emulators/sqs/server'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type Denial, type Gate, type Principal, startGate } from '../../simulator/aws/iam-proxy.ts'
+import { type AccessDenial, type IamProxy, type Principal, startIamProxy } from '../../simulator/aws/iam-proxy.ts'
 import type { Statement } from '../../simulator/graph/policy.ts'
 
 /** The gate before real stand-ins, with a role for each test. */
 
 const parts = new AsyncDisposableStack()
 const principals = new Map<string, Principal>()
-const heard: Denial[] = []
-let gate: Gate
+const heard: AccessDenial[] = []
+let gate: IamProxy
 /** What the stand-ins are asked with. */
 const own = { accessKeyId: 'owner' }
 let tableUrl: string
 
-const hear = (denial: Denial) => void heard.push(denial)
+const hear = (denial: AccessDenial) => void heard.push(denial)
 
 beforeAll(async () => {
   const [dynamodb, sqs, secrets, lambda] = await Promise.all([
@@ -53,7 +53,7 @@ beforeAll(async () => {
   tableUrl = dynamodb.url
   const targets = { dynamodb: dynamodb.url, sqs: sqs.url, secrets: secrets.url, lambda: lambda.url, ecr: lambda.url }
   await Promise.all([makeTable(dynamodb.url), makeQueues(sqs.url), makeSecrets(secrets.url)])
-  gate = parts.use(await startGate({ targets, ...own, principalOf: (key) => principals.get(key), onDenial: hear }))
+  gate = parts.use(await startIamProxy({ targets, ...own, principalOf: (key) => principals.get(key), onDenial: hear }))
 })
 afterAll(() => parts.disposeAsync())
 

@@ -12,13 +12,13 @@ import { startSqs } from '@platform/local/emulators/sqs/server'
 import { type DeployedFunction } from '../graph/functions.ts'
 import { type Graph } from '../graph/graph.ts'
 import { deployFunctions } from './deploy.ts'
-import { type Denial, type Gate, startGate } from './iam-proxy.ts'
+import { type AccessDenial, type IamProxy, startIamProxy } from './iam-proxy.ts'
 import { type Images, startImages } from './images.ts'
 import { provision } from './provision.ts'
 
 /** AWS as far as the platform needs it, on this machine: with the resources of a graph, and its roles enforced. */
 export interface Cloud extends AsyncDisposable {
-  gate: Gate
+  gate: IamProxy
   /** Where the services really are, for whoever stands outside of the platform. */
   dynamoDbUrl: string
   sqsUrl: string
@@ -59,8 +59,8 @@ export async function startCloud({ graph, functions, codeDir, onOutput, log }: C
   const dynamoDb = own(await startDynamoDb({ accessKeyId }))
   const sqs = own(await startSqs({ accessKeyId }))
   const secrets = own(await startSecretsManager({ accessKeyId }))
-  let gate: Gate | undefined
-  const admits: Gate['admits'] = (...asked) => gate?.admits(...asked) ?? false
+  let gate: IamProxy | undefined
+  const admits: IamProxy['admits'] = (...asked) => gate?.admits(...asked) ?? false
   const images = parts.use(await startImages({ folder: join(folder, 'registry'), admits, log }))
   const lambda = own(
     await startLambda({
@@ -74,9 +74,9 @@ export async function startCloud({ graph, functions, codeDir, onOutput, log }: C
   )
   const targets = { dynamodb: dynamoDb.url, sqs: sqs.url, secrets: secrets.url, lambda: lambda.url, ecr: images.url }
   const principals = new Map(functions.map((each) => [accessKeyOf(each.functionName), each]))
-  const onDenial = ({ functionName, ...demand }: Denial) =>
+  const onDenial = ({ functionName, ...demand }: AccessDenial) =>
     log('the role of a function does not allow what it asked for', { function: functionName, ...demand })
-  gate = parts.use(await startGate({ targets, accessKeyId, principalOf: (key) => principals.get(key), onDenial }))
+  gate = parts.use(await startIamProxy({ targets, accessKeyId, principalOf: (key) => principals.get(key), onDenial }))
   await provision(graph, { ...targets, accessKeyId })
   const client = new LambdaClient(clientSettings(lambda.url, accessKeyId))
   parts.defer(async () => client.destroy())
@@ -107,7 +107,7 @@ const onlyIn =
   }
 
 /** Queues and images have addresses of their own on AWS, which functions are told: here they are the gate's and the registry's. */
-function atHome(deployed: DeployedFunction, { urls }: Gate, { host }: Images): DeployedFunction {
+function atHome(deployed: DeployedFunction, { urls }: IamProxy, { host }: Images): DeployedFunction {
   const entries = Object.entries(deployed.environment).map(
     ([name, value]) =>
       [name, value.replace(/^https:\/\/sqs\.[^/]+/, urls.sqs).replace(/^\d{12}\.dkr\.ecr\.[^/]+/, host)] as const,
@@ -119,7 +119,7 @@ function atHome(deployed: DeployedFunction, { urls }: Gate, { host }: Images): D
 }
 
 /** What Lambda gives to a function in place of credentials; modules have a role that allows nothing here. */
-function credentials(accessKeyId: string, gate: Gate | undefined): Record<string, string> {
+function credentials(accessKeyId: string, gate: IamProxy | undefined): Record<string, string> {
   const { urls } = gate ?? {}
   if (urls === undefined) return {}
   return {

@@ -13,7 +13,7 @@ import { type RegistryClient, registryClient } from '@platform/oci/client'
 import { plainTransport } from '@platform/oci/plain-transport'
 
 /** What an operator has outside of AWS: a public registry with the reference module in it, signed, and room for releases. */
-export interface Supply extends AsyncDisposable {
+export interface ExternalFixtures extends AsyncDisposable {
   /** The operator's settings, with what tells the deployment of the registry. */
   environment: Record<string, string>
   releases: Releases
@@ -29,7 +29,7 @@ export interface Releases {
 const assetsDir = join(import.meta.dirname, '../../../dist')
 
 /** Starts the registry; `given` are the operator's other settings. */
-export async function startSupply(given: Readonly<Record<string, string>>, log: Log): Promise<Supply> {
+export async function startExternalFixtures(given: Readonly<Record<string, string>>, log: Log): Promise<ExternalFixtures> {
   await using parts = new AsyncDisposableStack()
   const dataDir = await mkdtemp(join(tmpdir(), 'rehearsal-supply-'))
   parts.defer(() => rm(dataDir, { recursive: true, force: true }))

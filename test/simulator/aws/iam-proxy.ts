@@ -8,8 +8,8 @@ import {
 } from 'node:http'
 import { buffer } from 'node:stream/consumers'
 import { listenAt } from '@platform/local/listening'
-import { allowing, type Demand, type Statement } from '../graph/policy.ts'
-import { ofLambda, ofTarget, queueNameOf, signerOf } from './required-permissions.ts'
+import { allowing, type RequiredPermission, type Statement } from '../graph/policy.ts'
+import { lambdaPermissions, targetPermissions, queueNameOf, signerOf } from './required-permissions.ts'
 
 /** Who asks: the function whose access key a request is signed with, and what its role allows. */
 export interface Principal {
@@ -18,7 +18,7 @@ export interface Principal {
 }
 
 /** What stands between the functions and AWS: it lets through what the role of a function allows, and nothing else. */
-export interface Gate extends AsyncDisposable {
+export interface IamProxy extends AsyncDisposable {
   /** Where each service is reached through it. */
   urls: Readonly<Record<Service, string>>
   /** Statement of a role → the actions that it has allowed. */
@@ -26,15 +26,15 @@ export interface Gate extends AsyncDisposable {
   /** Function → how often it has asked for something. */
   asked: ReadonlyMap<string, number>
   /** What was refused, in the order in which it was asked for. */
-  denials: readonly Denial[]
+  denials: readonly AccessDenial[]
   /** Takes a statement away from its function, and breaks off what it has allowed. Answers what gives it back. */
   withhold: (statement: Statement) => () => void
   /** Whether the holder of an access key may do what is asked for elsewhere. It is noted as if it were asked for here. */
-  admits: (accessKeyId: string, demands: readonly Demand[]) => boolean
+  admits: (accessKeyId: string, demands: readonly RequiredPermission[]) => boolean
 }
 
 /** What a function asked for in vain. */
-export interface Denial extends Demand {
+export interface AccessDenial extends RequiredPermission {
   functionName: string
 }
 
@@ -48,19 +48,19 @@ interface Wish {
   /** The principal of an access key; undefined: nobody's. */
   principalOf: (accessKeyId: string) => Principal | undefined
   /** Hears of each refusal. */
-  onDenial?: (denial: Denial) => void
+  onDenial?: (denial: AccessDenial) => void
 }
 
 /** Starts the gate, one loopback port for each service. */
-export async function startGate({ targets, accessKeyId, principalOf, onDenial = () => {} }: Wish): Promise<Gate> {
+export async function startIamProxy({ targets, accessKeyId, principalOf, onDenial = () => {} }: Wish): Promise<IamProxy> {
   const used = new Map<Statement, Set<string>>()
   const asked = new Map<string, number>()
-  const denials: Denial[] = []
+  const denials: AccessDenial[] = []
   const withheld = new Set<Statement>()
   const underWay = new Set<{ statements: readonly Statement[]; response: ServerResponse }>()
 
   /** What allows the demands, or the first of them that nothing allows, which is noted. */
-  const judge = (demands: readonly Demand[], principal: Principal): Statement[] | Demand => {
+  const judge = (demands: readonly RequiredPermission[], principal: Principal): Statement[] | RequiredPermission => {
     asked.set(principal.name, (asked.get(principal.name) ?? 0) + 1)
     const held = principal.statements.filter((statement) => !withheld.has(statement))
     const grounds: Statement[] = []
@@ -122,11 +122,11 @@ export async function startGate({ targets, accessKeyId, principalOf, onDenial = 
   }
 }
 
-function demandsOf(service: Service, { method = '', url = '', headers }: IncomingMessage, body: Buffer): Demand[] {
+function demandsOf(service: Service, { method = '', url = '', headers }: IncomingMessage, body: Buffer): RequiredPermission[] {
   // What is invoked gets any bytes.
   const isPayload = service === 'lambda' && url.includes('/invocations')
   const input = body.length === 0 || isPayload ? {} : JSON.parse(body.toString())
-  return service === 'lambda' ? ofLambda(method, url, input) : ofTarget(String(headers['x-amz-target'] ?? ''), input)
+  return service === 'lambda' ? lambdaPermissions(method, url, input) : targetPermissions(String(headers['x-amz-target'] ?? ''), input)
 }
 
 /** Queues have the names that they would have on AWS, and other addresses. */

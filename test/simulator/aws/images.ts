@@ -10,8 +10,8 @@ import { writerName } from '@platform/local/registry/writer'
 import { ociTarget } from '@platform/worker/runtimes/lambda/registry-target'
 import { type RegistryClient, registryClient } from '@platform/oci/client'
 import { plainTransport } from '@platform/oci/plain-transport'
-import { ofImages, signerOf } from './required-permissions.ts'
-import type { Demand } from '../graph/policy.ts'
+import { registryPermissions, signerOf } from './required-permissions.ts'
+import type { RequiredPermission } from '../graph/policy.ts'
 
 /** The account's own registry of images: its API, and the registry itself, which asks who somebody is. */
 export interface Images extends AsyncDisposable {
@@ -27,7 +27,7 @@ export interface ImagesOptions {
   /** Nobody else may write there. */
   folder: string
   /** Whether the holder of an access key may do something. */
-  admits: (accessKeyId: string, demands: readonly Demand[]) => boolean
+  admits: (accessKeyId: string, demands: readonly RequiredPermission[]) => boolean
   log: Log
 }
 
@@ -50,7 +50,7 @@ export async function startImages({ folder, admits, log }: ImagesOptions): Promi
     answer: ({ action, input, authorization }) => answer({ repositories, owner }, action, input, authorization),
   })
   parts.defer(() => api.close())
-  const mayDo = (who: string, repository: string, demands: readonly Demand[]) =>
+  const mayDo = (who: string, repository: string, demands: readonly RequiredPermission[]) =>
     who === lambda
       ? demands.every(({ action }) => letsRead(repositories.get(repository), action))
       : admits(who, demands)
@@ -130,12 +130,12 @@ function letsRead(policy: string | undefined, action: string): boolean {
 function refusalOf(
   { method = '', url = '', headers }: IncomingMessage,
   repositories: Repositories,
-  mayDo: (who: string, repository: string, demands: readonly Demand[]) => boolean,
+  mayDo: (who: string, repository: string, demands: readonly RequiredPermission[]) => boolean,
 ): { status: number; code: string } | undefined {
   const [, encoded = ''] = /^Basic (.+)$/.exec(headers.authorization ?? '') ?? []
   const [, who] = /^AWS:(.+)$/.exec(Buffer.from(encoded, 'base64').toString()) ?? []
   if (who === undefined) return { status: 401, code: 'UNAUTHORIZED' }
-  const asked = ofImages(method, url)
+  const asked = registryPermissions(method, url)
   if (asked === undefined) return { status: 405, code: 'UNSUPPORTED' }
   const { repository, demands } = asked
   if (!mayDo(who, repository, demands)) return { status: 403, code: 'DENIED' }

@@ -1,7 +1,7 @@
 import { localAccountId, localRegion } from '@platform/local/emulators/http/environment'
 import { parsePath } from '@platform/local/registry/names'
 import { parseReference } from '@platform/oci/reference'
-import { type Demand } from '../graph/policy.ts'
+import { type RequiredPermission } from '../graph/policy.ts'
 
 /** What a request to AWS asks for, in terms of roles. */
 
@@ -21,7 +21,7 @@ const transactActions: Record<string, string> = {
 }
 
 /** A transaction needs what each of its parts would need alone. */
-function ofDynamoDb(action: string, { TableName, IndexName, RequestItems, TransactItems }: Json): Demand[] {
+function ofDynamoDb(action: string, { TableName, IndexName, RequestItems, TransactItems }: Json): RequiredPermission[] {
   if (action.startsWith('Transact')) {
     const items: Json[] = TransactItems
     const parts = items.flatMap((item) => Object.entries<Json>(item))
@@ -34,7 +34,7 @@ function ofDynamoDb(action: string, { TableName, IndexName, RequestItems, Transa
   return tables.map((name) => ({ action: `dynamodb:${action}`, resource: tableArn(name, IndexName) }))
 }
 
-const ofSqs = (action: string, { QueueUrl = '' }: Json): Demand[] => [
+const ofSqs = (action: string, { QueueUrl = '' }: Json): RequiredPermission[] => [
   // A batch is allowed by what allows each of its messages.
   { action: `sqs:${action.replace(/Batch$/, '')}`, resource: arn('sqs', queueNameOf(QueueUrl)) },
 ]
@@ -43,15 +43,15 @@ const ofSqs = (action: string, { QueueUrl = '' }: Json): Demand[] => [
 export const queueNameOf = (url: string): string => url.split('/').at(-1) ?? ''
 
 /** Six letters stand behind the name in the ARN of a secret. */
-const ofSecrets = (action: string, { SecretId, Name }: Json): Demand[] => [
+const ofSecrets = (action: string, { SecretId, Name }: Json): RequiredPermission[] => [
   { action: `secretsmanager:${action}`, resource: arn('secretsmanager', `secret:${SecretId ?? Name}-AbCdEf`) },
 ]
 
-const ofRepository = (name: string, actions: readonly string[]): Demand[] =>
+const ofRepository = (name: string, actions: readonly string[]): RequiredPermission[] =>
   actions.map((action) => ({ action: `ecr:${action}`, resource: arn('ecr', `repository/${name}`) }))
 
 /** Everybody with a role has one registry, which is no resource. */
-const ofEcr = (action: string, { repositoryName }: Json): Demand[] =>
+const ofEcr = (action: string, { repositoryName }: Json): RequiredPermission[] =>
   action === 'GetAuthorizationToken'
     ? [{ action: `ecr:${action}`, resource: '*' }]
     : ofRepository(repositoryName, [action])
@@ -71,7 +71,7 @@ const imageActions: Readonly<Record<string, readonly string[]>> = {
 }
 
 /** What a request to a registry asks for (OCI distribution specification), and of which repository. */
-export function ofImages(method: string, url: string): { repository: string; demands: Demand[] } | undefined {
+export function registryPermissions(method: string, url: string): { repository: string; demands: RequiredPermission[] } | undefined {
   const target = parsePath(url.split('?', 1)[0] ?? '')
   if (target === undefined || !('repository' in target)) return undefined
   const actions = imageActions[`${method} ${target.kind}`]
@@ -79,7 +79,7 @@ export function ofImages(method: string, url: string): { repository: string; dem
 }
 
 /** Lambda reads an image, and what its repository lets it read, in the name of who makes a function of it. */
-function ofCode(uri: unknown): Demand[] {
+function ofCode(uri: unknown): RequiredPermission[] {
   const reference = typeof uri === 'string' ? parseReference(uri) : undefined
   if (reference === undefined) return []
   return ofRepository(reference.repository, ['GetRepositoryPolicy', 'BatchGetImage', 'GetDownloadUrlForLayer'])
@@ -105,7 +105,7 @@ const lambdaActions: readonly [method: string, path: RegExp, action: string][] =
 const tagActions: Readonly<Record<string, string>> = { GET: 'ListTags', POST: 'TagResource', DELETE: 'UntagResource' }
 
 /** What comes along in the wish for a function or a change of one: its role is passed, its image read, its tags set. */
-function ofSettings(action: string, resource: string, { Role, Code, ImageUri, Tags }: Json): Demand[] {
+function ofSettings(action: string, resource: string, { Role, Code, ImageUri, Tags }: Json): RequiredPermission[] {
   return [
     { action: `lambda:${action}`, resource },
     ...(Role === undefined ? [] : [{ action: 'iam:PassRole', resource: String(Role) }]),
@@ -115,7 +115,7 @@ function ofSettings(action: string, resource: string, { Role, Code, ImageUri, Ta
 }
 
 /** What a request to Lambda's REST interface asks for. */
-export function ofLambda(method: string, target: string, input: Json): Demand[] {
+export function lambdaPermissions(method: string, target: string, input: Json): RequiredPermission[] {
   const { pathname, searchParams } = new URL(target, 'http://lambda')
   const path = pathname.replace(/^\/\d{4}-\d\d-\d\d/, '')
   for (const [needed, pattern, action] of lambdaActions) {
@@ -135,7 +135,7 @@ export function ofLambda(method: string, target: string, input: Json): Demand[] 
   return [{ action: `lambda:unknown ${method} ${path}`, resource: '*' }]
 }
 
-const services: Record<string, (action: string, input: Json) => Demand[]> = {
+const services: Record<string, (action: string, input: Json) => RequiredPermission[]> = {
   DynamoDB_20120810: ofDynamoDb,
   AmazonSQS: ofSqs,
   secretsmanager: ofSecrets,
@@ -146,7 +146,7 @@ const services: Record<string, (action: string, input: Json) => Demand[]> = {
 export const signerOf = (authorization = ''): string => /Credential=([^/,\s]+)\//.exec(authorization)?.[1] ?? ''
 
 /** What a request to a service asks for whose actions stand in `X-Amz-Target`. */
-export function ofTarget(target: string, input: Json): Demand[] {
+export function targetPermissions(target: string, input: Json): RequiredPermission[] {
   const [service = '', action = ''] = target.split('.')
   return services[service]?.(action, input) ?? [{ action: target, resource: '*' }]
 }

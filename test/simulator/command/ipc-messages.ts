@@ -2,7 +2,7 @@ import * as z from 'zod'
 
 /** What the command tells the process of the rehearsal, and what it hears of it. */
 
-export const Launch = z.object({
+export const LaunchMessage = z.object({
   folder: z.string(),
   stage: z.string(),
   /** Of the API; 0 picks one. */
@@ -10,11 +10,11 @@ export const Launch = z.object({
   /** Folder of functions that are built already. */
   functions: z.string().optional(),
 })
-export type Launch = z.infer<typeof Launch>
+export type LaunchMessage = z.infer<typeof LaunchMessage>
 
-export const News = z.union([
+export const IpcMessage = z.union([
   z.object({ step: z.string() }),
   z.object({ isReady: z.literal(true) }),
   z.object({ failure: z.string() }),
 ])
-export type News = z.infer<typeof News>
+export type IpcMessage = z.infer<typeof IpcMessage>

@@ -5,7 +5,7 @@ import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { CliError } from '@platform/cli/exit'
 import { placesIn, projectDir } from '../state.ts'
-import { type Launch, News } from './ipc-messages.ts'
+import { type LaunchMessage, IpcMessage } from './ipc-messages.ts'
 
 const program = join(import.meta.dirname, '../background.ts')
 
@@ -13,7 +13,7 @@ const program = join(import.meta.dirname, '../background.ts')
  * Starts a rehearsal in a process of its own, which stays when this one ends. Resolves when it is ready; throws `Failure` with
  * its reason when it is not, and then it has ended.
  */
-export async function start(launch: Launch, onStep: (step: string) => void): Promise<void> {
+export async function start(launch: LaunchMessage, onStep: (step: string) => void): Promise<void> {
   await mkdir(launch.folder, { recursive: true, mode: 0o700 })
   const { log } = placesIn(launch.folder)
   // Another one may be writing there still; whoever gets the folder begins the log anew.
@@ -27,7 +27,7 @@ export async function start(launch: Launch, onStep: (step: string) => void): Pro
   const ready = Promise.withResolvers<void>()
   let failure = 'The rehearsal ended before it was ready.'
   child.on('message', (message) => {
-    const news = News.parse(message)
+    const news = IpcMessage.parse(message)
     if ('step' in news) onStep(news.step)
     else if ('failure' in news) failure = news.failure
     else ready.resolve()

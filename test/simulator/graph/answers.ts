@@ -5,7 +5,7 @@ import { localAccountId, localRegion } from '@platform/local/emulators/http/envi
 const [region, account] = [localRegion, localAccountId]
 
 /** A resource as it is asked for. */
-export interface Asked {
+export interface ProviderCall {
   type: string
   name: string
   inputs: Record<string, unknown>
@@ -14,7 +14,7 @@ export interface Asked {
 const arn = (service: string, name: string) => `arn:aws:${service}:${region}:${account}:${name}`
 
 /** Type → what of a resource is known only once it is made, by its physical name. */
-const computed: Record<string, (name: string, inputs: Asked['inputs']) => Record<string, unknown>> = {
+const computed: Record<string, (name: string, inputs: ProviderCall['inputs']) => Record<string, unknown>> = {
   'aws:dynamodb/table:Table': (name) => ({ arn: arn('dynamodb', `table/${name}`) }),
   'aws:sqs/queue:Queue': (name) => ({
     arn: arn('sqs', name),
@@ -63,7 +63,7 @@ const functionArns = (name: string) => {
 const asText = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
 
 /** The state of a resource that was made: what was asked for, and what AWS adds. */
-export function stateOf({ type, name, inputs }: Asked): Record<string, unknown> {
+export function stateOf({ type, name, inputs }: ProviderCall): Record<string, unknown> {
   const physical = asText(inputs['name']) ?? asText(inputs['bucket']) ?? name
   return { ...inputs, name: physical, ...computed[type]?.(physical, inputs) }
 }
@@ -101,7 +101,7 @@ const policyOf = (statements: readonly Statement[]): string =>
   })
 
 /** The answer to a lookup; throws for one that nobody has thought of. */
-export function lookUp(token: string, inputs: Record<string, unknown>): Record<string, unknown> {
+export function resolveData(token: string, inputs: Record<string, unknown>): Record<string, unknown> {
   const answer = lookups[token]
   if (answer === undefined) throw new Error(`The configuration looks up ${token}, which nothing here answers.`)
   return answer(inputs)

@@ -2,7 +2,7 @@
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { lookUp, stateOf } from './answers.ts'
+import { resolveData, stateOf } from './answers.ts'
 import { startDeployer } from './deployer.ts'
 import { App, bundleApp, bundleProgram, type Place } from './program.ts'
 
@@ -36,7 +36,7 @@ await runtime.setMocks(
       resources.push({ type, name, custom: custom === true, inputs, state })
       return { id: custom === true ? `${name}-id` : undefined, state }
     },
-    call: ({ token, inputs }: any) => lookUp(token, inputs),
+    call: ({ token, inputs }: any) => resolveData(token, inputs),
   },
   app.name,
   place.stage,

@@ -15,7 +15,7 @@ const Policy = z.strictObject({ Version: z.literal('2012-10-17'), Statement: z.a
 export const parsePolicy = (text: string): Statement[] => Policy.parse(JSON.parse(text)).Statement
 
 /** What a request asks for. */
-export interface Demand {
+export interface RequiredPermission {
   action: string
   resource: string
 }
@@ -32,5 +32,5 @@ const matches = (patterns: readonly string[], text: string): boolean =>
   patterns.some((each) => pattern(each).test(text))
 
 /** The first statement that allows a demand. */
-export const allowing = (statements: readonly Statement[], { action, resource }: Demand): Statement | undefined =>
+export const allowing = (statements: readonly Statement[], { action, resource }: RequiredPermission): Statement | undefined =>
   statements.find(({ Action, Resource }) => matches(Action, action) && matches(Resource, resource))

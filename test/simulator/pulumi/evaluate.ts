@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module'
 import { pathToFileURL } from 'node:url'
-import { lookUp } from '../graph/answers.ts'
+import { resolveData } from '../graph/answers.ts'
 import { type Entry, type Stack } from './checkpoint.ts'
 import { type Events } from './events.ts'
 import { keeping, made, operationFor } from './make.ts'
@@ -18,7 +18,7 @@ export interface Outcome {
   isFine: boolean
 }
 
-const call = ({ token, inputs }: { token: string; inputs: Record<string, unknown> }) => lookUp(token, inputs)
+const call = ({ token, inputs }: { token: string; inputs: Record<string, unknown> }) => resolveData(token, inputs)
 
 /** Runs the program, and makes or changes what it asks for. What has failed is as it was before. */
 export async function evaluate(

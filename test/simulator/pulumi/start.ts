@@ -15,7 +15,7 @@ export interface Sandbox extends AsyncDisposable {
 }
 
 /** Why there can be none on this machine; undefined where there can. */
-export function sandboxObstacle(): string | undefined {
+export function sandboxUnavailableReason(): string | undefined {
   try {
     execFileSync('unshare', ['-Urn', 'ip', 'link', 'set', 'lo', 'up'], { stdio: 'pipe' })
     return undefined

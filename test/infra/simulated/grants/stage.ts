@@ -2,13 +2,13 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import { inject } from 'vitest'
 import { connect } from '../../../conformance/support/platform.ts'
-import { type Rehearsal, startRehearsal } from '../../../simulator/simulator.ts'
+import { type Simulator, startSimulator } from '../../../simulator/simulator.ts'
 import { type Peers, startPeers } from './sign-in.ts'
 import type { Scene } from './withholding.ts'
 
 /** A rehearsal that has not begun, with everything beside it that journeys need. */
 export interface Stage extends AsyncDisposable {
-  rehearsal: Rehearsal
+  rehearsal: Simulator
   peers: Peers
   /** A scene with an organisation of its own. */
   newScene: () => Promise<Scene>
@@ -32,7 +32,7 @@ export async function startStage(): Promise<Stage> {
   const peers = parts.use(await startPeers([plain, secure]))
   const receivers = free.map((port) => `127.0.0.1:${port}`)
   const rehearsal = parts.use(
-    await startRehearsal({
+    await startSimulator({
       stage: 'dev',
       port: 0,
       environment: { ...roomy, PLAT_OUTBOUND_ALLOW: [...receivers, peers.peer.host, `localhost:${secure}`].join() },

@@ -1,9 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Platform } from '../../../conformance/support/platform.ts'
 import { until, whileHope } from '../../../conformance/support/until.ts'
-import type { Denial } from '../../../simulator/aws/iam-proxy.ts'
+import type { AccessDenial } from '../../../simulator/aws/iam-proxy.ts'
 import { allowing, type Statement } from '../../../simulator/graph/policy.ts'
-import type { Rehearsal } from '../../../simulator/simulator.ts'
+import type { Simulator } from '../../../simulator/simulator.ts'
 import { grantOf } from '../../grant.ts'
 
 /** What becomes of journeys while a grant is taken away. */
@@ -13,7 +13,7 @@ export const calm = 'calm'
 
 /** What an act plays on: the rehearsed platform, as one of its organisations and its administrator see it. */
 export interface Scene {
-  rehearsal: Rehearsal
+  rehearsal: Simulator
   platform: Platform
   /** Runs a function of a clock at once, by its name in the contract. */
   tick: (name: string) => Promise<void>
@@ -45,7 +45,7 @@ export interface Outcome extends Need {
   /** What it failed with; undefined where it passed all the same. */
   failure: string | undefined
   /** What the function was refused meanwhile that the grant would have allowed. */
-  denials: readonly Denial[]
+  denials: readonly AccessDenial[]
 }
 
 /** What a refusal leads to has come by then, or does not. */
@@ -55,7 +55,7 @@ const patienceMs = 30_000
 /** What is in a queue for longer comes again and again, because its consumer fails. */
 const settlesWithinSeconds = 5
 
-export function statementOf({ functions }: Rehearsal, name: string, grant: string): [string, Statement] {
+export function statementOf({ functions }: Simulator, name: string, grant: string): [string, Statement] {
   const { functionName = '', statements = [] } = functions.find((each) => each.name === name) ?? {}
   const found = statements.find((statement) => grantOf(statement) === grant)
   if (found === undefined) throw new Error(`${name} has no grant ${grant}.`)
