@@ -31,10 +31,14 @@ export const handler = serve(
   route(testProvider, async ({ caller, params }) => result(200, await Identity.test(caller, params.id))),
   route(requestConsent, async ({ caller, params }) => result(200, await Consent.request(caller, params.id))),
   route(consentReturned, async ({ query, origin, headers }) =>
-    redirect(await handleConsentCallback(query, origin, () => authenticateIfPermitted('platform:admin', headers, origin))),
+    redirect(
+      await handleConsentCallback(query, origin, () => authenticateIfPermitted('platform:admin', headers, origin)),
+    ),
   ),
   route(consentPosted, async ({ query, origin, headers }) =>
-    redirect(await handleConsentCallback(query, origin, () => authenticateIfPermitted('platform:admin', headers, origin))),
+    redirect(
+      await handleConsentCallback(query, origin, () => authenticateIfPermitted('platform:admin', headers, origin)),
+    ),
   ),
   route(listSignInOptions, async () => result(200, { items: await Oidc.listSignInOptions() })),
   route(authorize, async ({ params, query }) => {

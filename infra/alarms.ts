@@ -147,7 +147,9 @@ const ofQueues = Object.entries(queues).flatMap(([name, { queue, deadLetter }]):
   const letters: AlarmSpec = {
     number: 6,
     says: `A message of the queue ${name} has failed five times.`,
-    metrics: [queueMetric(hasConsumer(name) ? 'NumberOfMessagesReceived' : 'ApproximateNumberOfMessagesVisible', deadLetter)],
+    metrics: [
+      queueMetric(hasConsumer(name) ? 'NumberOfMessagesReceived' : 'ApproximateNumberOfMessagesVisible', deadLetter),
+    ],
     statistic: hasConsumer(name) ? 'Sum' : 'Maximum',
     above: 0,
   }

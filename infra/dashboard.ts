@@ -1,7 +1,14 @@
 import { apiFunctionNames } from './api.ts'
 import { versions } from './functions.ts'
 import { schedules, consumers, type Metric, tableThrottles } from './metrics.ts'
-import { allFunctionsMetric, functionMetric, gatewayMetric, platformMetric, queueMetric, tableMetric } from './metrics.ts'
+import {
+  allFunctionsMetric,
+  functionMetric,
+  gatewayMetric,
+  platformMetric,
+  queueMetric,
+  tableMetric,
+} from './metrics.ts'
 import { queues } from './queues.ts'
 import { hasAlarms, prefix } from './stage.ts'
 

@@ -80,7 +80,8 @@ function steadyTokens(): string {
   for (const beat of range(40)) {
     const issuedAtMs = Math.floor(Date.now() / 1000) * 1000 + beat * 30_000
     const caller = { kind: 'relay' as const, relayId: '', organisationId: '', clusterId: '' }
-    remembered = consumeHeartbeatNonce(remembered, { ...caller, tokenId: crypto.randomUUID(), issuedAtMs }, issuedAtMs) ?? ''
+    remembered =
+      consumeHeartbeatNonce(remembered, { ...caller, tokenId: crypto.randomUUID(), issuedAtMs }, issuedAtMs) ?? ''
   }
   return remembered
 }

@@ -1155,7 +1155,7 @@ export interface paths {
          * With whom one can sign in beside a local account
          * @description Needs no token.
          */
-        get: operations["listSignInChoices"];
+        get: operations["listSignInOptions"];
         put?: never;
         post?: never;
         delete?: never;
@@ -8142,7 +8142,7 @@ export interface operations {
             503: components["responses"]["Unavailable"];
         };
     };
-    listSignInChoices: {
+    listSignInOptions: {
         parameters: {
             query?: never;
             header?: never;

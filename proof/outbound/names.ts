@@ -30,7 +30,9 @@ export async function callNames(port: number): Promise<number> {
       for (let turn = 0; turn < 2; turn++) {
         calls++
         const request = { method: 'GET', timeoutMs: 300, maxBytes: 1000 }
-        await outboundFetch(`${scheme}://rebinding.example:${port}/`, request, { allow: new Set(), resolve }).catch(expected)
+        await outboundFetch(`${scheme}://rebinding.example:${port}/`, request, { allow: new Set(), resolve }).catch(
+          expected,
+        )
       }
     }
   }

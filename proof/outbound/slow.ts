@@ -34,7 +34,11 @@ export async function callSlow(): Promise<{ calls: number; tooMuch: string[] }> 
   for (const [name, manner] of Object.entries(manners)) {
     await using server = await startServer((_, outgoing) => void manner(outgoing))
     const startedAtMs = performance.now()
-    const called = outboundFetch(server.url, { method: 'GET', timeoutMs, maxBytes }, { allow: parseAllowlist(server.host) })
+    const called = outboundFetch(
+      server.url,
+      { method: 'GET', timeoutMs, maxBytes },
+      { allow: parseAllowlist(server.host) },
+    )
     const answer = await called.catch(() => undefined)
     const tookMs = performance.now() - startedAtMs
     if (tookMs > timeoutMs + patienceMs) tooMuch.push(`a server that ${name}: ${Math.round(tookMs)} ms`)

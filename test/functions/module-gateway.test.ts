@@ -71,7 +71,9 @@ test('an access token that has expired is told from one that is none', async () 
 })
 
 test('a module that does not answer is given up, and its callers are told so', async () => {
-  const impatient = moduleProxy((deployment, request) => callModule(deployment, request, { timeoutMs: 100, maxBytes: 1000 }))
+  const impatient = moduleProxy((deployment, request) =>
+    callModule(deployment, request, { timeoutMs: 100, maxBytes: 1000 }),
+  )
   await using module = await runInstance(() => undefined)
   const answer = await send(impatient, { target: module.api, headers: ada })
   expect([answer.status, answer.json.error]).toEqual([504, 'module_timeout'])

@@ -2,7 +2,13 @@ import { expect, test } from 'vitest'
 import { PlatformError, platformError } from '@platform/core/error'
 import { cookieOf } from '@platform/http/cookie'
 import { refuseCrossOrigin } from '@platform/http/same-origin'
-import { accessCookie, sessionCookies, clearedCookies, refreshCookie, renewedCookies } from '@platform/http/session-cookie'
+import {
+  accessCookie,
+  sessionCookies,
+  clearedCookies,
+  refreshCookie,
+  renewedCookies,
+} from '@platform/http/session-cookie'
 
 type Headers = Record<string, string>
 

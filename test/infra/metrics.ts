@@ -28,8 +28,8 @@ const Line = z.object({
 })
 
 const program = `
-import { measured, measure, measures } from '${join(import.meta.dirname, '../../packages/core/src/lib/metrics.ts')}'
-await measured(async () => Object.keys(measures).forEach((name) => measure(name)))`
+import { withMetrics, recordMetric, metricUnits } from '${join(import.meta.dirname, '../../packages/core/src/lib/metrics.ts')}'
+await withMetrics(async () => Object.keys(metricUnits).forEach((name) => recordMetric(name)))`
 
 /** What the platform's code writes as a function of this name, when everything is measured that there is. */
 export async function writtenBy(functionName: string) {

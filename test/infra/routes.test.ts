@@ -44,7 +44,9 @@ test('every function of the contract is deployed, and nothing else', () => {
 test.each(deployed.filter(({ name }) => routes.some((route) => route.function === name)))(
   'what $name needs of the store and the queues is what its routes name',
   ({ name, statements }) => {
-    const uses = new Set(routes.filter((route) => route.function === name).flatMap(({ endpoint }) => capabilitiesOf(endpoint)))
+    const uses = new Set(
+      routes.filter((route) => route.function === name).flatMap(({ endpoint }) => capabilitiesOf(endpoint)),
+    )
     const actions = new Set(statements.flatMap(({ Action }) => Action))
     expect(actions.has('dynamodb:GetItem')).toBe(uses.has('table:read'))
     expect(actions.has('dynamodb:PutItem')).toBe(uses.has('table:write'))

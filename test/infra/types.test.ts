@@ -22,12 +22,12 @@ test('the deployment fits the types of its components, and what does not fit the
   try {
     const source = `
 import { grantsOf } from '../../infra/grants.ts'
-import { ofPlatform } from '../../infra/metrics.ts'
+import { platformMetric } from '../../infra/metrics.ts'
 new sst.aws.Queue('Right', { visibilityTimeout: '30 seconds' })
 new sst.aws.Queue('Duration', { visibilityTimeout: '30 secs' })
 new sst.aws.Tabel('Component', {})
 new aws.cloudwatch.MetricAlarm('Property', { comparisonOperator: 'LessThanThreshold', evaluationPeriods: 'one' })
-ofPlatform('SweepLatness', 'schedule/sweep')
+platformMetric('SweepLatness', 'schedule/sweep')
 grantsOf(['queue:everything'])
 `
     await writeFile(join(folder, 'wrong.ts'), source)

@@ -30,9 +30,14 @@ export const platformError = (code: ErrorCode, extra: ErrorExtra = {}, options?:
 
 /** Too many writers met at one place: nothing was done, and trying again soon helps. */
 export const storeContention = (): PlatformError =>
-  new PlatformError('database_unavailable', 'Too many requests changed the same thing at once. Nothing was done: try again.', {
-    retryAfterSeconds: 1,
-  })
+  new PlatformError(
+    'database_unavailable',
+    'Too many requests changed the same thing at once. Nothing was done: try again.',
+    {
+      retryAfterSeconds: 1,
+    },
+  )
 
 /** A refusal of single fields (D32). */
-export const validationFailed = (details: ErrorDetail[]): PlatformError => platformError('validation_failed', { details: details.slice(0, 50) })
+export const validationFailed = (details: ErrorDetail[]): PlatformError =>
+  platformError('validation_failed', { details: details.slice(0, 50) })

@@ -42,7 +42,11 @@ async function userOf(headers: Headers, { address }: Origin): Promise<Caller> {
 }
 
 /** Who calls a public endpoint, where it is somebody with a permission; undefined for everybody else. */
-export async function authenticateIfPermitted(permission: Permission, headers: Headers, origin: Origin): Promise<Caller | undefined> {
+export async function authenticateIfPermitted(
+  permission: Permission,
+  headers: Headers,
+  origin: Origin,
+): Promise<Caller | undefined> {
   try {
     const caller = await userOf(headers, origin)
     return caller.permissions.has(permission) ? caller : undefined
@@ -61,7 +65,8 @@ function credential(headers: Headers, scheme: string): string {
 
 /** Refuses a caller that lacks the permission which the endpoint names, and an API token where it does not do. */
 export function requirePermission(access: Access, caller: Caller | RelayCaller | undefined): void {
-  if (access === 'session' && (caller?.kind !== 'user' || caller.tokenId !== undefined)) throw platformError('forbidden')
+  if (access === 'session' && (caller?.kind !== 'user' || caller.tokenId !== undefined))
+    throw platformError('forbidden')
   if (!isPermission(access)) return
   if (caller?.kind !== 'user' || !caller.permissions.has(access)) {
     throw platformError('forbidden', { requiredPermission: access })

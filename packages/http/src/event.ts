@@ -59,7 +59,8 @@ const encodingOf = ({ isBase64Encoded }: GatewayEvent) => (isBase64Encoded ? 'ba
 
 /** Refuses a body above 4 MiB (D35), before anything is made of it. */
 export function refuseLargeBody(event: GatewayEvent): void {
-  if (Buffer.byteLength(event.body ?? '', encodingOf(event)) > maximumBodyBytes) throw platformError('payload_too_large')
+  if (Buffer.byteLength(event.body ?? '', encodingOf(event)) > maximumBodyBytes)
+    throw platformError('payload_too_large')
 }
 
 /** The body as it was sent; empty where there is none. */

@@ -14,6 +14,11 @@ export function readQuery({ request }: EndpointDefinition, event: GatewayEvent):
   const repeated = [...Map.groupBy(pairs, ([name]) => name)].filter(([, given]) => given.length > 1)
   if (repeated.length === 0) return Object.fromEntries(pairs)
   throw validationFailed(
-    repeated.map(([name]) => ({ in: 'query', path: jsonPointer([name]), code: 'repeated', message: 'must be given once' })),
+    repeated.map(([name]) => ({
+      in: 'query',
+      path: jsonPointer([name]),
+      code: 'repeated',
+      message: 'must be given once',
+    })),
   )
 }

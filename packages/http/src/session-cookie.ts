@@ -36,7 +36,8 @@ export const sessionCookies = (headers: RequestHeaders, { accessToken, refreshTo
   ])
 
 /** Takes the tokens away from the browser. */
-export const clearedCookies = (headers: RequestHeaders): Result<204, undefined> => result(204, undefined, {}, removed(headers))
+export const clearedCookies = (headers: RequestHeaders): Result<204, undefined> =>
+  result(204, undefined, {}, removed(headers))
 
 /** Renews the tokens; where they are worth nothing any more the refusal takes them away. Any other failure leaves them. */
 export async function renewedCookies(headers: RequestHeaders, renew: () => Promise<TokenSet>): Promise<Begun> {

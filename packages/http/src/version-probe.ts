@@ -8,7 +8,9 @@ export interface WithVersionProbe<Event, Result> {
 }
 
 /** Lets a function answer probes with the version that it is of. */
-export function withVersionProbe<Event, Result>(handler: (event: Event) => Promise<Result>): WithVersionProbe<Event, Result> {
+export function withVersionProbe<Event, Result>(
+  handler: (event: Event) => Promise<Result>,
+): WithVersionProbe<Event, Result> {
   function answer(event: Event): Promise<Result>
   function answer(event: ProbeEvent): Promise<ProbeAnswer>
   async function answer(event: Event | ProbeEvent): Promise<Result | ProbeAnswer> {

@@ -4,13 +4,15 @@ import { type Task, tasks, defaultFunctionTimeoutSeconds } from '@platform/contr
 
 const known: Readonly<Record<string, Task>> = tasks
 
-const timeoutSecondsOf = (functionName: string): number => known[functionName]?.timeoutSeconds ?? defaultFunctionTimeoutSeconds
+const timeoutSecondsOf = (functionName: string): number =>
+  known[functionName]?.timeoutSeconds ?? defaultFunctionTimeoutSeconds
 
 /** The most that a function may take. */
 export const timeoutMsOf = (functionName: string): number => timeoutSecondsOf(functionName) * 1000
 
 /** Whether a function may take longer than one that somebody waits for. */
-export const mayTakeMinutes = (functionName: string): boolean => timeoutSecondsOf(functionName) > defaultFunctionTimeoutSeconds
+export const mayTakeMinutes = (functionName: string): boolean =>
+  timeoutSecondsOf(functionName) > defaultFunctionTimeoutSeconds
 
 /** How long a message is nobody else's: six times what its function may take, as Lambda asks. */
 export const visibilityTimeoutSeconds = (queueName: string): number => timeoutSecondsOf(`queue/${queueName}`) * 6

@@ -12,7 +12,8 @@ const mostHops = 3
 const smallestLimit = 64 * 1024
 
 const whatOf = (repository: string, digest: string): string => `blob ${digest} of ${repository}`
-const blobAt = (wire: RegistryConnection, repository: string, digest: string): URL => wire.at(`${repository}/blobs/${digest}`)
+const blobAt = (wire: RegistryConnection, repository: string, digest: string): URL =>
+  wire.at(`${repository}/blobs/${digest}`)
 
 /** A blob, whole. One request, and one more for each redirect to where the registry keeps its blobs. */
 export async function fetchBlob(
@@ -109,8 +110,5 @@ async function openUpload(
   if (answer.status === 201) return undefined
   const place = linkTo(headerOf(answer, 'location'), url)
   if (place !== undefined && wire.isOwn(place)) return place
-  throw new RegistryError(
-    'refused',
-    `Registry ${wire.registry} wants uploads at another host. Nothing is sent there.`,
-  )
+  throw new RegistryError('refused', `Registry ${wire.registry} wants uploads at another host. Nothing is sent there.`)
 }

@@ -20,7 +20,11 @@ export class RegistryError extends Error {
   /** Seconds after which the registry asks to be tried again. */
   readonly retryAfterSeconds: number | undefined
 
-  constructor(problem: RegistryErrorKind, message: string, options: ErrorOptions & { retryAfterSeconds?: number } = {}) {
+  constructor(
+    problem: RegistryErrorKind,
+    message: string,
+    options: ErrorOptions & { retryAfterSeconds?: number } = {},
+  ) {
     super(message, options)
     this.problem = problem
     this.retryAfterSeconds = options.retryAfterSeconds

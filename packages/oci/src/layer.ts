@@ -133,9 +133,7 @@ async function* contentOf(entry: Entry): AsyncGenerator<Buffer, void, undefined>
 }
 
 const brokenLayer = (cause: unknown): RegistryError =>
-  cause instanceof RegistryError
-    ? cause
-    : new RegistryError('invalid', 'A layer of the image is broken.', { cause })
+  cause instanceof RegistryError ? cause : new RegistryError('invalid', 'A layer of the image is broken.', { cause })
 
 /** Files with holes are kept as a list of their parts (GNU tar in the form of pax): what is read is not the file. */
 const isOfSparse = (attribute: string): boolean => attribute.startsWith('GNU.sparse.')

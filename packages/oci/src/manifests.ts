@@ -71,10 +71,7 @@ export async function sendManifest(
   const digest = digestOf(bytes)
   if (bytes.length > mostBytes) throw tooLarge(wire, call.what)
   if (isDigest(reference) && reference !== digest) {
-    throw new RegistryError(
-      'invalid',
-      `What is to be sent as ${call.what} has the digest ${digest}. Send it as that.`,
-    )
+    throw new RegistryError('invalid', `What is to be sent as ${call.what} has the digest ${digest}. Send it as that.`)
   }
   const headers = { 'content-type': mediaType }
   const answer = await wire.send({
@@ -115,10 +112,7 @@ function checkTold(wire: RegistryConnection, what: string, answer: TransportAnsw
 }
 
 const lie = ({ registry }: RegistryConnection, what: string, how: string): RegistryError =>
-  new RegistryError(
-    'invalid',
-    `Registry ${registry} was asked for ${what} and ${how}. Push it again, or use another.`,
-  )
+  new RegistryError('invalid', `Registry ${registry} was asked for ${what} and ${how}. Push it again, or use another.`)
 
 const tooLarge = ({ registry }: RegistryConnection, what: string): RegistryError =>
   new RegistryError(

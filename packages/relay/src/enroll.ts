@@ -73,7 +73,8 @@ function publicKeyOf(privateKey: KeyObject): EnrollRequest['publicKey'] {
 
 function refusal(server: string, answer: RelayResponse): FatalError {
   const code = codeOf(answer)
-  if (answer.status !== 401 && answer.status !== 409) return new FatalError('failed', `${server} does not enroll: ${code}.`)
+  if (answer.status !== 401 && answer.status !== 409)
+    return new FatalError('failed', `${server} does not enroll: ${code}.`)
   return new FatalError(
     'enrollmentRefused',
     `The server refused the enrollment token (${code}). Issue a new one for the cluster and start the relay with it.`,

@@ -54,7 +54,10 @@ function parseToken(text: string | undefined): EnrollmentToken | undefined {
   if (!text) return undefined
   const id = /^(\w{1,64})\.[\w.~+/=-]{1,130}$/.exec(text)?.[1]
   if (id === undefined) {
-    throw new FatalError('usage', 'PLAT_ENROLLMENT_TOKEN is not an enrollment token. Copy it again, or issue a new one.')
+    throw new FatalError(
+      'usage',
+      'PLAT_ENROLLMENT_TOKEN is not an enrollment token. Copy it again, or issue a new one.',
+    )
   }
   return { id, text }
 }

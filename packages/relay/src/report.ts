@@ -29,7 +29,12 @@ export async function claimJob(
  * Reports how a job ended, after the rest of its output. Ending and output are on disk before, so that a restart goes on
  * with the report; returns when the server has acknowledged it.
  */
-export async function reportCompletion(resources: JobDeps, lease: Lease, ending: CompletionRecord, upload?: Upload): Promise<void> {
+export async function reportCompletion(
+  resources: JobDeps,
+  lease: Lease,
+  ending: CompletionRecord,
+  upload?: Upload,
+): Promise<void> {
   const { jobId, leaseId } = lease
   const { journal, spool } = resources
   const undelivered = upload?.close() ?? []

@@ -33,8 +33,10 @@ export function verifyClaim({ statement, payload }: UnverifiedClaim, expected: E
 
 function parsePayload({ script, targetNodeIds, timeoutSeconds }: JsonObject): InvokeScriptPayload {
   if (typeof script !== 'string' || script === '') throw new StatementError('it holds no script')
-  if (targetNodeIds !== undefined && !isTextList(targetNodeIds)) throw new StatementError('its targetNodeIds are no list')
-  if (timeoutSeconds !== undefined && !isTimeout(timeoutSeconds)) throw new StatementError('its timeoutSeconds are wrong')
+  if (targetNodeIds !== undefined && !isTextList(targetNodeIds))
+    throw new StatementError('its targetNodeIds are no list')
+  if (timeoutSeconds !== undefined && !isTimeout(timeoutSeconds))
+    throw new StatementError('its timeoutSeconds are wrong')
   return { script, targetNodeIds, timeoutSeconds }
 }
 

@@ -31,7 +31,9 @@ export function controlError({ error, message }: HookError): Response {
 export function controlOf(host: ModuleHost, health: HealthChecks): Hono {
   const control = new Hono().basePath(controlPath)
   const jobs = new Jobs(host)
-  control.notFound(() => controlError(new HookError('not_found', 'The platform asked for what this SDK does not know.')))
+  control.notFound(() =>
+    controlError(new HookError('not_found', 'The platform asked for what this SDK does not know.')),
+  )
   control.onError((error) => controlError(toHookError(error)))
 
   const hook = (run: (limitMs: number) => Promise<void>) => async (c: Context) => {

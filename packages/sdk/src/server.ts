@@ -12,7 +12,11 @@ import { type Logger } from './logger.ts'
 const maxBodyBytes = 8 * 1024 * 1024
 
 /** Serves over HTTP, on a Unix socket or a port. Rejects when it cannot listen there. */
-export async function listen(answer: ModuleResponse, address: ModuleEnvironment['address'], log: Logger): Promise<HttpServer> {
+export async function listen(
+  answer: ModuleResponse,
+  address: ModuleEnvironment['address'],
+  log: Logger,
+): Promise<HttpServer> {
   const server = createServer()
   const listening = new HttpServer(server, answer, log)
   if ('path' in address) removeLeftover(address.path)

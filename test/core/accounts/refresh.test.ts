@@ -175,7 +175,8 @@ test('who holds a refresh token, used or not, ends its session by it; anything e
   for (const uses of [0, 1]) {
     const own = await somebody()
     const current = uses === 0 ? own : await refresh(own)
-    for (const text of ['', 'x', own.refreshToken.replace(/[^.]+$/, newSecret())]) await endSessionByToken(text, somewhere())
+    for (const text of ['', 'x', own.refreshToken.replace(/[^.]+$/, newSecret())])
+      await endSessionByToken(text, somewhere())
     await endSessionByToken(own.refreshToken, { address: '203.0.113.9' })
     await endSessionByToken(own.refreshToken, somewhere())
     expect(await refusalOf(refresh(current))).toBe(dead)

@@ -27,7 +27,8 @@ const beat = (tokenId: string, issuedSeconds: number): RelayCaller => ({
 /** What is remembered after these beats, each at the second that it was issued. */
 function after(beats: readonly [id: string, issuedSeconds: number][]): string {
   let remembered = ''
-  for (const [id, issued] of beats) remembered = consumeHeartbeatNonce(remembered, beat(id, issued), issued * 1000) ?? 'refused'
+  for (const [id, issued] of beats)
+    remembered = consumeHeartbeatNonce(remembered, beat(id, issued), issued * 1000) ?? 'refused'
   return remembered
 }
 

@@ -26,7 +26,9 @@ test('any range is four calls; what changes no status is booked without one', as
   expect(await callsOf(async () => historyProjection.prepare?.(organisationId, others))).toBe(0)
   expect(await historyProjection.entries?.(organisationId, others)).toEqual([])
   await tell(caller, statusChanged('clus', 'Healthy', 'Offline'))
-  expect(await callsOf(async () => historyProjection.prepare?.(organisationId, await waitingRecords(organisationId)))).toBe(4)
+  expect(
+    await callsOf(async () => historyProjection.prepare?.(organisationId, await waitingRecords(organisationId))),
+  ).toBe(4)
 })
 
 test('the longest range at its fullest is one call for each of its queries', async () => {

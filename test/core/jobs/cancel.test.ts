@@ -74,7 +74,10 @@ test('what the platform ends by itself is nobody’s deed in the trail', async (
 function repeatable(caller: Caller) {
   const request = { key: newId('job'), fingerprint: 'one' }
   const step = (body: unknown) => storeResponseWrite(caller, request, { status: 200, body })
-  return { caller: { ...caller, once: { step, happened: () => undefined } }, kept: () => findStoredResponse(caller, request) }
+  return {
+    caller: { ...caller, once: { step, happened: () => undefined } },
+    kept: () => findStoredResponse(caller, request),
+  }
 }
 
 test.each([

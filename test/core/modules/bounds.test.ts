@@ -103,5 +103,7 @@ test('where there is no room for another module an install says so, and the modu
   // There is room for what those that were accepted are going to say of themselves.
   const { claims, ...routes } = await readRoutes()
   const [last = ''] = [...claims.keys()].slice(-1)
-  await transact([reserveRoutesWrite({ claims, ...routes }, last, { apiBasePath: `/api/${last}`, subscriptions: long })])
+  await transact([
+    reserveRoutesWrite({ claims, ...routes }, last, { apiBasePath: `/api/${last}`, subscriptions: long }),
+  ])
 })

@@ -52,7 +52,10 @@ test.for(forgeries)(
   (path) => {
     const routes = routesOf({ aaa: path, ...sound })
     for (const [id, api] of Object.entries(sound)) {
-      expect([findRouteOwner(routes, api)?.moduleId, findRouteOwner(routes, `/modules/${id}`)?.moduleId]).toEqual([id, id])
+      expect([findRouteOwner(routes, api)?.moduleId, findRouteOwner(routes, `/modules/${id}`)?.moduleId]).toEqual([
+        id,
+        id,
+      ])
     }
     const platform = [
       '/api/v1',
@@ -63,7 +66,8 @@ test.for(forgeries)(
       '/api/modules/install',
       '/relay/x',
     ]
-    for (const kept of [...platform, '/health/ready', '/modules', '/']) expect(findRouteOwner(routes, kept)).toBeUndefined()
+    for (const kept of [...platform, '/health/ready', '/modules', '/'])
+      expect(findRouteOwner(routes, kept)).toBeUndefined()
     expect(findRouteOwner(routes, '/modules/aaa')?.moduleId).toBe('aaa')
   },
 )

@@ -200,7 +200,8 @@ test('the cool-down counts from either side, one at a time passes, and types and
     type: 'ClusterOffline',
     atMs: 100 * minute,
   }
-  const asks = (eventId: string, atMs: number, more: object = {}) => claimCooldown({ ...occasion, eventId, atMs, ...more })
+  const asks = (eventId: string, atMs: number, more: object = {}) =>
+    claimCooldown({ ...occasion, eventId, atMs, ...more })
   const all = await Promise.all(Array.from({ length: 5 }, (_, index) => asks(`same time ${index}`, 100 * minute)))
   expect(all.filter(Boolean)).toHaveLength(1)
   expect(await asks('a little before', 86 * minute)).toBe(false)

@@ -7,7 +7,13 @@ import { get } from '@platform/core/db/table'
 import { newId } from '@platform/core/id'
 import * as Job from '@platform/core/jobs/job'
 import { claim } from '@platform/core/jobs/claim'
-import { claimOperation, releaseForRetry, LeaseLost, operationLeaseMs, renewLease } from '@platform/core/operations/operation'
+import {
+  claimOperation,
+  releaseForRetry,
+  LeaseLost,
+  operationLeaseMs,
+  renewLease,
+} from '@platform/core/operations/operation'
 import { type OperationRecord, parseOperation, type StoredStep } from '@platform/core/operations/record'
 import { readOutput } from '@platform/core/jobs/output'
 import { heartbeat } from '@platform/core/relays/heartbeat'

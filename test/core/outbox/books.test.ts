@@ -72,7 +72,10 @@ test.each(isLong ? [1, 2, 3] : [1])(
     const messages: string[] = []
     for (const { caller, number } of shuffled(changes, seed)) {
       const told = number % 3 === 0 ? statusChanged(newId('clus'), 'Healthy', 'Offline') : {}
-      const moves = [transitionOf({}, undefined, 'Queued'), ...(number % 4 === 0 ? [transitionOf({}, 'Queued', 'Failed')] : [])]
+      const moves = [
+        transitionOf({}, undefined, 'Queued'),
+        ...(number % 4 === 0 ? [transitionOf({}, 'Queued', 'Failed')] : []),
+      ]
       await tell(caller, { ...done('test.change', `resource ${number}`), ...told, moves })
       messages.push(JSON.stringify({ organisationId: caller.organisationId }))
     }
@@ -204,7 +207,10 @@ test('what may pass by itself fails the message and loses nothing', async () => 
   const caller = await callerOf()
   const { organisationId } = caller
   await tell(caller, done('test.change'))
-  const unreachable: Projection = { name: 'unreachable', prepare: async () => Promise.reject(platformError('database_unavailable')) }
+  const unreachable: Projection = {
+    name: 'unreachable',
+    prepare: async () => Promise.reject(platformError('database_unavailable')),
+  }
   expect(await refusalOf(runProjections(organisationId, [...projections, unreachable]))).toBe('database_unavailable')
   expect(await waitingRecords(organisationId)).toHaveLength(1)
   await settle(organisationId)

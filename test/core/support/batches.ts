@@ -41,7 +41,8 @@ export async function expanded(caller: Caller, submission: Parameters<typeof Bat
 }
 
 /** What the consumer of the batches queue does with a message. */
-export const tend = (caller: Caller, batchId: string) => advanceBatch({ organisationId: caller.organisationId, batchId })
+export const tend = (caller: Caller, batchId: string) =>
+  advanceBatch({ organisationId: caller.organisationId, batchId })
 
 /** What the consumer of the events queue does with a message. */
 export const book = (caller: Caller) => projectOrganisation(caller.organisationId)

@@ -1,13 +1,22 @@
 import { type Caller } from '@platform/core/caller'
 import { commit } from '@platform/core/outbox/commit'
 import { newNonce } from '@platform/core/id'
-import { claimOperation, finishChange, newOperation, type OperationEnd, queueChange } from '@platform/core/operations/operation'
+import {
+  claimOperation,
+  finishChange,
+  newOperation,
+  type OperationEnd,
+  queueChange,
+} from '@platform/core/operations/operation'
 import { type OperationRecord, type OperationType } from '@platform/core/operations/record'
 
 /** Jobs of the platform on itself, as a verb makes them and a worker does them. */
 
 /** An operation that waits for its worker. */
-export async function waitingOperation(caller: Caller, type: OperationType = 'ModuleInstall'): Promise<OperationRecord> {
+export async function waitingOperation(
+  caller: Caller,
+  type: OperationType = 'ModuleInstall',
+): Promise<OperationRecord> {
   const request = {
     type,
     payload: { moduleId: 'hello' },
@@ -30,4 +39,5 @@ export async function begun(operation: OperationRecord, workerId = newNonce()): 
 
 /** Ends an operation; answers whether it was the worker's to end. */
 export const ended = async ({ ...operation }: OperationRecord, end: OperationEnd): Promise<boolean> =>
-  (await commit({ kind: 'system', organisationId: operation.organisationId }, finishChange(operation, end))) === undefined
+  (await commit({ kind: 'system', organisationId: operation.organisationId }, finishChange(operation, end))) ===
+  undefined

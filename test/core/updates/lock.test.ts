@@ -111,7 +111,11 @@ describe('while jobs run', () => {
   test('jobs that wait or are over are no reason to wait', async () => {
     const [caller, tenant] = [await admin(), await inTenant()]
     await push('1.2.0')
-    const moves = [transitionOf({}, undefined, 'Queued'), transitionOf({}, undefined, 'Completed'), transitionOf({}, 'Running', 'Failed')]
+    const moves = [
+      transitionOf({}, undefined, 'Queued'),
+      transitionOf({}, undefined, 'Completed'),
+      transitionOf({}, 'Running', 'Failed'),
+    ]
     await tell(system(tenant.organisationId), { moves })
     await settle(tenant.organisationId)
     expect(await update(caller, to('1.2.0'))).toMatchObject({ status: 'InProgress' })

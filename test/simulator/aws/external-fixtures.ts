@@ -29,7 +29,10 @@ export interface Releases {
 const assetsDir = join(import.meta.dirname, '../../../dist')
 
 /** Starts the registry; `given` are the operator's other settings. */
-export async function startExternalFixtures(given: Readonly<Record<string, string>>, log: Log): Promise<ExternalFixtures> {
+export async function startExternalFixtures(
+  given: Readonly<Record<string, string>>,
+  log: Log,
+): Promise<ExternalFixtures> {
   await using parts = new AsyncDisposableStack()
   const dataDir = await mkdtemp(join(tmpdir(), 'rehearsal-supply-'))
   parts.defer(() => rm(dataDir, { recursive: true, force: true }))

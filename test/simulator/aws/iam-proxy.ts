@@ -52,7 +52,12 @@ interface Wish {
 }
 
 /** Starts the gate, one loopback port for each service. */
-export async function startIamProxy({ targets, accessKeyId, principalOf, onDenial = () => {} }: Wish): Promise<IamProxy> {
+export async function startIamProxy({
+  targets,
+  accessKeyId,
+  principalOf,
+  onDenial = () => {},
+}: Wish): Promise<IamProxy> {
   const used = new Map<Statement, Set<string>>()
   const asked = new Map<string, number>()
   const denials: AccessDenial[] = []
@@ -122,11 +127,17 @@ export async function startIamProxy({ targets, accessKeyId, principalOf, onDenia
   }
 }
 
-function demandsOf(service: Service, { method = '', url = '', headers }: IncomingMessage, body: Buffer): RequiredPermission[] {
+function demandsOf(
+  service: Service,
+  { method = '', url = '', headers }: IncomingMessage,
+  body: Buffer,
+): RequiredPermission[] {
   // What is invoked gets any bytes.
   const isPayload = service === 'lambda' && url.includes('/invocations')
   const input = body.length === 0 || isPayload ? {} : JSON.parse(body.toString())
-  return service === 'lambda' ? lambdaPermissions(method, url, input) : targetPermissions(String(headers['x-amz-target'] ?? ''), input)
+  return service === 'lambda'
+    ? lambdaPermissions(method, url, input)
+    : targetPermissions(String(headers['x-amz-target'] ?? ''), input)
 }
 
 /** Queues have the names that they would have on AWS, and other addresses. */

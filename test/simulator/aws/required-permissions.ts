@@ -71,7 +71,10 @@ const imageActions: Readonly<Record<string, readonly string[]>> = {
 }
 
 /** What a request to a registry asks for (OCI distribution specification), and of which repository. */
-export function registryPermissions(method: string, url: string): { repository: string; demands: RequiredPermission[] } | undefined {
+export function registryPermissions(
+  method: string,
+  url: string,
+): { repository: string; demands: RequiredPermission[] } | undefined {
   const target = parsePath(url.split('?', 1)[0] ?? '')
   if (target === undefined || !('repository' in target)) return undefined
   const actions = imageActions[`${method} ${target.kind}`]

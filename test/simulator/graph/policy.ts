@@ -32,5 +32,8 @@ const matches = (patterns: readonly string[], text: string): boolean =>
   patterns.some((each) => pattern(each).test(text))
 
 /** The first statement that allows a demand. */
-export const allowing = (statements: readonly Statement[], { action, resource }: RequiredPermission): Statement | undefined =>
+export const allowing = (
+  statements: readonly Statement[],
+  { action, resource }: RequiredPermission,
+): Statement | undefined =>
   statements.find(({ Action, Resource }) => matches(Action, action) && matches(Resource, resource))

@@ -84,7 +84,9 @@ describe('loading', () => {
     const assignment = { id: 'a', moduleId: 'calm', version: '1.0.0', repository: fixture('calm'), digest: '' }
     const deployment = await runtime.deploy({ ...assignment, organisationId: 'org_acme', startsItself: true })
     const manifest = manifestFor('calm', { navSlots: [...calmSlots] })
-    expect(await runLifecycle(runtime, [{ deployment, manifest }])).toMatchObject([{ outcome: 'Running', warnings: [] }])
+    expect(await runLifecycle(runtime, [{ deployment, manifest }])).toMatchObject([
+      { outcome: 'Running', warnings: [] },
+    ])
     expect(runtime.hooks(deployment)).toEqual(['configureServices', 'configure', 'start'])
   })
 
@@ -167,7 +169,9 @@ describe('a module that fails', () => {
     const runtime = processes()
     const calm = await candidate(runtime, 'calm')
     await runtime.end(calm.deployment, 'SIGKILL')
-    expect(await runLifecycle(runtime, [calm], short)).toMatchObject([{ outcome: 'Failed', error: { code: 'PLAT-MOD-5004' } }])
+    expect(await runLifecycle(runtime, [calm], short)).toMatchObject([
+      { outcome: 'Failed', error: { code: 'PLAT-MOD-5004' } },
+    ])
   })
 
   test('because it was stopped before does not begin again', async () => {

@@ -15,7 +15,8 @@ async function running(command: string, moduleId = command, { isLoaded = true } 
   onTestFinished(() => runtime[Symbol.asyncDispose]())
   const assignment = { id: 'd', moduleId, version: '1.0.0', repository: fixture(command), digest: 'sha256:0' }
   const deployment = await runtime.deploy({ ...assignment, organisationId: 'org_acme', startsItself: false })
-  if (isLoaded) await runLifecycle(runtime, [{ deployment, manifest: manifestFor(moduleId) }], { hookMs: 1000, probeMs: 0 })
+  if (isLoaded)
+    await runLifecycle(runtime, [{ deployment, manifest: manifestFor(moduleId) }], { hookMs: 1000, probeMs: 0 })
   return { runtime, deployment }
 }
 

@@ -125,7 +125,9 @@ test('an answer that trickles on has timed out when its time is over', async () 
     const timer = setInterval(() => socket.write('x'), 10)
     socket.on('close', () => clearInterval(timer))
   })
-  await expect(sendRequest(server, get, { timeoutMs: 200, maxBytes: 1e9 })).rejects.toMatchObject({ problem: 'timeout' })
+  await expect(sendRequest(server, get, { timeoutMs: 200, maxBytes: 1e9 })).rejects.toMatchObject({
+    problem: 'timeout',
+  })
   await server.isFree()
 })
 

@@ -10,7 +10,12 @@ test.each([
   ['what serves cannot do', new TargetError('No such function.', { isFinal: true }), 'No such function.', true],
   ['what serves cannot do now', new TargetError('Nobody answers.'), 'Nobody answers.', false],
   ['a release that is gone', new PlatformError('version_not_available', 'It is gone.'), 'It is gone.', true],
-  ['a release of other infrastructure', new PlatformError('infrastructure_update_required', 'Deploy.'), 'Deploy.', true],
+  [
+    'a release of other infrastructure',
+    new PlatformError('infrastructure_update_required', 'Deploy.'),
+    'Deploy.',
+    true,
+  ],
   ['a registry of releases that is away', new PlatformError('release_source_unreachable', 'Away.'), 'Away.', false],
   ['a store that is away', new PlatformError('database_unavailable', 'Away.'), 'Away.', false],
   ['a registry that says no', new RegistryError('not_found', 'Not there.'), 'Not there.', true],

@@ -50,7 +50,8 @@ export class ApiRejection extends CliError {
 }
 
 /** Whether the platform refused with this code. */
-export const isApiRejection = (error: unknown, code: string): boolean => error instanceof ApiRejection && error.code === code
+export const isApiRejection = (error: unknown, code: string): boolean =>
+  error instanceof ApiRejection && error.code === code
 
 function refusalOf(response: Response, error: unknown): CliError {
   const body = new Map(Object.entries(typeof error === 'object' && error !== null ? error : {}))

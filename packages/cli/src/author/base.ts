@@ -33,7 +33,10 @@ export async function readBase(remote: Remote, platform: Platform): Promise<Imag
   if (base === undefined) throw new CliError('refused', `There is no image ${formatTarget(remote)}.`)
   const [wanted, found] = [platform, base.config].map(formatPlatform)
   if (found !== wanted) {
-    throw new CliError('refused', `${formatTarget(remote)} is made for ${found}, and the module would be for ${wanted}.`)
+    throw new CliError(
+      'refused',
+      `${formatTarget(remote)} is made for ${found}, and the module would be for ${wanted}.`,
+    )
   }
   return base
 }

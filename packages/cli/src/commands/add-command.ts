@@ -1,7 +1,12 @@
 import { type Command, InvalidArgumentError } from 'commander'
 
 /** Adds a command that answers something: what it does, how it is used, and `--json`. */
-export function addCommand(parent: Command, usage: string, description: string, examples: readonly string[] = []): Command {
+export function addCommand(
+  parent: Command,
+  usage: string,
+  description: string,
+  examples: readonly string[] = [],
+): Command {
   const command = parent.command(usage).description(description).option('--json', 'print JSON for programs')
   return withExamples(command, examples)
 }

@@ -19,7 +19,9 @@ interface Filter {
 /** `plat audit …`. */
 export function addAuditCommands(program: Command): void {
   const audit = program.command('audit').description('who changed what')
-  addListCommand(audit, 'list', 'list audit entries', ['plat audit list --action cluster.delete --from 2026-11-01T00:00:00Z'])
+  addListCommand(audit, 'list', 'list audit entries', [
+    'plat audit list --action cluster.delete --from 2026-11-01T00:00:00Z',
+  ])
     .option('--actor <id>', 'only what this user or relay did')
     .option('--action <name>', 'only this action')
     .option('--resource <id>', 'only what was done to this')

@@ -54,11 +54,13 @@ export function addBatchCommands(program: Command): void {
   addCommand(batch, 'get <id>', 'show a batch with its jobs counted').action(async (id: string, options: Shown) =>
     showOne(options, await getBatch(connect(), id)),
   )
-  addCommand(batch, 'wait <id>', 'wait until all jobs have ended, and end with the first exit code that is not 0').action(
-    async (id: string, options: Shown) => {
-      process.exitCode = await waitForBatch(connectToFollow(), id, options)
-    },
-  )
+  addCommand(
+    batch,
+    'wait <id>',
+    'wait until all jobs have ended, and end with the first exit code that is not 0',
+  ).action(async (id: string, options: Shown) => {
+    process.exitCode = await waitForBatch(connectToFollow(), id, options)
+  })
   addCommand(batch, 'cancel <id>', 'cancel all jobs of a batch that have not ended').action(cancel)
   addCommand(batch, 'retry <id>', 'run the failed and cancelled jobs again, as a new batch')
     .option('--wait', 'wait for the end of the new batch')

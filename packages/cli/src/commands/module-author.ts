@@ -41,7 +41,10 @@ export function addAuthorCommands(module: Command): void {
 
 /** A command in a module's folder. */
 export const inFolder = (module: Command, name: string, description: string, examples: readonly string[]): Command =>
-  addCommand(module, name, description, examples).option('--dir <folder>', 'the module, if it is not in the current folder')
+  addCommand(module, name, description, examples).option(
+    '--dir <folder>',
+    'the module, if it is not in the current folder',
+  )
 
 /** A command whose failures at registries and in the file system are put into words. */
 export const forAuthors =

@@ -78,7 +78,10 @@ async function newCatalog(api: Api, before: string | undefined) {
     const found = await readCatalog(api)
     if (found.scannedAt !== before) return found
     if (performance.now() > untilMs)
-      throw new CliError('unreachable', 'The scan takes long. plat module catalog shows what was found when it is done.')
+      throw new CliError(
+        'unreachable',
+        'The scan takes long. plat module catalog shows what was found when it is done.',
+      )
     await sleep(pauseMs)
   }
 }

@@ -43,7 +43,8 @@ async function install(what: string, { version, manifest, ...options }: Awaited 
 }
 
 function installImage(imageRef: string, { version, manifest }: Wish) {
-  if (version !== undefined) throw new CliError('usage', '--version goes with an id; an image names its version itself.')
+  if (version !== undefined)
+    throw new CliError('usage', '--version goes with an id; an image names its version itself.')
   const body = { imageRef, ...(manifest !== undefined && { manifestUrl: manifest }) }
   return (api: Api) => unwrap(api.POST('/api/modules/install', { body }))
 }

@@ -11,7 +11,9 @@ import { addCommand, addListCommand } from './add-command.ts'
 export function addNotificationCommands(program: Command): void {
   const notification = program.command('notification').description('what you should know of')
   addListCommand(notification, 'list', 'list notifications').option('--unread', 'only unread ones').action(list)
-  addCommand(notification, 'read [ids...]', 'mark notifications as read').option('--all', 'mark all of them').action(read)
+  addCommand(notification, 'read [ids...]', 'mark notifications as read')
+    .option('--all', 'mark all of them')
+    .action(read)
 }
 
 async function list({ limit, all, unread, ...options }: Shown & Extent & { unread?: true }): Promise<void> {

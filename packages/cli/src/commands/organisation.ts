@@ -8,17 +8,19 @@ import { addCommand, addListCommand } from './add-command.ts'
 /** `plat organisation …`. */
 export function addOrganisationCommands(program: Command): void {
   const organisation = program.command('organisation').description('the tenants of the platform')
-  addListCommand(organisation, 'list', 'list organisations').action(async ({ limit, all, ...options }: Shown & Extent) => {
-    const api = connect()
-    const read = (query: { page: number; pageSize: number }) =>
-      unwrap(api.GET('/api/v1/platform/organisations', { params: { query } }))
-    await showList(options, await readList({ limit, ...(all && { all }) }, read), [
-      { title: 'ID', of: ({ id }) => id },
-      { title: 'NAME', of: ({ name }) => name, isFlexible: true },
-      { title: 'PLATFORM', of: ({ isPlatform }) => (isPlatform ? 'yes' : 'no') },
-      { title: 'CREATED', of: ({ createdAt }) => createdAt },
-    ])
-  })
+  addListCommand(organisation, 'list', 'list organisations').action(
+    async ({ limit, all, ...options }: Shown & Extent) => {
+      const api = connect()
+      const read = (query: { page: number; pageSize: number }) =>
+        unwrap(api.GET('/api/v1/platform/organisations', { params: { query } }))
+      await showList(options, await readList({ limit, ...(all && { all }) }, read), [
+        { title: 'ID', of: ({ id }) => id },
+        { title: 'NAME', of: ({ name }) => name, isFlexible: true },
+        { title: 'PLATFORM', of: ({ isPlatform }) => (isPlatform ? 'yes' : 'no') },
+        { title: 'CREATED', of: ({ createdAt }) => createdAt },
+      ])
+    },
+  )
   addCommand(organisation, 'create <name>', 'create an organisation; it needs a first OrgAdmin then', [
     'plat organisation create Acme',
     'plat user create ann --organisation org_01… --role OrgAdmin --email ann@acme.example',

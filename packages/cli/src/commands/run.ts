@@ -16,11 +16,16 @@ interface Choice extends ClusterFilter {
 
 /** `plat run`. */
 export function addRunCommand(program: Command): void {
-  const run = addCommand(program, 'run [command...]', 'run a script on clusters, follow it, and end with its exit code', [
-    'plat run --cluster berlin-1 -- uname -a',
-    'plat run --cluster berlin-1 --cluster munich-1 -f check.sh --output-dir results',
-    'plat run --all --status Healthy --max-concurrency 20 < patch.sh',
-  ])
+  const run = addCommand(
+    program,
+    'run [command...]',
+    'run a script on clusters, follow it, and end with its exit code',
+    [
+      'plat run --cluster berlin-1 -- uname -a',
+      'plat run --cluster berlin-1 --cluster munich-1 -f check.sh --output-dir results',
+      'plat run --all --status Healthy --max-concurrency 20 < patch.sh',
+    ],
+  )
     .option('--cluster <name|id>', 'where to run; several times for several clusters', several)
     .option('--all', 'run on every cluster, or on those that --status and --type choose')
   withClusterFilter(run)

@@ -66,4 +66,5 @@ async function logout({ json }: Shown): Promise<void> {
   await (json ? writeJson({ signedOut: true, platformTold: told.isTold }) : say('Signed out.'))
 }
 
-const endSession = (): Promise<void> => expectNoBody(authorised(credentials({}), { seconds: 2 }).POST('/api/v1/auth/logout'))
+const endSession = (): Promise<void> =>
+  expectNoBody(authorised(credentials({}), { seconds: 2 }).POST('/api/v1/auth/logout'))

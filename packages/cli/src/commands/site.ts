@@ -18,8 +18,10 @@ export function addSiteCommands(program: Command): void {
   addCommand(site, 'create <name>', 'create a site').action(async (name: string, options: Shown) =>
     showOne(options, await unwrap(connect().POST('/api/v1/sites', { body: { name } }))),
   )
-  addCommand(site, 'delete <id>', 'remove a site that no cluster stands in').action(async (id: string, { json }: Shown) => {
-    await expectNoBody(connect().DELETE('/api/v1/sites/{id}', { params: { path: { id } } }))
-    await (json ? writeJson({ id, deleted: true }) : say(`${id} is removed.`))
-  })
+  addCommand(site, 'delete <id>', 'remove a site that no cluster stands in').action(
+    async (id: string, { json }: Shown) => {
+      await expectNoBody(connect().DELETE('/api/v1/sites/{id}', { params: { path: { id } } }))
+      await (json ? writeJson({ id, deleted: true }) : say(`${id} is removed.`))
+    },
+  )
 }

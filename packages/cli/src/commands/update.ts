@@ -19,10 +19,12 @@ interface Agreed extends Shown {
 export function addUpdateCommands(program: Command): void {
   const update = program.command('update').description('releases of the platform itself')
   addCommand(update, 'check', 'look for a newer release', ['plat update check']).action(check)
-  addCommand(update, 'apply [version]', 'update the platform, to the newest release if none is named, and wait for it', [
-    'plat update apply',
-    'plat update apply 1.4.0 --yes',
-  ])
+  addCommand(
+    update,
+    'apply [version]',
+    'update the platform, to the newest release if none is named, and wait for it',
+    ['plat update apply', 'plat update apply 1.4.0 --yes'],
+  )
     .option('--force', 'although jobs are running')
     .option('--yes', 'do not ask')
     .option('--no-wait', 'leave at once; plat job get shows how it goes')

@@ -41,5 +41,6 @@ export const readInput = (): Promise<string> => text(process.stdin)
 export async function confirm(question: string, { yes }: { yes?: true }): Promise<void> {
   if (yes) return
   if (!canAsk()) throw new CliError('usage', `${question} Say --yes if so.`)
-  if (!/^y(es)?$/i.test((await ask(`${question} [y/N] `)).trim())) throw new CliError('interrupted', 'Nothing was done.')
+  if (!/^y(es)?$/i.test((await ask(`${question} [y/N] `)).trim()))
+    throw new CliError('interrupted', 'Nothing was done.')
 }

@@ -55,7 +55,10 @@ async function tryCreate(
   const answer = { ...view(row), token: `plat_${row.id.slice('tok_'.length)}_${secret}` }
   const change = { add: { tokenIds: new Set([row.id]), version: 1 } }
   const refusal = await commit(caller, {
-    steps: [patch(keys.user(organisationId, userId), change, userUnchanged(user)), creation(keys.apiToken(row.id), row)],
+    steps: [
+      patch(keys.user(organisationId, userId), change, userUnchanged(user)),
+      creation(keys.apiToken(row.id), row),
+    ],
     answer,
     audit: { action: 'token.create', resource: row.id, detail: name },
   })

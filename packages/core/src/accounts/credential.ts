@@ -63,7 +63,10 @@ export async function beginAttempt(username: string, { address }: Origin): Promi
  * What an attempt that was right is told, and items that were read for it: of guesses at the same moment the right one hears
  * it only while the others are few. One call.
  */
-export async function acceptAttempt({ tally }: Attempt, wanted: readonly keys.Key[] = []): Promise<(Item | undefined)[]> {
+export async function acceptAttempt(
+  { tally }: Attempt,
+  wanted: readonly keys.Key[] = [],
+): Promise<(Item | undefined)[]> {
   const items = await getConsistent([...tally, ...wanted])
   refuseMany(items.slice(0, tally.length))
   return items.slice(tally.length)

@@ -37,11 +37,16 @@ export async function reauthorize(
   return [who, ...others]
 }
 
-async function standing(caller: Caller, userItem: Item | undefined, sessionItem: Item | undefined): Promise<CurrentRights> {
+async function standing(
+  caller: Caller,
+  userItem: Item | undefined,
+  sessionItem: Item | undefined,
+): Promise<CurrentRights> {
   const user = userItem && parseUser(userItem)
   const session = sessionItem && parseSession(sessionItem)
   if (user === undefined) throw platformError('unauthenticated')
-  if (caller.tokenId === undefined && (session === undefined || !isOpen(session, user))) throw platformError('unauthenticated')
+  if (caller.tokenId === undefined && (session === undefined || !isOpen(session, user)))
+    throw platformError('unauthenticated')
   if (!(await isProviderEnabled(user))) throw platformError('unauthenticated')
   const rights = new Set(permissionsOf(user.roles).filter((permission) => caller.permissions.has(permission)))
   return { user, rights }

@@ -55,7 +55,9 @@ function conditionOf(ifMatch: string | undefined): Condition {
   if (ifMatch.trim() === '*') return { revision: { present: true } }
   const tags = ifMatch.split(',').map((tag) => /^(?:W\/)?"([\w-]*)"$/.exec(tag.trim()))
   if (tags.length > maximumTags || tags.includes(null)) {
-    throw validationFailed([{ in: 'header', path: '/if-match', code: 'invalid_format', message: 'must be * or the tag of GET' }])
+    throw validationFailed([
+      { in: 'header', path: '/if-match', code: 'invalid_format', message: 'must be * or the tag of GET' },
+    ])
   }
   return { revision: { oneOf: tags.map((tag) => (tag?.[0].startsWith('W/') ? '' : tag?.[1])) } }
 }

@@ -60,7 +60,11 @@ async function tryCreate(
  * The step that counts a platform administrator more or less: the last one cannot go. Those of identity providers do not
  * count, because a provider may take back its word, or be gone.
  */
-function countSteps(user: Pick<User, 'authProvider'>, before: readonly string[], after: readonly string[]): WriteItem[] {
+function countSteps(
+  user: Pick<User, 'authProvider'>,
+  before: readonly string[],
+  after: readonly string[],
+): WriteItem[] {
   if (!isLocal(user)) return []
   const by = Number(after.includes('PlatformAdmin')) - Number(before.includes('PlatformAdmin'))
   if (by === 0) return []
@@ -87,7 +91,8 @@ export async function update(caller: Caller, userId: string, request: UserUpdate
 
 /** Else whoever finds an open session or an API token would keep the account, or take over others. */
 function checkReset({ userId: callerId, tokenId }: Caller, userId: string): void {
-  if (tokenId !== undefined) throw new PlatformError('forbidden', 'An API token cannot set passwords. Sign in to do so.')
+  if (tokenId !== undefined)
+    throw new PlatformError('forbidden', 'An API token cannot set passwords. Sign in to do so.')
   if (userId !== callerId) return
   const message = 'must be that of somebody else; change your own at PUT /api/v1/users/me/password'
   throw validationFailed([{ in: 'body', path: '/password', code: 'own_password', message }])
@@ -124,7 +129,8 @@ async function tryUpdate(
   return refusal === undefined ? view({ ...user, email, roles }) : undefined
 }
 
-const tokenRemovals = ({ tokenIds }: User): WriteItem[] => [...tokenIds].map((tokenId) => removal(keys.apiToken(tokenId)))
+const tokenRemovals = ({ tokenIds }: User): WriteItem[] =>
+  [...tokenIds].map((tokenId) => removal(keys.apiToken(tokenId)))
 
 const linkRemovals = ({ id, authProvider, subjectHash }: User): WriteItem[] =>
   subjectHash === undefined ? [] : [removal(keys.externalIdentity(authProvider, subjectHash), { userId: { is: id } })]

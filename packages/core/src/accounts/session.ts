@@ -118,7 +118,10 @@ export const sessionOpenedEffects = ({ id, username }: User, sessionId: string) 
 })
 
 /** A user that is signing in, as who makes the change. */
-export const signingInCaller = ({ id, organisationId }: Pick<User, 'id' | 'organisationId'>, { address }: Origin): Caller => ({
+export const signingInCaller = (
+  { id, organisationId }: Pick<User, 'id' | 'organisationId'>,
+  { address }: Origin,
+): Caller => ({
   kind: 'user',
   userId: id,
   organisationId,
@@ -205,7 +208,10 @@ export function revokeSessionWrite(sessionId: string, condition: Condition = {})
 export async function signOut(caller: Caller): Promise<void> {
   if (caller.sessionId === '') return
   const { sessionId } = caller
-  await commit(caller, { steps: [revokeSessionWrite(sessionId)], audit: { action: 'session.close', resource: sessionId } })
+  await commit(caller, {
+    steps: [revokeSessionWrite(sessionId)],
+    audit: { action: 'session.close', resource: sessionId },
+  })
 }
 
 /**

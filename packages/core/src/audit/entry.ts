@@ -78,7 +78,11 @@ export const parseEntry = ({ entry, hash }: Item): AuditEntry =>
   AuditEntry.parse({ ...JSON.parse(String(entry)), hash })
 
 /** Whether a stored item is the entry of its place: whole, in its turn, and filed where filters look for it. */
-export function hasValidHash(organisationId: string, item: Item, { seq, previousHash }: Omit<ChainPosition, 'atMs'>): boolean {
+export function hasValidHash(
+  organisationId: string,
+  item: Item,
+  { seq, previousHash }: Omit<ChainPosition, 'atMs'>,
+): boolean {
   const { sk, hash } = item
   const text = String(item['entry'])
   const entry = readable(text, hash)

@@ -1,7 +1,14 @@
 import { type BatchRecord, parseBatch } from '../jobs/batches/record.ts'
 import { system } from '../caller.ts'
 import { commit } from '../outbox/commit.ts'
-import { type ClusterRecord, statusIndexKeys, parseCluster, statusEvent, currentStatus, statusCountWrite } from '../clusters/record.ts'
+import {
+  type ClusterRecord,
+  statusIndexKeys,
+  parseCluster,
+  statusEvent,
+  currentStatus,
+  statusCountWrite,
+} from '../clusters/record.ts'
 import { now } from '../clock.ts'
 import { purgeCluster } from '../jobs/purge-cluster.ts'
 import { config } from '../config.ts'

@@ -8,7 +8,14 @@ import { isUsedByOpenBatch, parseRemovalGuard, countRemovalWrite } from './remov
 import { type Caller } from '../caller.ts'
 import { commit } from '../outbox/commit.ts'
 import { clustersOf } from './list.ts'
-import { type ClusterRecord, statusIndexKeys, parseCluster, currentStatus, summary, statusCountWrite } from './record.ts'
+import {
+  type ClusterRecord,
+  statusIndexKeys,
+  parseCluster,
+  currentStatus,
+  summary,
+  statusCountWrite,
+} from './record.ts'
 import { iso, now } from '../clock.ts'
 import { config } from '../config.ts'
 import { type Condition, unchanged } from '../db/expression.ts'
@@ -18,7 +25,14 @@ import { createEnrollmentToken } from './enrollment-token.ts'
 import { platformError } from '../error.ts'
 import { isId, newId, timeOf } from '../id.ts'
 import { parseNodes } from './node.ts'
-import { insertWrite, removeWrite, type ListHead, nextSortTimeMs, parseHead, retryOnConflict } from '../db/offset-list.ts'
+import {
+  insertWrite,
+  removeWrite,
+  type ListHead,
+  nextSortTimeMs,
+  parseHead,
+  retryOnConflict,
+} from '../db/offset-list.ts'
 import { reauthorize } from '../accounts/current-rights.ts'
 import { nodeStatus, relayStatus } from './status.ts'
 

@@ -53,7 +53,12 @@ export async function list(caller: Caller, { search = '', ids, ...query }: Clust
   const { organisationId } = caller
   const { status, type, page, pageSize } = query
   const offset = (page - 1) * pageSize
-  const answer = (rows: ClusterRecord[], totalCount: number) => ({ items: rows.map(summary), totalCount, page, pageSize })
+  const answer = (rows: ClusterRecord[], totalCount: number) => ({
+    items: rows.map(summary),
+    totalCount,
+    page,
+    pageSize,
+  })
 
   const clusters = clustersOf(organisationId)
   const part = keys.fold(search.trim())
@@ -63,7 +68,10 @@ export async function list(caller: Caller, { search = '', ids, ...query }: Clust
     return answer(matching.slice(offset, offset + pageSize), matching.length)
   }
   const isFiltered = status !== undefined || type !== undefined
-  const wanted = [keys.clusterOffsets(organisationId), ...(isFiltered ? [keys.clusterStatusCounts(organisationId)] : [])]
+  const wanted = [
+    keys.clusterOffsets(organisationId),
+    ...(isFiltered ? [keys.clusterStatusCounts(organisationId)] : []),
+  ]
   const [headItem, tally] = await getConsistent(wanted, { stale: true })
   const { total, ranks } = parseHead(headItem)
   if (!isFiltered) return answer((await recordsFrom(clusters, ranks, offset, pageSize)).map(parseCluster), total)
@@ -94,7 +102,9 @@ const matches =
 const tallied = (tally: Item | undefined, status: ClusterStatus | undefined, type: ClusterType | undefined): number =>
   clusterTypes
     .filter((each) => (type ?? each) === each)
-    .flatMap((each) => clusterStatuses.filter((one) => (status ?? one) === one).map((one) => statusCountName(each, one)))
+    .flatMap((each) =>
+      clusterStatuses.filter((one) => (status ?? one) === one).map((one) => statusCountName(each, one)),
+    )
     .reduce((sum, name) => sum + Number(tally?.[name] ?? 0), 0)
 
 type Filter = Pick<ClusterQuery, 'status' | 'type'>

@@ -51,10 +51,16 @@ export const countRemovalWrite = (organisationId: string, { version }: RemovalGu
   )
 
 /** Whether an open batch names a cluster. One call per 100 open batches. */
-export async function isUsedByOpenBatch(organisationId: string, { open }: RemovalGuard, clusterId: string): Promise<boolean> {
+export async function isUsedByOpenBatch(
+  organisationId: string,
+  { open }: RemovalGuard,
+  clusterId: string,
+): Promise<boolean> {
   const batchIds = [...open]
   for (let from = 0; from < batchIds.length; from += 100) {
-    const items = await getConsistent(batchIds.slice(from, from + 100).map((id) => keys.batchClusters(organisationId, id)))
+    const items = await getConsistent(
+      batchIds.slice(from, from + 100).map((id) => keys.batchClusters(organisationId, id)),
+    )
     if (items.some((item) => item !== undefined && parseClusters(item).includes(clusterId))) return true
   }
   return false

@@ -24,7 +24,11 @@ const keep = 32
 const hashDigits = 10
 
 /** The remembered tokens with this one, or undefined if it was used before. */
-export function consumeHeartbeatNonce(remembered: string, { tokenId, issuedAtMs }: RelayCaller, nowMs: number): string | undefined {
+export function consumeHeartbeatNonce(
+  remembered: string,
+  { tokenId, issuedAtMs }: RelayCaller,
+  nowMs: number,
+): string | undefined {
   const [floor = '0', ...known] = remembered.split(',')
   const spent = sha256(tokenId).slice(0, hashDigits)
   const issued = Math.ceil(issuedAtMs / 1000)

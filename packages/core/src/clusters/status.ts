@@ -46,7 +46,11 @@ export const nodeStatus = (reported: 'Online' | 'Offline', cluster: ClusterStatu
  * When the sweep must look at a cluster that has just been heard, or undefined if silence cannot change its status.
  * The due time lags the rule by three beats and a half: an index write is needed at every fourth beat only, late ones too.
  */
-export function nextCheckAfterHeartbeat(nowMs: number, filedDueMs: number, intervalSeconds: number): number | undefined {
+export function nextCheckAfterHeartbeat(
+  nowMs: number,
+  filedDueMs: number,
+  intervalSeconds: number,
+): number | undefined {
   const { degradedMs } = heartbeatTimeouts(intervalSeconds)
   const isFarEnough = filedDueMs >= nowMs + degradedMs
   return isFarEnough ? undefined : nowMs + degradedMs + 3500 * intervalSeconds

@@ -12,7 +12,8 @@ export type AttributeCondition =
   | { oneOf: readonly unknown[] }
 
 /** The attribute is as it was read: equal, or still absent. */
-export const unchanged = (value: unknown): AttributeCondition => (value === undefined ? { absent: true } : { is: value })
+export const unchanged = (value: unknown): AttributeCondition =>
+  value === undefined ? { absent: true } : { is: value }
 
 /** All tests must hold. An empty condition always does. */
 export type Condition = Record<string, AttributeCondition>

@@ -171,7 +171,10 @@ export const organisationOf = (pk: string): string => pk.split('#')[1] ?? ''
 /** Where every bucket of clusters begins: reading a page never walks the pages before it. */
 export const clusterOffsets = (organisationId: string): Key => ({ pk: `ORG#${organisationId}`, sk: 'CLUSTER-RANKS' })
 /** Clusters per status and type, for totals of filtered lists. */
-export const clusterStatusCounts = (organisationId: string): Key => ({ pk: `ORG#${organisationId}`, sk: 'CLUSTER-TALLY' })
+export const clusterStatusCounts = (organisationId: string): Key => ({
+  pk: `ORG#${organisationId}`,
+  sk: 'CLUSTER-TALLY',
+})
 /** Keeps names unique within an organisation. */
 export const clusterName = (organisationId: string, name: string): Key => ({
   pk: `ORG#${organisationId}#CLUSTER-NAME#${fold(name)}`,
@@ -354,7 +357,10 @@ export const updateState = (): Key => ({ pk: 'PLATFORM', sk: 'UPDATE' })
 /** What the last look at the releases has found. */
 export const updateCheck = (): Key => ({ pk: 'PLATFORM', sk: 'UPDATE-CHECK' })
 /** How often a version of the platform failed unexpectedly in one minute; expires. */
-export const versionErrorCount = (version: string, minute: number): Key => ({ pk: `FAULTS#${version}`, sk: `M#${minute}` })
+export const versionErrorCount = (version: string, minute: number): Key => ({
+  pk: `FAULTS#${version}`,
+  sk: `M#${minute}`,
+})
 
 /** Partitions of the due index: enough to spread writes, few enough to read them all every minute. */
 export const dueShards = 4

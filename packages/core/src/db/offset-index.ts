@@ -64,7 +64,10 @@ function entryOf(ranks: OffsetIndex, timeMs: number): number {
  * Where the row stands that has `offset` newer ones: read rows older than `beforeMs` (undefined: all) newest first and
  * skip `skip` of them. `skip` is below 50. Undefined if the list is shorter.
  */
-export function seekOffset(ranks: OffsetIndex, offset: number): { beforeMs: number | undefined; skip: number } | undefined {
+export function seekOffset(
+  ranks: OffsetIndex,
+  offset: number,
+): { beforeMs: number | undefined; skip: number } | undefined {
   let skip = offset
   for (let entry = entries(ranks) - 1; entry >= 0; entry--) {
     const rows = rowsIn(ranks, entry)

@@ -39,7 +39,10 @@ export async function get(key: Key, options: { stale?: boolean } = {}): Promise<
 }
 
 /** Up to 100 items in the order of their keys, as they stand now. One call, unless the store leaves some out. */
-export async function getConsistent(keys: readonly Key[], options: { stale?: boolean } = {}): Promise<(Item | undefined)[]> {
+export async function getConsistent(
+  keys: readonly Key[],
+  options: { stale?: boolean } = {},
+): Promise<(Item | undefined)[]> {
   const found = new Map<string, Item>()
   // What an index tells of an item holds more than its key.
   let pending: Item[] = keys.map(({ pk, sk }) => ({ pk, sk }))

@@ -145,7 +145,10 @@ async function tryConfigure(
 }
 
 /** For the audit trail: whom people are believed from now on, and what those may become. */
-function detailOf({ type, displayName, isEnabled, secretName, ...row }: ProviderRecord, before?: ProviderRecord): string {
+function detailOf(
+  { type, displayName, isEnabled, secretName, ...row }: ProviderRecord,
+  before?: ProviderRecord,
+): string {
   const { settings, defaultRole, roleMappings } = row
   const where = settings.url ?? settings.issuer ?? settings.baseUrl ?? settings.tenantId
   const roles = [...new Set(roleMappings.map(({ role }) => role))]

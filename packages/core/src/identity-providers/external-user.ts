@@ -37,7 +37,11 @@ interface Arrival {
  * Signs in somebody whom a provider vouches for; makes the user where there is none, and takes over what the provider
  * says of it. Two calls the first time, then three; without collisions.
  */
-export const signInExternal = (provider: ProviderRecord, identity: ExternalIdentity, origin: Origin): Promise<TokenSet> =>
+export const signInExternal = (
+  provider: ProviderRecord,
+  identity: ExternalIdentity,
+  origin: Origin,
+): Promise<TokenSet> =>
   retryOnConflict(async () => {
     const { user, steps, told } = await arrivalOf(provider, identity)
     const session = open(user, origin, user.epoch)

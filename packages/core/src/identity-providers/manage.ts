@@ -38,7 +38,8 @@ export async function remove(caller: Caller, providerId: string): Promise<void> 
     audit: { action: 'identity_provider.delete', resource: id, detail: `${type} ${displayName}` },
   })
   // Whoever removed it first leaves nothing; whoever changed it leaves another secret.
-  if (refusal) throw refusal.item === undefined ? platformError('identity_provider_not_found') : platformError('conflict')
+  if (refusal)
+    throw refusal.item === undefined ? platformError('identity_provider_not_found') : platformError('conflict')
   await deleteOrphanQuietly(secretName)
 }
 

@@ -116,9 +116,12 @@ const checks: Record<ProviderType, (settings: ProviderSettings) => ErrorDetail[]
 }
 
 function ldapProblems(url: string, isStartTls: boolean): ErrorDetail[] {
-  if (ldapAddress(url) === undefined) return [addressError('url', 'invalid_url', 'must be ldap(s)://host:port and no more')]
+  if (ldapAddress(url) === undefined)
+    return [addressError('url', 'invalid_url', 'must be ldap(s)://host:port and no more')]
   if (url.startsWith('ldaps:')) {
-    return isStartTls ? [addressError('startTls', 'not_applicable', 'is for ldap: alone; ldaps: is encrypted anyway')] : []
+    return isStartTls
+      ? [addressError('startTls', 'not_applicable', 'is for ldap: alone; ldaps: is encrypted anyway')]
+      : []
   }
   if (isStartTls) return []
   return [addressError('startTls', 'tls_required', 'must be true for ldap:, or passwords would travel in clear text')]
@@ -131,7 +134,9 @@ function certificateProblems({ caCertificate: text }: ProviderSettings): ErrorDe
   if (text === undefined) return []
   const blocks = text.match(certificates) ?? []
   const isPem = blocks.length > 0 && text.replaceAll(certificates, '').trim() === '' && blocks.every(isCertificate)
-  return isPem ? [] : [addressError('caCertificate', 'invalid_certificate', 'must be certificates in PEM and nothing else')]
+  return isPem
+    ? []
+    : [addressError('caCertificate', 'invalid_certificate', 'must be certificates in PEM and nothing else')]
 }
 
 function isCertificate(pem: string): boolean {

@@ -20,7 +20,8 @@ export async function signIn({ username, password }: Credentials, origin: Origin
   return signInByDirectory(directories, attempt, password, origin)
 }
 
-const enabledDirectories = async (): Promise<ProviderRecord[]> => (await import('./provider.ts')).enabledProviders('LDAP')
+const enabledDirectories = async (): Promise<ProviderRecord[]> =>
+  (await import('./provider.ts')).enabledProviders('LDAP')
 
 async function signInByPassword(attempt: Attempt, password: string, origin: Origin): Promise<TokenSet> {
   try {

@@ -120,7 +120,8 @@ export async function cancel(caller: Caller, jobId: string): Promise<Job> {
   const { organisationId } = caller
   for (let attempt = 0; attempt < attempts; attempt++) {
     const found = await findJob(organisationId, jobId, () => storedWhole(organisationId, jobId))
-    if ('operation' in found) throw platformError(isOperationTerminal(found.operation) ? 'job_already_finished' : 'job_not_cancellable')
+    if ('operation' in found)
+      throw platformError(isOperationTerminal(found.operation) ? 'job_already_finished' : 'job_not_cancellable')
     if ('isPlanned' in found) {
       await expand(organisationId, batchIdOf(jobId))
       continue
@@ -134,7 +135,9 @@ export async function cancel(caller: Caller, jobId: string): Promise<Job> {
       : { ...job, cancelRequestedAtMs: job.cancelRequestedAtMs ?? atMs }
     const answer = jobView(after, parsePayload(payload))
     const occasion = { atMs, answer }
-    const isDone = await (isQueued ? finishQueued(caller, [job], cancelled, occasion) : requestCancel(caller, job, occasion))
+    const isDone = await (isQueued
+      ? finishQueued(caller, [job], cancelled, occasion)
+      : requestCancel(caller, job, occasion))
     if (isDone) return answer
   }
   throw platformError('conflict')

@@ -132,7 +132,12 @@ export const jobView = (row: JobRecord, payload: Record<string, unknown>): Job =
 })
 
 /** The time of a job that is held back begins when it is let go. */
-function expiryOf({ status, isHeld, expiresAtMs, deliverWithinSeconds = defaultDeliverWithinSeconds }: JobRecord): number {
+function expiryOf({
+  status,
+  isHeld,
+  expiresAtMs,
+  deliverWithinSeconds = defaultDeliverWithinSeconds,
+}: JobRecord): number {
   return isHeld && status === 'Queued' ? now() + deliverWithinSeconds * 1000 : expiresAtMs
 }
 

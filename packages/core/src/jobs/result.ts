@@ -69,7 +69,8 @@ export async function lastChunk({ organisationId, id }: JobRecord, offset: numbe
 export async function readResult(job: JobRecord, item: Item): Promise<JobResult> {
   const row = Row.parse(item)
   const chunks = row.chunks === undefined ? await readChunks(job, 0) : Chunks.parse(JSON.parse(row.chunks))
-  const textOf = (part: readonly OutputChunk[], share: number) => fitToResponse(retainedOutput(part, job.outputBytes), share)
+  const textOf = (part: readonly OutputChunk[], share: number) =>
+    fitToResponse(retainedOutput(part, job.outputBytes), share)
   const nodes = NodeExits.parse(JSON.parse(row.nodes))
   const whole = retainedOutput(chunks, job.outputBytes)
   const output = fitToResponse(whole, shownBytes)

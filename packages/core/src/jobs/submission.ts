@@ -17,7 +17,9 @@ export interface SubmittedPayload extends InvokeScriptPayload {
  */
 export function payloadOf({ type, payload }: JobSubmission, under: readonly PropertyKey[] = []): SubmittedPayload {
   if (type !== 'InvokeScript') {
-    throw platformError((jobTypes as readonly string[]).includes(type) ? 'job_type_not_submittable' : 'unknown_job_type')
+    throw platformError(
+      (jobTypes as readonly string[]).includes(type) ? 'job_type_not_submittable' : 'unknown_job_type',
+    )
   }
   const parsed = parseBody(InvokeScriptPayload, payload, [...under, 'payload'])
   const text = JSON.stringify(parsed)

@@ -49,7 +49,8 @@ export async function installFromImage(
   { imageRef, manifestUrl }: ImageInstallation,
 ): Promise<InstallAccepted> {
   const reference = parseReference(imageRef)
-  if (reference === undefined) throw new PlatformError('image_unreachable', 'imageRef must name its registry: host/name:tag.')
+  if (reference === undefined)
+    throw new PlatformError('image_unreachable', 'imageRef must name its registry: host/name:tag.')
   const release = await resolveRelease({ reference, manifestUrl })
   return requestInstall(caller, release, { first: await readInstallState(caller, release.moduleId), isUnasked: false })
 }

@@ -117,7 +117,10 @@ export function currentHealth(row: ModuleRecord, health: ModuleHealthRecord | un
 }
 
 /** What is known of its checks. Nobody looks at one any more that has failed: whatever it said last, nothing of it is well. */
-export function currentChecks({ state, error }: ModuleRecord, health: ModuleHealthRecord | undefined): readonly StoredCheck[] {
+export function currentChecks(
+  { state, error }: ModuleRecord,
+  health: ModuleHealthRecord | undefined,
+): readonly StoredCheck[] {
   const { checks = [] } = health ?? {}
   if (state !== 'Failed' || error === undefined || health === undefined) return checks
   const seen = { status: 'Unhealthy', description: `It has failed: ${error.code}.`, checkedAtMs: error.atMs } as const

@@ -93,7 +93,10 @@ function checkAgreement(
   expected: { id?: string; version?: string },
 ): void {
   if (claims.id !== id) {
-    throw new PlatformError('manifest_id_mismatch', `The manifest is of ${id}, the image of another module by its labels.`)
+    throw new PlatformError(
+      'manifest_id_mismatch',
+      `The manifest is of ${id}, the image of another module by its labels.`,
+    )
   }
   if ((expected.id ?? id) !== id) {
     throw new PlatformError('manifest_id_mismatch', `The image is of ${id}, not of ${expected.id}.`)
@@ -109,7 +112,8 @@ const incompatible = ({ spec }: ModuleManifest): PlatformError =>
 const unverified = ({ reason }: Extract<Verdict, { isVerified: false }>): PlatformError =>
   refusal('module_signature_unverified', `${reason} Sign it, or trust the key that did.`)
 
-const faultOf = (failure: RegistryError): PlatformError => refusal('image_unreachable', describeRegistryError(failure), failure)
+const faultOf = (failure: RegistryError): PlatformError =>
+  refusal('image_unreachable', describeRegistryError(failure), failure)
 
 const messageLength = 1000
 

@@ -21,7 +21,10 @@ import { retryOnConflict } from '../db/offset-list.ts'
 export function rejectIfInstalled({ state, release }: ModuleRecord, version: string, isUnasked: boolean): void {
   if (state !== 'Failed' && release.version === version) throw platformError('module_already_installed')
   if (isUnasked && isNewer(release.version, version)) {
-    throw new PlatformError('module_already_installed', `Version ${release.version} is installed, newer than ${version}.`)
+    throw new PlatformError(
+      'module_already_installed',
+      `Version ${release.version} is installed, newer than ${version}.`,
+    )
   }
 }
 
@@ -42,7 +45,8 @@ export async function requestInstall(
     rejectIfLocked(row)
     if (row !== undefined) rejectIfInstalled(row, release.version, isUnasked)
     const { apiBasePath } = release.manifest.spec
-    if (findRouteConflict(routes, release.moduleId, apiBasePath) !== undefined) throw platformError('module_route_taken')
+    if (findRouteConflict(routes, release.moduleId, apiBasePath) !== undefined)
+      throw platformError('module_route_taken')
     if (row === undefined && !hasCapacity(routes)) throw platformError('limit_reached')
     const operation = operationFor(caller, release, row)
     const answer = answerTo(operation, release)
@@ -81,7 +85,11 @@ function takingSteps(operation: OperationRecord, release: ModuleRelease, { row, 
   return [createModule(release, operation, updatedAtMs), reserveRoutesWrite(routes, release.moduleId, { apiBasePath })]
 }
 
-const createModule = (release: ModuleRelease, { id, organisationId }: OperationRecord, updatedAtMs: number): WriteItem =>
+const createModule = (
+  release: ModuleRelease,
+  { id, organisationId }: OperationRecord,
+  updatedAtMs: number,
+): WriteItem =>
   create(keys.module(release.moduleId), {
     id: release.moduleId,
     organisationId,
@@ -103,7 +111,11 @@ const answerTo = (operation: OperationRecord, { moduleId, version, digest, isVer
 const detailOf = ({ version, repository, digest, isVerified, verifiedBy }: ModuleRelease): string =>
   `${version} ${repository}@${digest}, ${isVerified ? `verified by ${verifiedBy}` : 'not verified'}`
 
-const installing = (operation: OperationRecord, { moduleId, version }: ModuleRelease, row: ModuleRecord | undefined) => ({
+const installing = (
+  operation: OperationRecord,
+  { moduleId, version }: ModuleRelease,
+  row: ModuleRecord | undefined,
+) => ({
   name: 'module.installing' as const,
   subject: moduleId,
   data: { moduleId, version, jobId: operation.id, ...(row && { previousVersion: row.release.version }) },

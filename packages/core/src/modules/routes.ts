@@ -38,7 +38,11 @@ export const readRoutes = async (options: { stale?: boolean } = {}): Promise<Mod
   parseRoutes(await get(keys.moduleRoutes(), options))
 
 /** The step that sets a module's claim, or drops it; refused where the claims have changed since they were read. */
-export const reserveRoutesWrite = ({ revision }: ModuleRoutes, moduleId: string, claim: RouteReservation | undefined): WriteItem =>
+export const reserveRoutesWrite = (
+  { revision }: ModuleRoutes,
+  moduleId: string,
+  claim: RouteReservation | undefined,
+): WriteItem =>
   upsert(
     keys.moduleRoutes(),
     {
@@ -71,7 +75,10 @@ export const isModulePath = (path: string): boolean =>
   path.startsWith('/modules/') || (path.startsWith('/api/') && !reserved.test(path))
 
 /** The module that a request is for: `/modules/<id>…`, or below an API path. Undefined where nothing serves it. */
-export function findRouteOwner({ claims }: ModuleRoutes, path: string): { moduleId: string; claim: RouteReservation } | undefined {
+export function findRouteOwner(
+  { claims }: ModuleRoutes,
+  path: string,
+): { moduleId: string; claim: RouteReservation } | undefined {
   if (!isModulePath(path)) return undefined
   const [, area, name = ''] = path.split('/')
   const owner =

@@ -29,7 +29,13 @@ export interface CooldownContext {
 }
 
 /** Whether an event may be notified. One call, and another one to let it through. */
-export async function claimCooldown({ organisationId, clusterId, type, eventId, atMs }: CooldownContext): Promise<boolean> {
+export async function claimCooldown({
+  organisationId,
+  clusterId,
+  type,
+  eventId,
+  atMs,
+}: CooldownContext): Promise<boolean> {
   const key = keys.notificationCooldown(organisationId, clusterId, type)
   for (let attempt = 0; attempt < attempts; attempt++) {
     if (attempt > 0) await backOff(attempt)

@@ -25,7 +25,8 @@ export function holdLease(begun: OperationRecord): OperationLease {
     await before.catch(() => undefined)
     operation = await make(operation)
   }
-  const write = (make: (current: OperationRecord) => Promise<OperationRecord>): Promise<void> => (last = after(last, make))
+  const write = (make: (current: OperationRecord) => Promise<OperationRecord>): Promise<void> =>
+    (last = after(last, make))
   return {
     get operation() {
       return operation

@@ -73,7 +73,10 @@ export const queueChange = (operation: OperationRecord): OperationChange => ({
 })
 
 /** An operation by its reference. One call. */
-export async function findOperation({ organisationId, jobId }: OperationReference): Promise<OperationRecord | undefined> {
+export async function findOperation({
+  organisationId,
+  jobId,
+}: OperationReference): Promise<OperationRecord | undefined> {
   const item = await get(keys.job(organisationId, jobId))
   return item && isOperation(item) ? parseOperation(item) : undefined
 }
@@ -122,7 +125,11 @@ export async function renewLease(operation: OperationRecord, steps = operation.s
  * Leaves an operation to the next try, which may begin after a pause: this worker has nothing to say any more. Throws
  * `OperationLost`. One call.
  */
-export async function releaseForRetry(operation: OperationRecord, pauseMs: number, steps = operation.steps): Promise<void> {
+export async function releaseForRetry(
+  operation: OperationRecord,
+  pauseMs: number,
+  steps = operation.steps,
+): Promise<void> {
   const workUntilMs = now() + pauseMs
   const set = { steps: JSON.stringify(steps), workUntilMs, ...keys.due(operation.id, workUntilMs) }
   const refusal = await transact([patch(keyOf(operation), { set, remove: ['workerId'] }, isMine(operation))])
@@ -170,7 +177,8 @@ function atEnd(step: StoredStep, status: OperationEnd['status']): StoredStep {
 /** What the sweep does with one that is due: it is announced again, unless its worker is at it. One call, and a message. */
 export async function requeueIfStalled(row: OperationRecord): Promise<void> {
   const isAtWork = row.workUntilMs > now()
-  if (!isOperationTerminal(row) && !isAtWork) await enqueueOperation({ organisationId: row.organisationId, jobId: row.id })
+  if (!isOperationTerminal(row) && !isAtWork)
+    await enqueueOperation({ organisationId: row.organisationId, jobId: row.id })
   const dueAtMs = isAtWork ? row.workUntilMs : now() + 2 * outboxRetryMs
   const change = isOperationTerminal(row) ? { remove: ['duepk', 'duesk'] } : { set: keys.due(row.id, dueAtMs) }
   // Who claims or renews it meanwhile files it anew.

@@ -50,4 +50,5 @@ export const isOperation = (item: Item): boolean => operationTypes.some((type) =
 
 export const parseOperation = (item: Item): OperationRecord => OperationRecord.parse(item)
 
-export const isOperationTerminal = ({ status }: OperationRecord): boolean => status === 'Completed' || status === 'Failed'
+export const isOperationTerminal = ({ status }: OperationRecord): boolean =>
+  status === 'Completed' || status === 'Failed'

@@ -64,7 +64,10 @@ export const runOperation = (reference: OperationReference, kinds: OperationHand
     }
   })
 
-const exhausted: ErrorClassification = { message: `It was begun ${attemptLimit} times, and never ended.`, isFinal: true }
+const exhausted: ErrorClassification = {
+  message: `It was begun ${attemptLimit} times, and never ended.`,
+  isFinal: true,
+}
 const buried: ErrorClassification = { message: 'Its message could not be handled.', isFinal: true }
 
 /** Gives up an operation whose message nobody could handle; one that somebody is at, or that is over, stays as it is. */

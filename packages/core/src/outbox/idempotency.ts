@@ -47,7 +47,10 @@ const keyOf = ({ organisationId, userId }: Caller, { key }: IdempotentRequest) =
   keys.idempotencyRecord(organisationId, sha256(JSON.stringify([userId, key])))
 
 /** The answer to an earlier request with the same key. Throws `idempotency_key_reused` for another request. One call. */
-export async function findStoredResponse(caller: Caller, request: IdempotentRequest): Promise<StoredResponse | undefined> {
+export async function findStoredResponse(
+  caller: Caller,
+  request: IdempotentRequest,
+): Promise<StoredResponse | undefined> {
   const item = await get(keyOf(caller, request))
   const row = item && Row.parse(item)
   if (row === undefined || row.expiresAtMs <= now()) return undefined
@@ -57,7 +60,11 @@ export async function findStoredResponse(caller: Caller, request: IdempotentRequ
 }
 
 /** The step that keeps an answer. An expired one that the store has not forgotten yet makes room. */
-export function storeResponseWrite(caller: Caller, { key, fingerprint }: IdempotentRequest, answer: StoredResponse): WriteItem {
+export function storeResponseWrite(
+  caller: Caller,
+  { key, fingerprint }: IdempotentRequest,
+  answer: StoredResponse,
+): WriteItem {
   const item = {
     sealed: seal(key, JSON.stringify({ fingerprint, ...answer })),
     expiresAtMs: now() + keepSeconds * 1000,

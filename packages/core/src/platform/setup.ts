@@ -113,5 +113,6 @@ function checkToken(state: PlatformState, token: unknown): void {
   if (typeof token !== 'string' || state.tokenHash === undefined || sha256(token) !== state.tokenHash) {
     throw platformError('initial_admin_token_invalid', { howToRetrieve })
   }
-  if (now() >= state.tokenMintedAtMs + tokenLifeMs) throw platformError('initial_admin_token_expired', { howToRetrieve })
+  if (now() >= state.tokenMintedAtMs + tokenLifeMs)
+    throw platformError('initial_admin_token_expired', { howToRetrieve })
 }

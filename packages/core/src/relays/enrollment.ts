@@ -125,7 +125,10 @@ async function repeated(
 }
 
 /** Who has a used token has stolen it, or mislaid their own. One alarm an hour: a thief may knock often. */
-async function raiseAlarm({ organisationId, clusterId, id: enrollmentId }: EnrollmentRecord, origin: Origin | undefined) {
+async function raiseAlarm(
+  { organisationId, clusterId, id: enrollmentId }: EnrollmentRecord,
+  origin: Origin | undefined,
+) {
   const alarmHour = Math.floor(now() / alarmEveryMs)
   await commit(system(organisationId, origin?.address), {
     steps: [patch(keys.enrollment(enrollmentId), { set: { alarmHour } }, { alarmHour: { isNot: alarmHour } })],
@@ -144,7 +147,13 @@ const nodesOf = (token: EnrollmentRecord, { nodes }: EnrollRequest): StoredNode[
     status: 'Online',
   }))
 
-function steps(token: EnrollmentRecord, cluster: ClusterRecord, relayId: string, thumbprint: string, request: EnrollRequest) {
+function steps(
+  token: EnrollmentRecord,
+  cluster: ClusterRecord,
+  relayId: string,
+  thumbprint: string,
+  request: EnrollRequest,
+) {
   const { organisationId, clusterId } = token
   const nodes = nodesOf(token, request)
   const presence = {

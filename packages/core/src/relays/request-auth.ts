@@ -61,7 +61,8 @@ export async function authenticateRelay(token: string, path: string, body: Uint8
       currentDate: new Date(now()),
     })
     const { iat, exp, jti, bodySha256, path: signedPath } = Claims.parse(payload)
-    if (exp - iat > lifeSeconds || signedPath !== path || !isHashOf(bodySha256, body)) throw platformError('unauthenticated')
+    if (exp - iat > lifeSeconds || signedPath !== path || !isHashOf(bodySha256, body))
+      throw platformError('unauthenticated')
     const { organisationId, clusterId } = identity
     return { kind: 'relay', relayId: String(kid), organisationId, clusterId, tokenId: jti, issuedAtMs: iat * 1000 }
   } catch (error) {

@@ -36,4 +36,7 @@ const commands = {
   'lambda-alias': 'npm ci && npm run deploy -- --stage NAME',
 } as const
 
-const notAvailable = (reason: string): Incompatibility => ({ code: 'version_not_available', reason: reason.slice(0, 500) })
+const notAvailable = (reason: string): Incompatibility => ({
+  code: 'version_not_available',
+  reason: reason.slice(0, 500),
+})

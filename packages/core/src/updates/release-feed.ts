@@ -124,7 +124,10 @@ export async function releaseByDigest(repository: string, digest: string): Promi
  */
 export async function fetchFunction({ repository, document }: Release, functionName: string): Promise<Uint8Array> {
   const { functions, version } = document
-  const [place, wanted] = [parseReleaseRepository(repository), Object.hasOwn(functions, functionName) && functions[functionName]]
+  const [place, wanted] = [
+    parseReleaseRepository(repository),
+    Object.hasOwn(functions, functionName) && functions[functionName],
+  ]
   if (place === undefined || !wanted) throw notAvailable(version, `It has no function ${functionName}.`)
   return reached(async () => {
     try {

@@ -45,7 +45,11 @@ export async function readRelease(
 export const isBroken = (error: unknown): error is RegistryError =>
   error instanceof RegistryError && ['invalid', 'not_found', 'too_large'].includes(error.problem)
 
-async function read(client: RegistryClient, repository: string, reference: string): Promise<Release | InvalidReleaseError> {
+async function read(
+  client: RegistryClient,
+  repository: string,
+  reference: string,
+): Promise<Release | InvalidReleaseError> {
   const found = await client.manifest(repository, reference)
   if (found === undefined) return refused('The repository has no such release.')
   const { content, descriptor } = found

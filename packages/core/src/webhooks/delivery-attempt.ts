@@ -28,7 +28,12 @@ async function post(
   message: { headers: Record<string, string>; body: string },
 ): Promise<Pick<Attempt, 'statusCode' | 'error'>> {
   try {
-    const { status } = await outboundFetch(url, { method: 'POST', ...message, timeoutMs: attemptMs, maxBytes: answerBytes })
+    const { status } = await outboundFetch(url, {
+      method: 'POST',
+      ...message,
+      timeoutMs: attemptMs,
+      maxBytes: answerBytes,
+    })
     const error = errorOf(status)
     return { statusCode: status, ...(error && { error }) }
   } catch (error) {

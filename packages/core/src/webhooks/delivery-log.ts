@@ -79,7 +79,13 @@ function renewSteps(row: DeliveryRecord, again: DeliveryRecord & { nextAttemptAt
 }
 
 /** Somebody waits for it: the quiet that failures have brought ends. */
-async function send(caller: Caller, webhook: WebhookRecord, row: DeliveryRecord, steps: readonly WriteItem[], action: string) {
+async function send(
+  caller: Caller,
+  webhook: WebhookRecord,
+  row: DeliveryRecord,
+  steps: readonly WriteItem[],
+  action: string,
+) {
   const { organisationId, webhookId } = row
   const answer = deliveryView(row)
   await commit(caller, {

@@ -66,7 +66,12 @@ function jittered(): (seconds: number) => number {
 }
 
 /** What waits stays Pending: it goes out when somebody switches the webhook on again. */
-async function switchOff(webhook: WebhookRecord, moved: readonly WriteItem[], failures: number, detail: string): Promise<void> {
+async function switchOff(
+  webhook: WebhookRecord,
+  moved: readonly WriteItem[],
+  failures: number,
+  detail: string,
+): Promise<void> {
   const { id, organisationId, url, createdBy } = webhook
   const off = {
     set: { isEnabled: false, disabledAtMs: now(), failures },

@@ -55,7 +55,12 @@ async function perform(context: HttpContext, ask: ModuleClient): Promise<HttpRes
 }
 
 /** Asks where the module is known to run; where nothing has reached it, once more where it runs by now. */
-async function askOwner(ask: ModuleClient, owner: RouteOwner, event: GatewayEvent, caller: Caller): Promise<ProxyResponse> {
+async function askOwner(
+  ask: ModuleClient,
+  owner: RouteOwner,
+  event: GatewayEvent,
+  caller: Caller,
+): Promise<ProxyResponse> {
   const request = await toModuleRequest(event, owner.moduleId, caller)
   try {
     return await ask(deploymentOf(owner), request)

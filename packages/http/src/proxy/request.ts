@@ -31,11 +31,7 @@ const passed = [
 ]
 
 /** The request for a module: the caller's, without what is not its business, and with a token that says who asks. */
-export async function toModuleRequest(
-  event: GatewayEvent,
-  moduleId: string,
-  caller: Caller,
-): Promise<ProxyRequest> {
+export async function toModuleRequest(event: GatewayEvent, moduleId: string, caller: Caller): Promise<ProxyRequest> {
   const { method } = event.requestContext.http
   const isBodiless = !event.body || method === 'GET' || method === 'HEAD'
   return {

@@ -6,7 +6,9 @@ import type { HttpAnswer } from './result.ts'
 
 /** Where a request failed because it took too long: the closed list has no code of its own for that. */
 const tookTooLong = () =>
-  new PlatformError('database_unavailable', 'The request took too long to answer. Try again shortly.', { retryAfterSeconds: 2 })
+  new PlatformError('database_unavailable', 'The request took too long to answer. Try again shortly.', {
+    retryAfterSeconds: 2,
+  })
 
 /** What the caller gets to see of an error. */
 export function publicError(error: unknown): PlatformError {

@@ -110,7 +110,10 @@ function goneSignal(response: ServerResponse): AbortSignal {
 export function answerWhileStarting(request: IncomingMessage): HttpAnswer {
   const isLivenessProbe = request.method === 'GET' && /^\/health\/live(\?|$)/.test(request.url ?? '')
   if (!isLivenessProbe) {
-    return errorResponse(platformError('starting', { retryAfterSeconds: 1 }), traceIdOf(request.headersDistinct['traceparent']?.[0]))
+    return errorResponse(
+      platformError('starting', { retryAfterSeconds: 1 }),
+      traceIdOf(request.headersDistinct['traceparent']?.[0]),
+    )
   }
   const headers = new Map([['content-type', 'application/json']])
   return { status: 200, headers, body: Buffer.from(JSON.stringify({ status: 'ok' })) }

@@ -32,7 +32,10 @@ function owesOlderAnswer(connections: Connections, socket: Duplex): boolean {
 
 function faultOf({ code, rawPacket }: ParserError): PlatformError {
   if (code === 'HPE_HEADER_OVERFLOW') return platformError('payload_too_large')
-  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return new PlatformError('validation_failed', 'The request did not arrive in time.')
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT')
+    return new PlatformError('validation_failed', 'The request did not arrive in time.')
   const isOtherMethod = code === 'HPE_INVALID_METHOD' && /^[A-Z-]+ \S+ HTTP\//.test(rawPacket?.toString('latin1') ?? '')
-  return isOtherMethod ? platformError('route_not_found') : new PlatformError('validation_failed', 'The request is not valid HTTP.')
+  return isOtherMethod
+    ? platformError('route_not_found')
+    : new PlatformError('validation_failed', 'The request is not valid HTTP.')
 }

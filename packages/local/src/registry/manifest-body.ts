@@ -30,7 +30,8 @@ export async function checkManifest(store: Store, repository: string, mediaType:
     ...manifest.manifests.map(async ({ digest }) => !(await store.hasManifest(repository, digest)) && digest),
   ])
   const missing = isMissing.find((digest) => digest !== false)
-  if (missing !== undefined) throw new RegistryServerError('MANIFEST_BLOB_UNKNOWN', `The repository does not have ${missing}.`)
+  if (missing !== undefined)
+    throw new RegistryServerError('MANIFEST_BLOB_UNKNOWN', `The repository does not have ${missing}.`)
   return { subject: manifest.subject?.digest }
 }
 
@@ -40,10 +41,14 @@ const blobsOf = ({ config, layers }: ManifestBody): string[] =>
 function parse(mediaType: string, bytes: Buffer): ManifestBody {
   const isIndex = indexTypes.has(mediaType)
   if (!isIndex && !imageTypes.has(mediaType)) {
-    throw new RegistryServerError('MANIFEST_INVALID', 'Content-Type must be that of an OCI or Docker manifest, version 2.')
+    throw new RegistryServerError(
+      'MANIFEST_INVALID',
+      'Content-Type must be that of an OCI or Docker manifest, version 2.',
+    )
   }
   const parsed = ManifestBody.safeParse(jsonOf(bytes))
-  if (!parsed.success) throw new RegistryServerError('MANIFEST_INVALID', 'The manifest is not of the form that its type has.')
+  if (!parsed.success)
+    throw new RegistryServerError('MANIFEST_INVALID', 'The manifest is not of the form that its type has.')
   const { data } = parsed
   if ((data.mediaType ?? mediaType) !== mediaType) {
     throw new RegistryServerError('MANIFEST_INVALID', 'The manifest says another type than Content-Type.')

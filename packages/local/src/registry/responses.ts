@@ -71,7 +71,8 @@ export function fileAnswer(
   if (from === '' && to === '') return { status: 200, headers, body: { path, start: 0, end: size - 1 } }
   const start = from === '' ? Math.max(0, size - Number(to)) : Number(from)
   const end = from === '' || to === '' ? size - 1 : Math.min(Number(to), size - 1)
-  if (start > end) throw new RegistryServerError('RANGE_INVALID', 'There is no such part.', { 'content-range': `bytes */${size}` })
+  if (start > end)
+    throw new RegistryServerError('RANGE_INVALID', 'There is no such part.', { 'content-range': `bytes */${size}` })
   const part = { 'content-range': `bytes ${start}-${end}/${size}` }
   return { status: 206, headers: { ...headers, ...part }, body: { path, start, end } }
 }

@@ -73,10 +73,12 @@ async function respond(context: Context, request: IncomingMessage, response: Ser
 
 async function answer({ store, uploads, password }: Context, request: IncomingMessage): Promise<RegistryAnswer> {
   const { method = '', headers } = request
-  if (!loopbackHost.test(headers.host ?? '')) throw new RegistryServerError('DENIED', 'The registry answers on loopback only.')
+  if (!loopbackHost.test(headers.host ?? ''))
+    throw new RegistryServerError('DENIED', 'The registry answers on loopback only.')
   const [path = '', query = ''] = (request.url ?? '').split('?', 2)
   const target = parsePath(path)
-  if (target === undefined) throw new RegistryServerError('NAME_UNKNOWN', 'There is no such path, or the name is not valid.')
+  if (target === undefined)
+    throw new RegistryServerError('NAME_UNKNOWN', 'There is no such path, or the name is not valid.')
   const parameters = new URLSearchParams(query)
   const isReading = (method === 'GET' || method === 'HEAD') && target.kind !== 'upload'
   // Clients ask the base path whether the registry wants to know them, and send no password later where it does not.

@@ -46,7 +46,8 @@ export function createUploads(newDraft: () => string, maximumBytes: number): Upl
   return {
     begin: async (repository) => {
       await cancelForgotten()
-      if (uploads.size >= maximumUploads) throw new RegistryServerError('TOOMANYREQUESTS', 'Too many uploads are under way.')
+      if (uploads.size >= maximumUploads)
+        throw new RegistryServerError('TOOMANYREQUESTS', 'Too many uploads are under way.')
       const draft = newDraft()
       const id = randomUUID()
       const hash = createHash('sha256')
@@ -57,7 +58,10 @@ export function createUploads(newDraft: () => string, maximumBytes: number): Upl
     find: (repository, id) => {
       const upload = uploads.get(id)
       if (upload?.repository === repository) return upload
-      throw new RegistryServerError('BLOB_UPLOAD_UNKNOWN', 'There is no such upload, or the registry was restarted: begin again.')
+      throw new RegistryServerError(
+        'BLOB_UPLOAD_UNKNOWN',
+        'There is no such upload, or the registry was restarted: begin again.',
+      )
     },
     append: async (upload, chunks) => {
       if (upload.isBusy) throw new RegistryServerError('BLOB_UPLOAD_INVALID', 'Another request writes to this upload.')

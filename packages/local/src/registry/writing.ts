@@ -71,7 +71,8 @@ async function continueUpload(
     await uploads.cancel(upload)
     return { status: 204 }
   }
-  if (method !== 'PATCH' && method !== 'PUT') throw new RegistryServerError('UNSUPPORTED', 'There is no such operation.')
+  if (method !== 'PATCH' && method !== 'PUT')
+    throw new RegistryServerError('UNSUPPORTED', 'There is no such operation.')
   const digest = query.get('digest') ?? ''
   if (method === 'PUT') requireDigest(digest)
   requireOrder(upload, request.headers['content-range'])
@@ -86,7 +87,8 @@ async function finishUpload(store: Store, uploads: Uploads, upload: Upload, dige
 }
 
 function requireDigest(digest: string): void {
-  if (!isDigest(digest)) throw new RegistryServerError('DIGEST_INVALID', 'digest must be sha256: and 64 hexadecimal digits.')
+  if (!isDigest(digest))
+    throw new RegistryServerError('DIGEST_INVALID', 'digest must be sha256: and 64 hexadecimal digits.')
 }
 
 /** Chunks come in order: each begins where the one before ended. */

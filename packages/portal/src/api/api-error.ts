@@ -58,5 +58,8 @@ export const isApiError = (error: unknown, code: string): error is ApiError =>
   error instanceof ApiError && error.code === code
 
 /** The same fault in other words, where the portal knows more about the moment than the platform does. */
-export const withMessage = (fault: ApiError, message: string, details: readonly ErrorDetail[] = fault.details): ApiError =>
-  new ApiError(fault.status, { ...fault.body, message, details })
+export const withMessage = (
+  fault: ApiError,
+  message: string,
+  details: readonly ErrorDetail[] = fault.details,
+): ApiError => new ApiError(fault.status, { ...fault.body, message, details })

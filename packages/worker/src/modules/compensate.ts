@@ -45,7 +45,11 @@ async function removeAttempt(runtime: ModuleRuntime, id: string): Promise<void> 
   }
 }
 
-function backSteps({ row, routes }: InstallState, { release, previousVersion }: InstallPlan, jobId: string): WriteItem[] {
+function backSteps(
+  { row, routes }: InstallState,
+  { release, previousVersion }: InstallPlan,
+  jobId: string,
+): WriteItem[] {
   const { moduleId } = release
   const isOurs = { jobId: { is: jobId } }
   if (previousVersion === undefined) {
@@ -57,7 +61,11 @@ function backSteps({ row, routes }: InstallState, { release, previousVersion }: 
 
 const messageLength = 1000
 
-const failed = ({ id: jobId }: OperationRecord, { moduleId, version }: ModuleRelease, { message, code }: Judgement) => ({
+const failed = (
+  { id: jobId }: OperationRecord,
+  { moduleId, version }: ModuleRelease,
+  { message, code }: Judgement,
+) => ({
   name: 'module.failed' as const,
   subject: moduleId,
   data: { moduleId, version, jobId, message: message.slice(0, messageLength), ...(code !== undefined && { code }) },

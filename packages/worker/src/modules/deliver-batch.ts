@@ -29,7 +29,11 @@ export interface DeliveryTarget {
 }
 
 /** Hands over some events. Where any of them fails nobody knows whose fault it is: to the last of them they go one by one. */
-export async function deliverBatch(served: DeliveryTarget, turn: DeliveryLease, batch: readonly WaitingEvent[]): Promise<DeliveryLease> {
+export async function deliverBatch(
+  served: DeliveryTarget,
+  turn: DeliveryLease,
+  batch: readonly WaitingEvent[],
+): Promise<DeliveryLease> {
   const { failed, problem } = await hand(served, batch)
   const last = failed.at(-1)
   if (last === undefined) return { ...turn, failures: 0 }
@@ -38,7 +42,11 @@ export async function deliverBatch(served: DeliveryTarget, turn: DeliveryLease, 
 }
 
 /** Hands over one event. It is to blame for its failure, and for that of a module which has answered just before. */
-export async function deliverOne(served: DeliveryTarget, turn: DeliveryLease, waiting: WaitingEvent): Promise<DeliveryLease> {
+export async function deliverOne(
+  served: DeliveryTarget,
+  turn: DeliveryLease,
+  waiting: WaitingEvent,
+): Promise<DeliveryLease> {
   const { runtime, row } = served
   const { answers, published } = await probe(runtime, row.deployment, healthOnly(row))
   await recordPublished(row, published, { atMs: now(), name: 'probe' })

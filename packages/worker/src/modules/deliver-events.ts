@@ -47,7 +47,9 @@ async function handOver(served: DeliveryTarget, turn: DeliveryLease): Promise<De
     const [first] = waiting
     if (first === undefined) continue
     current =
-      first.sk <= current.carefulTo ? await deliverOne(served, current, first) : await deliverBatch(served, current, waiting)
+      first.sk <= current.carefulTo
+        ? await deliverOne(served, current, first)
+        : await deliverBatch(served, current, waiting)
   }
   return current
 }

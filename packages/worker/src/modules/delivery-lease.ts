@@ -39,7 +39,13 @@ export async function acquireDelivery(moduleId: string): Promise<DeliveryLease |
 }
 
 /** Gives the turn back with what was learnt in it; nothing where somebody else has taken over. One call. */
-export async function releaseDelivery({ moduleId, holder, failures, quietUntilMs, carefulTo }: DeliveryLease): Promise<void> {
+export async function releaseDelivery({
+  moduleId,
+  holder,
+  failures,
+  quietUntilMs,
+  carefulTo,
+}: DeliveryLease): Promise<void> {
   const change = { set: { failures, quietUntilMs, carefulTo }, remove: ['holder', 'untilMs'] }
   await tryUpdate(keys.moduleDelivery(moduleId), change, { holder: { is: holder } })
 }

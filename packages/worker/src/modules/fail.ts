@@ -41,7 +41,12 @@ async function store(row: ServingModule, { code, message: text }: { code: Module
   const { id: moduleId, organisationId, updatedAtMs, release } = row
   const { version, manifest } = release
   const message = text.slice(0, 1000).toWellFormed()
-  const set = { state: 'Failed', error: serialise({ code, message, atMs: now() }), subscriptions: [], updatedAtMs: now() }
+  const set = {
+    state: 'Failed',
+    error: serialise({ code, message, atMs: now() }),
+    subscriptions: [],
+    updatedAtMs: now(),
+  }
   const asRead = { updatedAtMs: { is: updatedAtMs }, jobId: { absent: true } } as const
   const refusal = await retryOnConflictFor(async () =>
     commit(system(organisationId), {

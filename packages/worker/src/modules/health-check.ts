@@ -119,7 +119,11 @@ async function write(
   return refusal === undefined ? after : undefined
 }
 
-function told({ id: moduleId, release: { version } }: ModuleRecord, before: ModuleHealthRecord, after: ModuleHealthRecord) {
+function told(
+  { id: moduleId, release: { version } }: ModuleRecord,
+  before: ModuleHealthRecord,
+  after: ModuleHealthRecord,
+) {
   const { health } = after
   const missed = missedOf(after)
   const about = { moduleId, version }

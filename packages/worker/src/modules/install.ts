@@ -70,7 +70,11 @@ interface Candidate {
 }
 
 /** Leads the module through its hooks until it is healthy. */
-async function lead(journal: OperationLease, runtime: ModuleRuntime, { release, deployment }: Candidate): Promise<LifecycleResult> {
+async function lead(
+  journal: OperationLease,
+  runtime: ModuleRuntime,
+  { release, deployment }: Candidate,
+): Promise<LifecycleResult> {
   const candidate = { deployment, manifest: release.manifest }
   const [loaded] = await runLifecycle(runtime, [candidate], { onPhase: (_, phase) => journal.enter(phase) })
   if (loaded?.outcome === 'Running') return loaded
@@ -83,7 +87,12 @@ async function lead(journal: OperationLease, runtime: ModuleRuntime, { release, 
 function publication(
   { row, routes }: InstallState,
   { id: jobId }: OperationRecord,
-  { release, deployment, loaded, health }: Candidate & { loaded: LifecycleResult; health: ReturnType<typeof healthItem> },
+  {
+    release,
+    deployment,
+    loaded,
+    health,
+  }: Candidate & { loaded: LifecycleResult; health: ReturnType<typeof healthItem> },
 ): FinishChange {
   const { moduleId, version, manifest, isVerified } = release
   const { apiBasePath } = manifest.spec

@@ -74,7 +74,11 @@ export async function resumeLifecycle(runtime: ModuleRuntime, row: ServingModule
   if (loaded !== undefined) await settle(runtime, { row, deployment }, loaded)
 }
 
-async function settle(runtime: ModuleRuntime, redeployed: Redeployed | undefined, loaded: LifecycleResult): Promise<void> {
+async function settle(
+  runtime: ModuleRuntime,
+  redeployed: Redeployed | undefined,
+  loaded: LifecycleResult,
+): Promise<void> {
   if (redeployed === undefined) return
   const { row, deployment } = redeployed
   await recordPublished(row, loaded.published, { atMs: now(), name: 'load' })

@@ -33,7 +33,8 @@ export async function supervise(pick: () => Promise<ModuleRuntime> = moduleRunti
     await storeDeployment({ row, deployment }, row)
     await checkModule(runtime, { row: { ...row, deployment }, health: healths.get(row.id) })
   }
-  const lookAtAll = (rows: readonly ServingModule[]) => Promise.all(rows.map((row) => logErrors(row.id, () => look(row))))
+  const lookAtAll = (rows: readonly ServingModule[]) =>
+    Promise.all(rows.map((row) => logErrors(row.id, () => look(row))))
   await Promise.all([
     lookAtAll(served.filter((row) => !missing.includes(row) && !crashed.includes(row))),
     restartAll(runtime, missing).then(lookAtAll),

@@ -12,7 +12,11 @@ export type InstanceAddress = { socketPath: string } | { host: string; port: num
  * Sends one request on a connection of its own and reads the whole answer. Throws `RuntimeFailure`: `unavailable` where
  * nobody listens, `timeout`, `too_large`, `crashed` where there is no whole answer, `refused` for what is no request.
  */
-export function sendRequest(address: InstanceAddress, request: ModuleRequest, limits: RequestLimits): Promise<ModuleResponse> {
+export function sendRequest(
+  address: InstanceAddress,
+  request: ModuleRequest,
+  limits: RequestLimits,
+): Promise<ModuleResponse> {
   const { timeoutMs, maxBytes } = limits
   return new Promise((resolve, reject) => {
     const outgoing = open(address, request)

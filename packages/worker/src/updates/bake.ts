@@ -60,7 +60,12 @@ async function failuresOf({ target }: UpdateWork, release: InstalledRelease, sin
  * cannot any more. Throws `UpdateFailure` where it does not answer its probes, or fails more than what served before. Two calls
  * to the store in each second.
  */
-export async function bake(work: UpdateWork, plan: UpdatePlan, share: TrafficPercent, first: ErrorBaseline): Promise<void> {
+export async function bake(
+  work: UpdateWork,
+  plan: UpdatePlan,
+  share: TrafficPercent,
+  first: ErrorBaseline,
+): Promise<void> {
   const untilMs = now() + config.PLAT_UPDATE_BAKE_SECONDS * 1000
   for (;;) {
     await probeAll(work, plan.release)
@@ -74,7 +79,12 @@ export async function bake(work: UpdateWork, plan: UpdatePlan, share: TrafficPer
   }
 }
 
-function excess({ release, before }: UpdatePlan, share: TrafficPercent, first: ErrorBaseline, counts: Counts): string | undefined {
+function excess(
+  { release, before }: UpdatePlan,
+  share: TrafficPercent,
+  first: ErrorBaseline,
+  counts: Counts,
+): string | undefined {
   const [faults, faultsBeside] = [counts.ofRelease - first.ofRelease, counts.ofBefore - first.ofBefore]
   const watchedMs = now() - first.atMs
   if (!exceedsErrorBudget({ share, faults, faultsBeside, usualFaults: first.usualPerMs * watchedMs })) return undefined

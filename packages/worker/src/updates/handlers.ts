@@ -11,7 +11,10 @@ import { type UpdateTarget } from './target/port.ts'
 export type TargetFactory = () => Promise<UpdateTarget>
 
 /** How updates of the platform are done, and the way back: the same steps, some of them left out. */
-export function updateHandlers(pick: TargetFactory = updateTarget, names: readonly string[] = functionNames): OperationHandlers {
+export function updateHandlers(
+  pick: TargetFactory = updateTarget,
+  names: readonly string[] = functionNames,
+): OperationHandlers {
   // What a try has seen of its target it goes by, to its end.
   const picked = new WeakMap<OperationLease, Promise<UpdateTarget>>()
   const targetOf = (journal: OperationLease): Promise<UpdateTarget> => {

@@ -14,7 +14,11 @@ import { TargetError, type UpdateTarget } from './target/port.ts'
  * Ends an update that cannot be done: what served before it serves again, alone. Where the release does so already the update
  * is done, whatever went wrong behind that. Throws what may pass; the update then goes on being under way.
  */
-export async function rollBack(journal: OperationLease, target: UpdateTarget, reason: ErrorClassification): Promise<void> {
+export async function rollBack(
+  journal: OperationLease,
+  target: UpdateTarget,
+  reason: ErrorClassification,
+): Promise<void> {
   // Whose update it is not any more changes nothing.
   await journal.keep()
   const plan = updatePlan(journal.operation)

@@ -21,6 +21,7 @@ export async function findOidcProvider(providerId: string): Promise<ProviderReco
  */
 export async function exchange(code: string, browser: string, origin: Origin): Promise<TokenSet> {
   const proof = await readCode(code, browser)
-  if (proof === undefined || (await findOidcProvider(proof.providerId)) === undefined) throw platformError('sign_in_code_invalid')
+  if (proof === undefined || (await findOidcProvider(proof.providerId)) === undefined)
+    throw platformError('sign_in_code_invalid')
   return openExternalSession(proof, origin, [orThrow(proof.use, 'sign_in_code_invalid')])
 }

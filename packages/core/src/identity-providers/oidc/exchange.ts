@@ -21,7 +21,8 @@ export interface ProviderCallback {
 const longestAddress = 6000
 
 /** Asks a provider what it is, unless that is known. Throws `SignInFailure`. */
-export const discoverIssuer = async (provider: ProviderRecord): Promise<void> => void (await withProviderErrors(() => cachedIssuer(provider)))
+export const discoverIssuer = async (provider: ProviderRecord): Promise<void> =>
+  void (await withProviderErrors(() => cachedIssuer(provider)))
 
 type Leaving = Attempt & { state: string; redirectUri: string }
 

@@ -42,7 +42,11 @@ export async function applyBatchLimits(batch: BatchRecord): Promise<void> {
   throw storeContention()
 }
 
-async function jobsOf({ organisationId, id }: BatchRecord, from: number, to: number): Promise<(JobRecord | undefined)[]> {
+async function jobsOf(
+  { organisationId, id }: BatchRecord,
+  from: number,
+  to: number,
+): Promise<(JobRecord | undefined)[]> {
   const jobIds = Array.from({ length: to - from }, (_, place) => jobIdOf(id, from + place))
   const items = await getMany(jobIds.map((jobId) => keys.job(organisationId, jobId)))
   return items.map((item) => item && parseJob(item))
@@ -98,7 +102,12 @@ async function release(batch: BatchRecord): Promise<boolean> {
 }
 
 /** The steps that put a job into its cluster's inbox; its time begins. */
-function letGo({ id, organisationId, clusterId, deliverWithinSeconds = defaultDeliverWithinSeconds }: JobRecord): WriteItem[] {
+function letGo({
+  id,
+  organisationId,
+  clusterId,
+  deliverWithinSeconds = defaultDeliverWithinSeconds,
+}: JobRecord): WriteItem[] {
   const expiresAtMs = now() + deliverWithinSeconds * 1000
   const change = { set: { dispatchedAtMs: now(), expiresAtMs, ...keys.due(id, expiresAtMs) }, remove: ['isHeld'] }
   return [

@@ -59,7 +59,8 @@ export async function cancel(caller: Caller, batchId: string): Promise<Batch> {
       audit: { action: 'batch.cancel', resource: batchId },
       isAnnounced: true,
     })
-    if (refusal?.item && parseBatch(refusal.item).finishedAtMs !== undefined) throw platformError('batch_already_finished')
+    if (refusal?.item && parseBatch(refusal.item).finishedAtMs !== undefined)
+      throw platformError('batch_already_finished')
   }
   await enqueueBatch({ organisationId, batchId })
   return batchView(marked)
@@ -94,7 +95,10 @@ async function jobsToRetry({ organisationId, id, submittedCount }: BatchRecord):
   )
 }
 
-function submittedAgain({ clusterId, timeoutSeconds, deliverWithinSeconds }: JobRecord, payload: unknown): SubmittedJob[] {
+function submittedAgain(
+  { clusterId, timeoutSeconds, deliverWithinSeconds }: JobRecord,
+  payload: unknown,
+): SubmittedJob[] {
   if (typeof payload !== 'string') return []
   const { targetNodeIds } = InvokeScriptPayload.parse(JSON.parse(payload))
   return [

@@ -65,7 +65,11 @@ const answerFor = (batchId: string, submittedCount: number): AcceptedBatch => ({
 })
 
 /** The steps that store the batch's row and its jobs. The sweep looks at the batch until it is finished. */
-function storeSteps(caller: Caller, request: BatchRequest, { batchId: id, submittedCount }: AcceptedBatch): WriteItem[] {
+function storeSteps(
+  caller: Caller,
+  request: BatchRequest,
+  { batchId: id, submittedCount }: AcceptedBatch,
+): WriteItem[] {
   const { organisationId, userId: createdBy } = caller
   const { jobs, maxConcurrency, maxErrors, retryOf } = request
   const { starts, steps } = storeChunks(organisationId, id, jobs)

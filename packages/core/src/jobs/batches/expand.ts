@@ -59,7 +59,10 @@ async function expandFrom(batch: BatchRecord, starts: readonly number[]): Promis
 }
 
 /** Makes as many jobs as a transaction holds; undefined where the batch was not as it was read. */
-async function makeNext(batch: BatchRecord, planned: ReadonlyMap<number, PendingJob>): Promise<BatchRecord | undefined> {
+async function makeNext(
+  batch: BatchRecord,
+  planned: ReadonlyMap<number, PendingJob>,
+): Promise<BatchRecord | undefined> {
   const gone = new Set<string>()
   for (;;) {
     const jobs = nextJobs(batch, planned, gone)

@@ -13,4 +13,7 @@ export function parseReleaseRepository(text: string): ReleaseRepository | undefi
 /** The setting `PLAT_RELEASE_SOURCE`. */
 export const ReleaseSource = z
   .string()
-  .refine((text) => text === '' || parseReleaseRepository(text) !== undefined, 'must be registry/repository, without a tag')
+  .refine(
+    (text) => text === '' || parseReleaseRepository(text) !== undefined,
+    'must be registry/repository, without a tag',
+  )

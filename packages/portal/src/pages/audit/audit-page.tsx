@@ -74,7 +74,9 @@ function AuditTrail() {
         label="Audit entries"
         queryKey={['audit', filter]}
         fetchPage={(page, signal) =>
-          unwrap(api.GET('/api/v1/platform/audit', { params: { query: { ...filter, page, pageSize: pageRows } }, signal }))
+          unwrap(
+            api.GET('/api/v1/platform/audit', { params: { query: { ...filter, page, pageSize: pageRows } }, signal }),
+          )
         }
         columns={columns}
         rowKey={({ id }) => id}

@@ -32,7 +32,8 @@ export function fitToGrid(place: GridPosition, least: MinSize): GridPosition {
   return { ...place, w, h: clamp(place.h, least.h, mostRows), x: clamp(place.x, 0, columns - w) }
 }
 
-const meet = (a: GridPosition, b: GridPosition): boolean => a.x < b.x + b.w && b.x < a.x + a.w && a.y < b.y + b.h && b.y < a.y + a.h
+const meet = (a: GridPosition, b: GridPosition): boolean =>
+  a.x < b.x + b.w && b.x < a.x + a.w && a.y < b.y + b.h && b.y < a.y + a.h
 
 /** Top to bottom, then left to right: how one reads. Of two at the same place `first` comes first. */
 const inOrder = (places: readonly GridPosition[], first?: string): GridPosition[] =>
@@ -57,7 +58,12 @@ const inColumn = (a: GridPosition, b: GridPosition): boolean => a.x < b.x + b.w 
 export type Step = 'left' | 'right' | 'up' | 'down' | 'narrower' | 'wider' | 'shorter' | 'taller'
 
 /** The places after one widget has taken a step; the same ones where it cannot. */
-export function moveByKey(places: readonly GridPosition[], widgetId: string, step: Step, least: MinSize): GridPosition[] {
+export function moveByKey(
+  places: readonly GridPosition[],
+  widgetId: string,
+  step: Step,
+  least: MinSize,
+): GridPosition[] {
   const place = places.find((each) => each.widgetId === widgetId)
   if (place === undefined) return [...places]
   const others = places.filter((each) => each !== place)

@@ -6,7 +6,8 @@ import { type Placed, type Widget, widgetsFor } from './widget.ts'
 
 type Stored = Schemas['WidgetPlacement'][]
 
-const byDefault = (widgets: readonly Widget[]): GridPosition[] => widgets.map(({ id, place }) => ({ widgetId: id, ...place }))
+const byDefault = (widgets: readonly Widget[]): GridPosition[] =>
+  widgets.map(({ id, place }) => ({ widgetId: id, ...place }))
 
 /** The places of the widgets that are shown, each once, as they stand. */
 function shownOf(stored: Stored, widgets: readonly Widget[]): GridPosition[] {

@@ -60,7 +60,8 @@ function placeOf(known: Known): string {
   if (known.type === 'LDAP') return directory(text('url'))
   if (known.type === 'OIDC') return address(text('issuer'))
   if (known.type === 'OpenSourceIdp') return address(`${trimmed(text('baseUrl'))}/realms/${text('realm')}`)
-  const host = text('authorityHost') || providerTypeSpecs.CloudDirectory.place.find(({ name }) => name === 'authorityHost')?.usual
+  const host =
+    text('authorityHost') || providerTypeSpecs.CloudDirectory.place.find(({ name }) => name === 'authorityHost')?.usual
   return address(`${trimmed(host ?? '')}/${text('tenantId')}`)
 }
 

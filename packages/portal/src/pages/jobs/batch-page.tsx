@@ -137,7 +137,9 @@ function useBatchActions(batchId: string) {
       await queries.invalidateQueries({ queryKey: ['jobs'] })
     },
     retry: async () => {
-      const { batchId: newId, submittedCount } = await unwrap(api.POST('/api/v1/jobs/batch/{batchId}/retry', { params }))
+      const { batchId: newId, submittedCount } = await unwrap(
+        api.POST('/api/v1/jobs/batch/{batchId}/retry', { params }),
+      )
       showToast(`${submittedCount} jobs were submitted again`)
       void queries.invalidateQueries({ queryKey: ['batches', 'list'] })
       await navigate({ to: '/jobs/batches/$batchId', params: { batchId: newId } })

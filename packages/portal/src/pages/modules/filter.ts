@@ -16,7 +16,10 @@ const tests: Record<string, (entry: ModuleEntry) => boolean> = {
 }
 
 /** Whether a module is one of those that are asked for: of a kind, and with all of some words in its names or description. */
-export function matchesFilter(entry: ModuleEntry, { search = '', show = '' }: { search?: string; show?: string }): boolean {
+export function matchesFilter(
+  entry: ModuleEntry,
+  { search = '', show = '' }: { search?: string; show?: string },
+): boolean {
   const text = `${entry.id} ${entry.name} ${entry.description}`.toLowerCase()
   const words = search.toLowerCase().split(/\s+/)
   const test = Object.hasOwn(tests, show) ? tests[show] : undefined

@@ -25,7 +25,8 @@ export function ModuleFramePage() {
   const module = useQuery({ ...moduleQuery(moduleId), enabled: isOwn && mayRead })
   const name = useNameOf(moduleId, module.data?.name)
   useTitle(name)
-  if (!isOwn || isApiError(page.error, 'route_not_found') || isApiError(module.error, 'module_not_found')) return <NoModule />
+  if (!isOwn || isApiError(page.error, 'route_not_found') || isApiError(module.error, 'module_not_found'))
+    return <NoModule />
   const isReady = page.isSuccess && !module.isLoading
   return (
     <div className={styles['page']}>

@@ -21,7 +21,10 @@ export const repositoryOf = ({ path }: TargetRegistry, moduleId: string): string
  * Brings the image of an assignment to where Lambda takes it from, and answers its URI, by digest. What is there already is
  * not sent again. Throws `RuntimeFailure`: `unavailable` where trying again may help, else `refused`.
  */
-export async function placeImage({ source, target, platform }: ImageRoute, assignment: DeploymentSpec): Promise<string> {
+export async function placeImage(
+  { source, target, platform }: ImageRoute,
+  assignment: DeploymentSpec,
+): Promise<string> {
   const { repository: name, digest, moduleId } = assignment
   try {
     const from = parseReference(`${name}@${digest}`)

@@ -41,7 +41,11 @@ export function requireSuccess(found: FoundFunction): void {
 }
 
 /** One step: the function, then its code, then its settings. Each waits for the one before. */
-export async function reconcile(control: LambdaControl, goal: DesiredState, found: FoundFunction | undefined): Promise<void> {
+export async function reconcile(
+  control: LambdaControl,
+  goal: DesiredState,
+  found: FoundFunction | undefined,
+): Promise<void> {
   const { client } = control
   const { functionName: FunctionName, imageUri: ImageUri } = goal
   if (found === undefined) return createFunction(control, goal)

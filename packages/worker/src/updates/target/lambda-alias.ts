@@ -118,7 +118,9 @@ async function commit(work: Work, release: InstalledRelease, before: InstalledRe
   await inTurns(work.control.names, 'first', async (name) =>
     work.places.move(name, { main: await numberOf(work, name, release), weight: 0 }),
   )
-  await forEachLimit(maxConcurrentCalls, work.control.names, (name) => pruneVersions(work.control, name, [release, before]))
+  await forEachLimit(maxConcurrentCalls, work.control.names, (name) =>
+    pruneVersions(work.control, name, [release, before]),
+  )
 }
 
 /**

@@ -32,7 +32,9 @@ export const ClustersOverTime = () => (
         series={clusterSeries}
         points={pointsOf(points, clusterCounts)}
         stepMinutes={stepMinutes}
-        empty={<EmptyWidget text="There was no cluster in this time." to={{ to: '/clusters' }} label="Go to clusters" />}
+        empty={
+          <EmptyWidget text="There was no cluster in this time." to={{ to: '/clusters' }} label="Go to clusters" />
+        }
       />
     )}
   </Loaded>
